@@ -1,7 +1,7 @@
-"""Draws the event on the front page from a real event of the demo: ``python docs/make_front_picture.py``.
+"""Draws the front page's event, with which the display opens: ``python docs/make_front_picture.py``.
 
-Hits are dots, reconstructed tracks helices, barrels of the tracker outlines, all seen from the side and a
-little from the front. The same event and code give the same picture.
+Some hits are dots, the faster of the reconstructed tracks helices, jets cones, barrels of the tracker
+outlines, all seen from the side and a little from the front. The same event and code give the same picture.
 """
 
 from __future__ import annotations
@@ -13,14 +13,18 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from collidium.contracts import FIELD_TESLA
-from collidium.demo import EVENTS_DIRECTORY
+from collidium.datasets.sample import CONFIGS
+from collidium.physics import Helix
 
 PICTURE = Path(__file__).parents[1] / "plugins/collidium_plugins/webapps/static/img/event.svg"
 
-EVENT = 3
+CONFIG = "ttbar_pu40"
+#: One of so many hits is drawn, and tracks from this transverse momentum on, GeV: a small file.
+HITS, MIN_PT = 40, 1.0
+#: Half angle of cones in eta and phi, and the calorimeter's radius and half length, mm.
+CONE, FACE = 0.4, (1250.0, 3150.0)
 #: Points of the picture, of which one is `SCALE` mm.
-WIDTH, HEIGHT, SCALE = 960, 540, 5.6
+WIDTH, HEIGHT, SCALE = 960, 540, 6.4
 #: Degrees by which the beam is turned away from the plane of the picture, and by which we look down on it.
 TURN, TILT = 28.0, 14.0
 #: Radius and half length of the barrels' outlines in mm.
@@ -36,12 +40,13 @@ Floats = npt.NDArray[np.float64]
 def picture() -> str:
     """The picture as SVG."""
     hits = row_of("tracker_hits")
-    points = seen(np.stack([hits["x"], hits["y"], hits["z"]], axis=1))
+    points = seen(np.stack([hits["x"], hits["y"], hits["z"]], axis=1)[::HITS])
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" fill="none">',
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#0a0e14"/>',
         f'<path stroke="#233041" d="{"".join(map(barrel, BARRELS))}"/>',
         f'<path stroke="#8fa3b8" stroke-width="1.9" stroke-linecap="round" d="{dots(points)}"/>',
+        f'<path fill="#ffd166" fill-opacity=".13" stroke="#ffd166" stroke-opacity=".5" d="{jets()}"/>',
         *tracks(),
         "</svg>",
     ]
@@ -50,7 +55,7 @@ def picture() -> str:
 
 def row_of(table: str) -> dict[str, Floats]:
     """The columns of the event in a table, an array each; those of lists are left out."""
-    row = pq.read_table(EVENTS_DIRECTORY / f"{table}.parquet", filters=[("event_id", "=", EVENT)])
+    row = pq.read_table(CONFIGS[CONFIG] / f"{table}.parquet")
     return {
         name: row[name][0].values.to_numpy(zero_copy_only=False).astype(np.float64)
         for name in row.column_names
@@ -82,6 +87,8 @@ def tracks() -> Iterator[str]:
     """The tracks' helices to the end of the tracker, a path for each colour, the hardest on top."""
     rows = row_of("tracks")
     momenta = np.abs(np.sin(rows["theta"]) / rows["qop"])
+    fast = momenta >= MIN_PT
+    momenta, rows = momenta[fast], {name: column[fast] for name, column in rows.items()}
     kinds = np.searchsorted([least for least, _ in COLOURS], momenta, side="right") - 1
     lines = dict.fromkeys(range(len(COLOURS)), "")
     for number, kind in enumerate(kinds):
@@ -91,21 +98,29 @@ def tracks() -> Iterator[str]:
         yield f'<path stroke="{colour}" stroke-width="{width:.1f}" stroke-linecap="round" d="{lines[kind]}"/>'
 
 
-def helix(track: dict[str, float]) -> Floats:
-    """Points of a track, x, y and z in mm, as far as it is inside the tracker.
+def jets() -> str:
+    """The outline of a cone for each jet, from the origin to the face of the calorimeter, and its rim."""
+    rows, angles = row_of("jets"), np.linspace(0, 2 * np.pi, 25)
+    cones = ""
+    for eta, phi in zip(rows["eta"], rows["phi"], strict=True):
+        length = min(FACE[0] * np.cosh(eta), FACE[1] / max(abs(np.tanh(eta)), 1e-9))
+        etas, phis = eta + CONE * np.cos(angles), phi + CONE * np.sin(angles)
+        along = np.stack([np.cos(phis), np.sin(phis), np.sinh(etas)], axis=1) / np.cosh(etas)[:, None]
+        rim, origin = seen(length * along)[:-1], seen(np.zeros((1, 3)))[0]
+        sides = (rim - origin) @ np.stack([mean := (rim - origin).mean(axis=0), (-mean[1], mean[0])], axis=1)
+        slopes = sides[:, 1] / sides[:, 0]
+        ends = np.stack([rim[slopes.argmin()], origin, rim[slopes.argmax()]])
+        cones += f"{line(rim)}Z{line(ends)}"
+    return cones
 
-    A charge q in a field B along z turns clockwise with the radius pT / (0.3 q B), in m for GeV and T.
-    """
-    phi, slope = track["phi"], 1 / np.tan(track["theta"])
-    radius = 1000 * np.sin(track["theta"]) / (0.3 * FIELD_TESLA * track["qop"])
+
+def helix(track: dict[str, float]) -> Floats:
+    """Points of a track, x, y and z in mm, as far as it is inside the tracker."""
+    line = Helix.from_tracks(track)
     # As far as one half turn, where a slow one comes back.
-    length = min(RADIUS * 1.2, np.pi * abs(radius), abs((HALF_LENGTH - abs(track["z0"])) / slope))
-    way = np.linspace(0, length, POINTS)
-    turned = phi - way / radius
-    x = -track["d0"] * np.sin(phi) + radius * (np.sin(phi) - np.sin(turned))
-    y = track["d0"] * np.cos(phi) + radius * (np.cos(turned) - np.cos(phi))
-    points: Floats = np.stack([x, y, track["z0"] + way * slope], axis=1)
-    inside: Floats = points[np.hypot(x, y) <= RADIUS]
+    ends = ((HALF_LENGTH - abs(track["z0"])) / line.cot_theta, np.pi / line.curvature)
+    points = line.points(np.linspace(0, min(RADIUS * 1.2, *map(abs, ends)), POINTS))[0]
+    inside: Floats = points[np.hypot(points[:, 0], points[:, 1]) <= RADIUS]
     return inside
 
 

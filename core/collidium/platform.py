@@ -6,7 +6,7 @@ import asyncio
 import shlex
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
@@ -21,9 +21,11 @@ from collidium.contracts.task import Task
 from collidium.event_display import EventDisplay
 from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
+from collidium.hub.repo_cards import RepoCards
 from collidium.plugins import Plugins, Provided
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
+from collidium.simulations.watching import Watching
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -52,6 +54,8 @@ class Platform:
     sessions: Sessions
     model_zoo: ModelZoo
     event_display: EventDisplay
+    repo_cards: RepoCards
+    watching: Watching = field(default_factory=Watching)
 
     @property
     def pipeline_version(self) -> str:
@@ -88,6 +92,7 @@ class Platform:
             sessions=Sessions(settings, secrets),
             model_zoo=ModelZoo(settings.hub, settings.platform_tag),
             event_display=EventDisplay(settings, executor),
+            repo_cards=RepoCards(settings.hub, settings.platform_tag),
         )
         async with database.opened(settings):
             await tasklist.list_new_built_ins(platform.tasks)
@@ -97,7 +102,7 @@ class Platform:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (
                     *(platform.event_display, platform.executor, platform.identities, platform.storage),
-                    platform.model_zoo,
+                    *(platform.model_zoo, platform.repo_cards),
                 ):
                     await part.close()
                 for runner in runners.things.values():

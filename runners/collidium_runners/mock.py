@@ -14,7 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import ClassVar, Final
 
-from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused
+from collidium.contracts.runner import Job, JobProgress, JobState, JobStatus, Runner, RunnerRefused
 from collidium.files.durable import write_once
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
@@ -72,6 +72,12 @@ class MockRunner(Runner):
         state = JobState(self._outcome)
         # Nothing was computed: a completed job costs its estimate.
         return JobStatus(state, None if state == JobState.COMPLETED else used, _REASONS.get(state))
+
+    async def progress(self, handle: str) -> JobProgress | None:
+        record = await asyncio.to_thread(self._record, handle)
+        passed = (time.time() - record["submitted_at"]) / max(self._seconds, 1e-9)
+        done = min(max((passed - QUEUED) / (1 - QUEUED), 0.0), 1.0)
+        return JobProgress(1, 1, "playing", done, (1 - done) * (1 - QUEUED) * self._seconds)
 
     async def cancel(self, handle: str) -> None:
         await asyncio.to_thread(self._cancel, handle)

@@ -73,6 +73,7 @@ CARD: Final = Card(
     metrics=(
         Metric(
             name="events_per_second_local",
+            title="Events per second, local",
             higher_is_better=True,
             description="Events read per second from disk.",
             formula="events / seconds_local",
@@ -83,6 +84,7 @@ CARD: Final = Card(
         ),
         Metric(
             name="events_per_second_streaming",
+            title="Events per second, streamed",
             higher_is_better=True,
             description="Events read per second over HTTP.",
             formula="events / seconds_streaming",

@@ -69,6 +69,7 @@ CARD: Final = replace(
     metrics=(
         Metric(
             name="events_per_second",
+            title="Events per second",
             higher_is_better=True,
             description="Number of events over the time spent on them.",
             formula="events / sum over events of seconds",
@@ -79,6 +80,7 @@ CARD: Final = replace(
         ),
         Metric(
             name="wallclock_s",
+            title="Wall-clock time, s",
             higher_is_better=False,
             description="Time spent on all events, in seconds.",
             formula="sum over events of seconds, added in whole nanoseconds",

@@ -62,6 +62,7 @@ CARD: Final = replace(
         replace(TRACKING.primary_metric, reward=30),
         Metric(
             name="n_params",
+            title="Parameters",
             higher_is_better=False,
             description="Parameters of the method, as counted by the submitter.",
             formula="n_params",
@@ -71,6 +72,7 @@ CARD: Final = replace(
         ),
         Metric(
             name="tier",
+            title="Size tier",
             higher_is_better=False,
             description="1 for up to 10^4 parameters, 2 for up to 10^5, 3 for up to 10^6, 4 above.",
             formula="1 + how many of 10^4, 10^5 and 10^6 are below n_params",

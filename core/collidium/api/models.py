@@ -1,15 +1,16 @@
-"""``/v1/models``: models that their owners share on the hub."""
+"""``/v1/models`` and ``/v1/cards``: models that their owners share on the hub, and cards of repositories."""
 
 from __future__ import annotations
 
 from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, tag, validate_querystring
 
-from collidium.api.answers import page_of
+from collidium.api.answers import answer, page_of
 from collidium.api.context import caller_address, platform
 from collidium.api.schemas import ModelsQuery
 from collidium.hub.models import ModelQuery
-from collidium.records import HubModel
+from collidium.hub.repo_cards import Kind
+from collidium.records import HubModel, RepoCard
 
 blueprint = Blueprint("models", __name__, url_prefix="/v1")
 
@@ -35,3 +36,13 @@ async def listed(query_args: ModelsQuery) -> Response:
     address = caller_address(platform().settings.trusted_proxies)
     found = await platform().model_zoo.models(question, address)
     return page_of(found.models, query_args, found.cursor).response()
+
+
+@blueprint.get("/cards/<any(datasets, models):kind>/<namespace>/<name>")
+@operation_id("card")
+@tag(["models"])
+@document_response(RepoCard)
+async def card(kind: Kind, namespace: str, name: str) -> Response:
+    """The card and the files of a public repository on the hub that carries the platform's tag."""
+    address = caller_address(platform().settings.trusted_proxies)
+    return answer(await platform().repo_cards.read(kind, f"{namespace}/{name}", address))

@@ -66,6 +66,7 @@ _REFERENCE = "#/components/schemas/{name}"
 _PART = "_collidium_file_part"
 _FILE = "_collidium_file_answer"
 _EVENT = "_collidium_event_answer"
+_STREAM = "_collidium_stream_answer"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
@@ -87,6 +88,12 @@ def parquet_answer(handler: F) -> F:
 def event_answer(handler: F) -> F:
     """Say that a handler answers with an event, as Arrow or for Phoenix."""
     setattr(handler, _EVENT, True)
+    return handler
+
+
+def stream_answer(handler: F) -> F:
+    """Say that a handler answers with server-sent events."""
+    setattr(handler, _STREAM, True)
     return handler
 
 
@@ -150,6 +157,9 @@ class Provider(OpenAPIProvider):
                 operation["responses"]["200"] = {"description": "The file.", "content": content}
             if hasattr(handler, _EVENT):
                 operation["responses"]["200"] = {"description": "The event.", "content": _EVENT_CONTENT}
+            if hasattr(handler, _STREAM):
+                content = {"text/event-stream": {"schema": {"type": "string"}}}
+                operation["responses"]["200"] = {"description": "The events.", "content": content}
         return paths, components
 
 

@@ -21,6 +21,7 @@ from collidium.api import metrics
 from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
 from collidium.api.authentication import caller, caller_token, signed_in, token_is_read_only
 from collidium.api.context import platform
+from collidium.api.openapi import stream_answer
 from collidium.api.schemas import (
     ChannelBody,
     EstimateQuery,
@@ -117,7 +118,25 @@ async def requests(query_args: RequestsQuery) -> Response:
 async def find(request_id: str) -> Response:
     """A simulation request that you ordered, or were answered with."""
     account = await caller()
-    return answer(await simulations.find(request_id, account.id))
+    return answer(await simulations.find_with_progress(platform(), request_id, account.id))
+
+
+@blueprint.get("/requests/<request_id>/progress")
+@operation_id("request_progress")
+@tag(["simulation"])
+@security_scheme([{"hub_token": []}])
+@stream_answer
+async def watch(request_id: str) -> Response:
+    """The request as server-sent events: its JSON at once, and again within two seconds of a change.
+
+    The stream ends with the request, after some minutes, and when the server stops: call again. An account
+    has a few at once (429).
+    """
+    account = await caller()
+    stream = await platform().watching.stream(platform(), request_id, account.id)
+    response = Response(stream, content_type="text/event-stream")
+    response.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    return response
 
 
 @blueprint.post("/requests/<request_id>/cancel")

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from collidium.cli.output import note, printable
+from collidium.contracts.runner import PROGRESS_FILE, JobProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -100,16 +106,47 @@ def status_line() -> Iterator[Callable[[str], None]]:
 #: Fractions of a long stage at which a line is written.
 _MARKS: Final = (0.25, 0.5, 0.75)
 _SHORT_SECONDS: Final = 60
+#: Between two writes of the file for a runner.
+_FILE_SECONDS: Final = 0.5
 
 
 @contextmanager
 def stage_progress() -> Iterator[ReportProgress]:
     """Give a function that shows progress on standard error."""
-    if sys.stderr.isatty():
-        with _Live() as live:
-            yield live.update
-    else:
-        yield _Lines().update
+    with _Live() if sys.stderr.isatty() else nullcontext(_Lines()) as shown:
+        watched = os.environ.get(PROGRESS_FILE)
+        if not watched:
+            yield shown.update
+            return
+        file = _File(Path(watched))
+
+        def update(progress: StageProgress) -> None:
+            shown.update(progress)
+            file.update(progress)
+
+        yield update
+
+
+class _File:
+    """Keeps a file up to date for the runner of the job."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._written = 0.0
+
+    def update(self, progress: StageProgress) -> None:
+        now = time.monotonic()
+        if now - self._written < _FILE_SECONDS and progress.state == "running":
+            return
+        self._written = now
+        job = JobProgress(
+            *(progress.number, progress.of, progress.stage.title),
+            *(progress.fraction, progress.remaining_seconds),
+        )
+        with suppress(OSError):  # nobody sees how far it is, and it goes on
+            new = self._path.with_suffix(".new")
+            new.write_bytes(msgspec.json.encode(job))
+            new.replace(self._path)
 
 
 def duration_text(seconds: float) -> str:

@@ -11,6 +11,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import ClassVar, Final
 
+#: The variable that names a file in which the command of a job writes its :class:`JobProgress`, as JSON.
+PROGRESS_FILE: Final = "COLLIDIUM_PROGRESS_FILE"
 #: Concurrent polls of the default :meth:`Runner.poll_many`.
 POLLS_AT_ONCE: Final = 16
 
@@ -61,6 +63,20 @@ class JobStatus:
     node_hours: Decimal | None = None
     #: The reason of the state, for users: one line, without secrets.
     reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class JobProgress:
+    """How far a running job is."""
+
+    #: The stage that runs, from 1, of how many, and its name for users.
+    stage: int
+    stages: int
+    title: str
+    #: What is done of the stage, from 0 to 1.
+    fraction: float
+    #: Until the stage is done; None if unknown.
+    seconds_left: float | None = None
 
 
 class RunnerError(RuntimeError):
@@ -175,6 +191,18 @@ class Runner(ABC):
                     raise RuntimeError(f"polling raised {error!r}") from error
 
         return dict(zip(handles, await asyncio.gather(*map(ask, handles)), strict=True))
+
+    async def progress(self, handle: str) -> JobProgress | None:
+        """Return how far a running job is; None where that is unknown.
+
+        Called every second while a user watches the request, so it must be quick.
+
+        Parameters
+        ----------
+        handle : str
+            As :meth:`submit` returned it.
+        """
+        return None
 
     @abstractmethod
     async def cancel(self, handle: str) -> None:

@@ -141,20 +141,20 @@ class PublicDatasets:
 
     def sample(self) -> list[DatasetEntry]:
         """The events that come with the platform."""
-        shards = LocalShards(sample.DIRECTORY, sample.CONFIG)
-        size = sum(path.stat().st_size for path in sample.DIRECTORY.glob("*.parquet"))
         return [
             DatasetEntry(
                 SAMPLE,
-                sample.CONFIG,
+                config,
                 "local",
                 shards.tables(),
-                size,
+                sum(path.stat().st_size for path in directory.glob("*.parquet")),
                 *_events(shards),
                 sample=True,
                 license=sample.LICENSE,
-                source=sample.SOURCE,
+                source=sample.SOURCES[config],
             )
+            for config, directory in sample.CONFIGS.items()
+            for shards in [LocalShards(directory, config)]
         ]
 
     def repository(self, repo: str, revision: str) -> Repository:

@@ -248,9 +248,11 @@ class EventDisplay:
 
     def _shards(self, key: _Key) -> Shards:
         if key.repo == SAMPLE:
-            if key.wanted.config != sample.CONFIG:
-                raise NotFound(f"the sample has no config {key.wanted.config[:200]!r}, only {sample.CONFIG}")
-            return LocalShards(sample.DIRECTORY, sample.CONFIG)
+            config = key.wanted.config
+            if config not in sample.CONFIGS:
+                there = ", ".join(sample.CONFIGS)
+                raise NotFound(f"the sample has no config {config[:200]!r}; there are: {there}")
+            return LocalShards(sample.CONFIGS[config], config)
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
 
     async def _blocking(self, work: Callable[[], Result], seconds: float = _ANSWER_SECONDS) -> Result:
@@ -300,6 +302,6 @@ def _about(key: _Key) -> dict[str, str]:
         "revision": key.commit,
         "event_id": str(key.wanted.event_id),
     }
-    if key.repo == SAMPLE:
+    if key.repo == SAMPLE and key.wanted.config == sample.CONFIG:
         about["field_tesla"] = str(FIELD_TESLA)
     return about | ({"withheld": "evaluated"} if key.withheld else {})

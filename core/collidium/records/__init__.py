@@ -19,7 +19,7 @@ from collidium.records.benchmarks import (
     TaskData,
     TaskStatus,
 )
-from collidium.records.datasets import DatasetEntry, HubModel
+from collidium.records.datasets import DatasetEntry, HubModel, RepoCard
 from collidium.records.operations import (
     AuditEntry,
     Banned,
@@ -41,6 +41,7 @@ from collidium.records.operations import (
 from collidium.records.simulations import (
     TERMINAL_STATES,
     Estimate,
+    JobProgress,
     Moment,
     OperatedRequest,
     OrderLimits,
@@ -72,6 +73,7 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
+    "JobProgress",
     "LocalScores",
     "Metric",
     "Moment",
@@ -89,6 +91,7 @@ __all__ = [
     "Record",
     "Refund",
     "Refunds",
+    "RepoCard",
     "SilentTask",
     "SimulationRequest",
     "Submission",

@@ -106,6 +106,7 @@ class Metric(Record, frozen=True):
     source: Annotated[
         str, Meta(description="The publication that defines it; empty where the task does.")
     ] = ""
+    title: Annotated[str, Meta(description="Its name in a few words; may be empty.")] = ""
 
 
 class TaskCard(Record, frozen=True):

@@ -28,6 +28,18 @@ class DatasetEntry(Record, frozen=True):
     source: str | None = None
 
 
+class RepoCard(Record, frozen=True):
+    """The card and the files of a public repository on the hub, as its owners wrote them."""
+
+    repo: str
+    revision: Annotated[str, Meta(description="Commit of the repository.")]
+    url: Annotated[str, Meta(description="Its page on the hub.")]
+    text: Annotated[str, Meta(description="Its card in Markdown, with the front matter.")] = ""
+    license: str | None = None
+    files: Annotated[tuple[str, ...], Meta(description="The first of its files.")] = ()
+    more_files: int = 0
+
+
 class HubModel(Record, frozen=True):
     """A model on the hub, as its owners describe it; null: not given."""
 

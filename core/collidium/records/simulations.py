@@ -24,6 +24,16 @@ class Moment(Record, frozen=True):
     reason: str | None = None
 
 
+class JobProgress(Record, frozen=True):
+    """How far a running job is; ``fraction`` (0 to 1) and ``seconds_left`` are those of its stage."""
+
+    stage: int
+    stages: int
+    title: str
+    fraction: float
+    seconds_left: float | None = None
+
+
 class SimulationRequest(Record, frozen=True):
     """An order of events and what became of it.
 
@@ -53,6 +63,9 @@ class SimulationRequest(Record, frozen=True):
     runner: str | None = None
     pipeline_version: str | None = None
     vary: Annotated[str, Meta(description="Systematic variation of the detector; empty: none.")] = ""
+    progress: Annotated[JobProgress | None, Meta(description="As the runner reports it; null in lists.")] = (
+        None
+    )
     timeline: Annotated[tuple[Moment, ...], Meta(description="The oldest first; empty in lists.")] = ()
     cached: Annotated[
         bool,

@@ -52,6 +52,21 @@ class WebSettings(BaseSettings):
         description="Proxies in front of the server, one behind another, whose X-Forwarded-For is trusted.",
     )
 
+    docs_url: str = Field(
+        "", description="Documentation, linked at the foot of pages; empty: the API's alone."
+    )
+    source_url: str = Field("", description="Source code, linked at the foot of pages.")
+    citation_url: str = Field("", description="How to cite the platform, linked at the foot of pages.")
+    contact_url: str = Field("", description="Whom to ask, linked at the foot of pages: https:// or mailto:.")
+    data_license: str = Field("", description="Licence of the datasets, named at the foot of pages.")
+
+    @field_validator("docs_url", "source_url", "citation_url", "contact_url")
+    @classmethod
+    def _linkable(cls, value: str) -> str:
+        if value and not value.startswith(("https://", "http://", "mailto:", "/")):
+            raise ValueError("must begin with https://, http://, mailto: or /")
+        return value
+
     @field_validator(
         "oauth_scopes", "oauth_order_scopes", "oauth_link_scopes", "oauth_redirect_uris", mode="before"
     )

@@ -16,6 +16,7 @@ from collidium.simulations.requests import (
     were_ordered,
 )
 from collidium.simulations.totals import TotalMismatch, audit
+from collidium.simulations.watching import Watching, find_with_progress
 
 __all__ = [
     "PRESETS",
@@ -24,12 +25,14 @@ __all__ = [
     "State",
     "Step",
     "TotalMismatch",
+    "Watching",
     "audit",
     "cancel",
     "cancel_as_operator",
     "estimate",
     "find",
     "find_as_operator",
+    "find_with_progress",
     "following",
     "limits",
     "list_requests",

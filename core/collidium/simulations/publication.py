@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from contextlib import suppress
+from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,6 +16,7 @@ from collidium.files.held import scratch_directory, sweep
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable
 from collidium.hub.publishing import Target, is_sent, url_of
+from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
 from collidium.simulations.output import InvalidOutput, storage_key
@@ -24,6 +28,21 @@ __all__ = ["HubRefused", "HubUnavailable", "Target", "publish", "url_of"]
 
 #: How much larger than ours a manifest may be that is read: beyond twice the size, this much.
 _MANIFEST_ROOM: Final = 64 * 1024
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
+
+
+class RepositoryTaken(HubRefused):
+    """The owner has another repository of that name."""
+
+
+def repository_name(order: Order, ordered_on: date) -> str:
+    """What the dataset of an order is called: ``ttbar-pu0-10ev-seed1-2026-11-22``.
+
+    The same for equal orders of one day, which mostly are answered with one dataset.
+    """
+    varied = f"-vary-{order.config_hash('')[:6]}" if order.vary else ""
+    channel = _UNSAFE.sub("-", order.channel).strip("-_")[:40]
+    return f"{channel}-pu{order.pileup}-{order.events}ev-seed{order.seed}{varied}-{ordered_on}"
 
 
 async def publish(provenance: Provenance, target: Target, storage: Storage, scratch: Path) -> str:
@@ -31,7 +50,8 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
 
     Safe to repeat, and to run twice at once: a repository that holds this request's manifest was published
     before, and a commit goes on top of an empty repository or fails. Files pass one by one through a
-    directory of their own below ``scratch``; those that the hub has already are not sent again.
+    directory of their own below ``scratch``; those that the hub has already are not sent again. Where the
+    owner has another repository of that name, the beginning of the request's id is added to it.
 
     Raises HubUnavailable when trying later may work, HubRefused when it will not, also for a repository of
     that name which holds something else, InvalidOutput when the output is no longer kept as it was, and
@@ -39,17 +59,25 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
     """
     await asyncio.to_thread(sweep, scratch)
     try:
-        async with scratch_directory(scratch) as directory:
-            head = await open_repository(provenance, target, directory)
-            reached("publish.created")
-            if head is not None:
-                additions = await upload(provenance, target, storage, directory)
-                reached("publish.uploaded")
-                await commit(provenance, target, additions, head, directory)
+        try:
+            await _publish(provenance, target, storage, scratch)
+        except RepositoryTaken:
+            target = replace(target, repo=f"{target.repo}-{provenance.request_id[:8]}")
+            await _publish(provenance, target, storage, scratch)
     finally:
         with suppress(OSError):  # another attempt's files may be there
             await asyncio.to_thread(scratch.rmdir)
     return target.url
+
+
+async def _publish(provenance: Provenance, target: Target, storage: Storage, scratch: Path) -> None:
+    async with scratch_directory(scratch) as directory:
+        head = await open_repository(provenance, target, directory)
+        reached("publish.created")
+        if head is not None:
+            additions = await upload(provenance, target, storage, directory)
+            reached("publish.uploaded")
+            await commit(provenance, target, additions, head, directory)
 
 
 async def open_repository(provenance: Provenance, target: Target, directory: Path) -> str | None:
@@ -59,9 +87,9 @@ async def open_repository(provenance: Provenance, target: Target, directory: Pat
     if contents.manifest is not None and is_manifest_of(contents.manifest, provenance):
         return None
     if contents.files:
-        raise HubRefused(f"the hub has a dataset {target.repo} already, and it holds something else")
+        raise RepositoryTaken(f"the hub has a dataset {target.repo} already, and it holds something else")
     if target.private and not contents.private:
-        raise HubRefused(f"the dataset {target.repo} was to be private, but is there already and public")
+        raise RepositoryTaken(f"the dataset {target.repo} was to be private, but is there already and public")
     return contents.head
 
 

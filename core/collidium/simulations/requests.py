@@ -27,19 +27,19 @@ async def find(request_id: str, account_id: int | None = None) -> records.Simula
 
     Raises NotFound where there is none, and where the account neither ordered it nor was answered with it.
     """
-    row = await _visible(request_id, account_id)
+    row = await visible(request_id, account_id)
     return view(row, await transitions.history_of(row))
 
 
 async def find_as_operator(request_id: str) -> records.OperatedRequest:
     """Any request with its timeline, its job and what is done next for it. Raises NotFound."""
-    row = await _visible(request_id, None)
+    row = await visible(request_id, None)
     return operator_view(row, await transitions.history_of(row))
 
 
 async def cancel(platform: Platform, request_id: str, account: AccountView) -> records.SimulationRequest:
     """Have the caller's own request cancelled. Raises NotFound, Forbidden and Conflict."""
-    row = await _visible(request_id, account.id)
+    row = await visible(request_id, account.id)
     if row.account_id != account.id:
         raise Forbidden("only who ordered it can cancel a request")
     return await transitions.ask_to_cancel(request_id, "its owner", platform.settings)
@@ -50,7 +50,7 @@ async def cancel_as_operator(
     platform: Platform, request_id: str, *, actor: str, http_request_id: str
 ) -> records.SimulationRequest:
     """Have any request cancelled. Raises NotFound and Conflict."""
-    await _visible(request_id, None)
+    await visible(request_id, None)
     cancelled = await transitions.ask_to_cancel(request_id, "an operator", platform.settings)
     await operations.record(actor, "cancel", request_id, {"state": cancelled.state}, http_request_id)
     return cancelled
@@ -87,11 +87,12 @@ async def output_of(request_id: str) -> tuple[records.OutputFile, ...]:
 
     For operators; raises NotFound.
     """
-    row = await _visible(request_id, None)
+    row = await visible(request_id, None)
     return tuple(records.OutputFile(**file) for file in row.output or ())
 
 
-async def _visible(request_id: str, account_id: int | None) -> SimulationRequest:
+async def visible(request_id: str, account_id: int | None) -> SimulationRequest:
+    """The row of a request that ``account_id`` may see; None: that anybody has. Raises NotFound."""
     row = None
     if REQUEST_ID.fullmatch(request_id):
         row = await _by_id.get_or_none(request_id)

@@ -28,18 +28,18 @@ AWAY: Final = "the server that these pages ask is away. Try again in a moment"
 
 #: Headings of pages; the platform's own titles are written for programs.
 _TITLES: Final = {
-    400: "That did not work",
+    400: "Bad request",
     401: "Please sign in",
     403: "Not allowed",
-    404: "There is nothing here",
-    405: "That is not done here",
+    404: "Page not found",
+    405: "Method not allowed",
     413: "Too large",
-    415: "Another kind of file is needed",
-    422: "Something is not right yet",
-    429: "A little slower, please",
-    500: "Something failed here",
-    502: "The hub answered wrongly",
-    503: "Not right now",
+    415: "Wrong file type",
+    422: "Please correct this",
+    429: "Too many requests",
+    500: "Server error",
+    502: "Unexpected answer from the hub",
+    503: "Temporarily unavailable",
 }
 
 

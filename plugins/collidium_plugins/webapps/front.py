@@ -21,9 +21,11 @@ Result = TypeVar("Result")
 
 #: How old the numbers may be.
 KEPT_SECONDS: Final = 5.0
-#: Datasets and models that are counted, beyond which the page shows "more". Tasks whose leader is shown.
+#: Datasets and models that are counted, beyond which the page shows "more". Tasks whose board is shown.
 COUNTED: Final = 100
 TASKS: Final = 20
+#: Places that are shown of each.
+PLACES: Final = 3
 #: How long a part may take: the client's timeout does not apply in the same process.
 PATIENCE_SECONDS: Final = 5.0
 
@@ -31,12 +33,11 @@ _EXTENSION: Final = "collidium.webapps.front"
 
 
 @dataclass(frozen=True, slots=True)
-class Leader:
-    """A task and its leading submission."""
+class Board:
+    """A task and its leading submissions."""
 
     task: TaskCard
-    #: None without submissions.
-    place: Place | None
+    places: Sequence[Place]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +45,7 @@ class Overview:
     """What the backend answered; None where it could not."""
 
     tasks: Sequence[TaskCard] | None
-    leaders: Sequence[Leader]
+    boards: Sequence[Board]
     datasets: Page[DatasetEntry] | None
     models: Page[HubModel] | None
     #: Why a part is missing, each reason once.
@@ -75,23 +76,26 @@ async def _ask() -> Overview:
         _or_error(server.models(limit=COUNTED)),
     )
     listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
-    leaders = await asyncio.gather(*(_or_error(_leader(server, task)) for task in listed))
+    boards = await asyncio.gather(*(_or_error(_board(server, task)) for task in listed))
     reasons = [
-        in_words(part) for part in (tasks, datasets, models, *leaders) if isinstance(part, CollidiumError)
+        in_words(part) for part in (tasks, datasets, models, *boards) if isinstance(part, CollidiumError)
     ]
     if isinstance(datasets, Page) and datasets.warning:
         reasons.append(datasets.warning)
     return Overview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
-        leaders=[leader for leader in leaders if isinstance(leader, Leader)],
+        boards=sorted(
+            (board for board in boards if isinstance(board, Board)),
+            key=lambda board: (not board.places, not board.task.accepts_submissions),
+        ),
         datasets=None if isinstance(datasets, CollidiumError) else datasets,
         models=None if isinstance(models, CollidiumError) else models,
         missing=list(dict.fromkeys(reasons)),
     )
 
 
-async def _leader(server: AsyncClient, task: TaskCard) -> Leader:
-    return Leader(task, next(iter(await server.leaderboard(task.name, limit=1)), None))
+async def _board(server: AsyncClient, task: TaskCard) -> Board:
+    return Board(task, (await server.leaderboard(task.name, limit=PLACES)).items)
 
 
 async def _or_error(answer: Awaitable[Result]) -> Result | CollidiumError:

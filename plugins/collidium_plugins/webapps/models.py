@@ -8,8 +8,9 @@ from typing import Final
 
 from quart import Response, request
 
-from collidium.client import AsyncClient, Place, TaskCard
-from collidium.errors import NotFound
+from collidium.client import AsyncClient, Place, RepoCard, TaskCard
+from collidium.errors import CollidiumError, NotFound
+from collidium_plugins.webapps import cards
 from collidium_plugins.webapps.context import Route, backend, web
 from collidium_plugins.webapps.rendering import render, with_query
 
@@ -51,7 +52,16 @@ async def show_one(namespace: str, name: str) -> Response:
     places = [(task, place) for task, its_places in standings for place in its_places]
     if model is None and not places:
         raise NotFound(f"no model {repo!r} is listed, and no leaderboard names it")
-    return await render("model.html", repo=repo, model=model, places=places)
+    card = await _card(repo) if model else None
+    text = await cards.rendered(card.text, card.url) if card else ""
+    return await render("model.html", repo=repo, model=model, places=places, card=card, text=text)
+
+
+async def _card(repo: str) -> RepoCard | None:
+    try:
+        return await backend().card("models", repo)
+    except CollidiumError:  # the page does without
+        return None
 
 
 async def show_how_to_list() -> Response:

@@ -27,8 +27,9 @@ SHOWN_ON_FORMS: Final = (Conflict, Forbidden, InvalidInput, PaymentRequired, Too
 #: The apps in the order of the navigation: address and name.
 NAVIGATION: Final = (
     ("/events", "Events"),
+    ("/datasets", "Datasets"),
     ("/simulate", "Simulate"),
-    ("/leaderboard", "Leaderboard"),
+    ("/leaderboard", "Leaderboards"),
     ("/models", "Models"),
     ("/docs", "API"),
 )
@@ -52,6 +53,7 @@ async def render(template: str, **values: Any) -> Response:
         path=request.path,
         here=forms.this_page(),
         version=__version__,
+        foot=context.web().settings,
         written=written,
         **values,
     )

@@ -17,6 +17,7 @@ from collidium_plugins.webapps import (
     api_reference,
     assets,
     context,
+    datasets,
     errors,
     events,
     front,
@@ -35,6 +36,7 @@ from collidium_plugins.webapps.sign_in import routes as sign_in
 PAGES: Final[dict[str, Sequence[Route]]] = {
     "/": front.ROUTES,
     "/events": events.ROUTES,
+    "/datasets": datasets.ROUTES,
     "/simulate": simulate.ROUTES,
     "/leaderboard": [*leaderboard.ROUTES, *provenance.ROUTES, *submissions.ROUTES],
     "/models": models.ROUTES,

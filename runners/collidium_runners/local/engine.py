@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import subprocess
@@ -14,7 +15,9 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from typing import Final
 
-from collidium.contracts.runner import Job, RunnerUnavailable
+import msgspec
+
+from collidium.contracts.runner import PROGRESS_FILE, Job, JobProgress, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime import subprocesses
 from collidium.runtime.text import last_line, single_line
@@ -86,7 +89,8 @@ class LocalEngine:
         record.write_specification(
             JobSpecification(
                 words=[self._executable(), *words[1:]],
-                environment=job_environment(os.environ, record.name, scratch),
+                environment=job_environment(os.environ, record.name, scratch)
+                | {PROGRESS_FILE: str(record.progress)},
                 directory=str(scratch),
                 niceness=self.niceness,
                 memory_bytes=self.memory_bytes,
@@ -116,6 +120,13 @@ class LocalEngine:
     def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
         found = {name: self._run(self._record(name)) for name in names}
         return {name: run for name, run in found.items() if run is not None}
+
+    def progress(self, name: str) -> JobProgress | None:
+        """What the command of a job last wrote of it."""
+        try:
+            return msgspec.json.decode(self._record(name).progress.read_bytes(), type=JobProgress)
+        except (OSError, msgspec.MsgspecError):  # nothing yet, or by another version of the command
+            return None
 
     def log(self, name: str) -> list[str]:
         record = self._record(name)
@@ -218,6 +229,9 @@ class LocalRunner(SpooledRunner):
 
     def check(self) -> None:
         self._engine.check()
+
+    async def progress(self, handle: str) -> JobProgress | None:
+        return await asyncio.to_thread(self._engine.progress, job_name(handle))
 
 
 def local_runner(settings: Settings) -> LocalRunner:

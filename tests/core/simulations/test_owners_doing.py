@@ -30,6 +30,7 @@ from collidium.contracts.runner import Job, JobState, JobStatus
 from collidium.simulations import follower, steps
 from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.publication import repository_name
 
 __all__ = ["own_hub"]
 
@@ -59,7 +60,9 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
         """Its job is done when the owner has put something of theirs where the dataset will be."""
 
         async def submit(self, job: Job) -> str:
-            await asyncio.to_thread(spoil, f"ada/collidium-{job.request_id}")
+            name = f"ada/{repository_name(MUONS, now().date())}"
+            for repo in (name, f"{name}-{job.request_id[:8]}"):
+                await asyncio.to_thread(spoil, repo)
             return await super().submit(job)
 
     def spoil(repo: str) -> None:

@@ -8,6 +8,7 @@ import json
 import logging
 import signal
 from dataclasses import dataclass, replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,7 @@ from collidium.runtime import logs
 from collidium.simulations import publication
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest
 from collidium.simulations.output import InvalidOutput, storage_key
-from collidium.simulations.publication import HubRefused, HubUnavailable, Target, publish
+from collidium.simulations.publication import HubRefused, HubUnavailable, Target, publish, repository_name
 from collidium_plugins.storage_local import LocalStorage
 
 __all__ = ["hub", "own_hub"]
@@ -121,6 +122,26 @@ async def test_what_is_published_is_what_was_kept(hub: HubServer, output: Output
     assert not output.scratch.exists()
 
 
+async def test_a_name_that_is_taken_gets_the_request(hub: HubServer, output: Output, tmp_path: Path) -> None:
+    """Two orders of one name: the second has a name of its own, however often it is published."""
+    other = replace(output, provenance=replace(output.provenance, request_id="f" * 32))
+    to = replace(output.target(hub), repo=f"ada/{repository_name(ORDER, date(2026, 11, 22))}-again")
+    first = await output.publish(to)
+    for file in output.provenance.files:
+        await output.storage.get(storage_key(output.provenance.request_id, file.path), tmp_path / "copy")
+        await output.storage.put(storage_key("f" * 32, file.path), tmp_path / "copy")
+    assert [await other.publish(to), await other.publish(to)] == [f"{first}-ffffffff"] * 2
+
+
+def test_a_name_says_what_was_ordered() -> None:
+    day = date(2026, 11, 22)
+    assert repository_name(Order("ttbar", 10, 0, 1), day) == "ttbar-pu0-10ev-seed1-2026-11-22"
+    assert repository_name(Order("t/../x--", 10, 0, 1), day) == "t-x-pu0-10ev-seed1-2026-11-22"
+    varied = repository_name(Order("ttbar", 10, 0, 1, "field=0.99"), day)
+    assert varied not in (repository_name(Order("ttbar", 10, 0, 1, "field=0.98"), day), "")
+    assert varied.startswith("ttbar-pu0-10ev-seed1-vary-")
+
+
 async def test_the_platforms_own_readers_find_the_tables(
     hub: HubServer, output: Output, tmp_path: Path
 ) -> None:
@@ -165,11 +186,8 @@ async def test_a_manifest_is_read_only_if_it_could_be_ours(
         repo_id=of_request.repo,
         repo_type="dataset",
     )
-    if is_read:
-        assert await output.publish(of_request) == of_request.url
-    else:
-        with pytest.raises(HubRefused, match="holds something else"):
-            await output.publish(of_request)
+    other = f"{of_request.url}-{output.provenance.request_id[:8]}"
+    assert await output.publish(of_request) == (of_request.url if is_read else other)
     assert not output.scratch.exists()
 
 
@@ -212,8 +230,7 @@ async def test_a_foreign_commit_is_never_overwritten(hub: HubServer, output: Out
     )
     with pytest.raises(HubRefused, match="holds something else"):
         await output.commit(to, additions, head)
-    with pytest.raises(HubRefused, match="holds something else"):
-        await output.publish(to)
+    assert await output.publish(to) != to.url
 
 
 async def test_a_private_dataset_is_seen_by_its_owner_alone(hub: HubServer, output: Output) -> None:
@@ -228,8 +245,10 @@ async def test_a_private_dataset_is_seen_by_its_owner_alone(hub: HubServer, outp
 async def test_a_private_dataset_never_goes_into_a_public_repository(hub: HubServer, output: Output) -> None:
     to = output.target(hub, private=True)
     hub.api("ada").create_repo(to.repo, repo_type="dataset", private=False)
-    with pytest.raises(HubRefused, match="was to be private"):
-        await output.publish(to)
+    other = f"{to.repo}-{output.provenance.request_id[:8]}"
+    assert await output.publish(to) == f"{hub.url}/datasets/{other}"
+    assert hub.api("ada").dataset_info(other).private
+    assert not hub.api("ada").list_repo_files(to.repo, repo_type="dataset")[1:]
 
 
 async def test_a_hub_that_is_down_is_a_matter_of_time(own_hub: HubServer, output: Output) -> None:

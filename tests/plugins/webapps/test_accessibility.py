@@ -35,6 +35,9 @@ PUBLIC = (
     "/leaderboard/submissions/{submission_id}",
     "/models",
     "/models/list-yours",
+    "/models/anna/helix-net",
+    "/datasets",
+    "/datasets/sample/ttbar_pu40",
     "/docs",
     "/models/nothing-here",
 )

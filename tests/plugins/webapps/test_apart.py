@@ -43,7 +43,7 @@ def test_an_address_that_is_none_has_a_page(visitor: Visitor) -> None:
         answer = visitor.get(path)
         assert answer.status_code == 404
         assert answer.headers["Content-Type"] == "text/html; charset=utf-8"
-        assert "There is nothing here" in answer.text
+        assert "Page not found" in answer.text
 
 
 def test_scripts_and_pages_know_where_the_backend_is(visitor: Visitor) -> None:

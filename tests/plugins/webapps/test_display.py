@@ -374,7 +374,9 @@ def test_long_names_of_datasets_keep_their_end(web: ServerProcess) -> None:
     repo = "someone/collidium-simulated-events-1f9a2b3c"
     with httpx.Client(base_url=web.base_url) as browser:
         page = browser.get("/events", params={"config": "zprime_pu200", "repo": repo})
-    assert f'title="{repo} zprime_pu200">zprime_pu200 · someone/c…ed-events-1f9a2b3c</option>' in page.text
+    assert (
+        f'title="{repo} zprime_pu200">zprime, pileup 200 · someone/c…ed-events-1f9a2b3c</option>' in page.text
+    )
 
 
 def test_what_is_hidden_stays_hidden_on_another_ground(page: Page) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import re
 
+import click
 import httpx
 import pytest
 
+from collidium.cli.root import collidium
 from collidium.errors import Unavailable
 from collidium.testing.server import ServerProcess
 from collidium_plugins.webapps import front as front_page
@@ -37,7 +39,7 @@ def stats(page: str) -> dict[str, str]:
 
 def test_it_says_what_the_hub_does_not(front: str) -> None:
     assert stats(front)["benchmark tasks"] == "6"
-    assert stats(front)["tasks with a leader"] == "0"
+    assert stats(front)["leaderboards with entries"] == "0"
     assert stats(front)["shared models"] == "—"
     assert "the hub http://127.0.0.1:1/hub cannot be reached" in front
 
@@ -46,7 +48,14 @@ def test_every_task_leads_to_its_leaderboard(web: ServerProcess, front: str) -> 
     tasks = httpx.get(f"{web.base_url}/v1/benchmark/tasks", trust_env=False).json()
     for task in tasks:
         assert f'<a href="/leaderboard/{task["name"]}">{task["title"]}</a>' in front
-    assert front.count("takes no submissions yet") == len(tasks)
+    assert front.count("Takes no submissions yet") == len(tasks)
+
+
+def test_ten_lines_are_ten_and_their_commands_exist(front: str) -> None:
+    lines = re.findall(r'aria-label="Commands"><code>(.*?)</code>', front, re.DOTALL)[0].splitlines()
+    commands = [line.split()[1] for line in lines if line.startswith("collidium ")]
+    assert (len(lines), len(commands)) == (10, 8)
+    assert all(collidium.get_command(click.Context(collidium), command) for command in commands)
 
 
 def test_it_is_small_with_all_that_it_loads(web: ServerProcess, front: str) -> None:
@@ -79,7 +88,7 @@ def test_unknown_address_is_a_page_for_browsers_alone(web: ServerProcess, path: 
         page = client.get(path, headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         answer = client.get(path)
     assert (page.status_code, answer.status_code) == (404, 404)
-    assert "There is nothing here" in page.text
+    assert "Page not found" in page.text
     assert 'href="/"' in page.text
     assert "default-src 'none'" in page.headers["Content-Security-Policy"]
     assert answer.json()["status"] == 404

@@ -50,7 +50,7 @@ def best(filled: ServerProcess) -> Place:
 
 
 def ranks(page: str) -> list[int]:
-    return [int(rank.replace(",", "")) for rank in re.findall(r'data-label="Rank">([\d,]+)<', page)]
+    return [int(rank.replace(",", "")) for rank in re.findall(r'data-label="Rank"><span>([\d,]+)<', page)]
 
 
 def next_page(page: str) -> str | None:
@@ -87,13 +87,29 @@ def test_a_page_shows_task_places_and_plots_within_its_size(anybody: httpx.Clien
     assert f'href="/leaderboard/submissions/{best.submission_id}"' in page
     told = words(page)
     assert "Charged-particle tracking" in told
-    assert "higher is better: trackml_weighted_efficiency" in told
-    assert "lower is better: fake_rate" in told
+    assert "higher is better: TrackML efficiency trackml_weighted_efficiency" in told
+    assert "lower is better: Fake rate fake_rate" in told
     assert f"{best.scores['fake_rate']:.4f} ± 0.0040" in told
     assert page.count('role="img"') == len(TrackingTask.card.metrics)
     assert "The last 50 steps lead from" in told
     assert "style=" not in page
     assert "nan" not in re.findall(r'(?:points|cx|cy|x1|y1)="([^"]*)"', page)
+
+
+def test_near_equal_places_are_marked(anybody: httpx.Client, filled: ServerProcess) -> None:
+    """A place that is within the error of the difference of a better one names the best such rank."""
+    with Client(filled.base_url) as client:
+        scores = [
+            place.scores["trackml_weighted_efficiency"]
+            for place in client.leaderboard("tracking", limit=ROWS)
+        ]
+    near = [
+        [rank for rank, better in enumerate(scores[:place], 1) if better - score <= 0.004 * 2**0.5]
+        for place, score in enumerate(scores)
+    ]
+    page = anybody.get(BOARD).text
+    assert re.findall(r"≈ (\d+)</span>", page) == [str(ranks[0]) for ranks in near if ranks]
+    assert "indistinguishable from rank 1 within the errors" in page
 
 
 def test_every_task_is_a_tab_and_one_is_the_current(anybody: httpx.Client) -> None:
@@ -160,12 +176,12 @@ def test_an_empty_leaderboard_says_why(anybody: httpx.Client, address: str, told
     [
         ("/leaderboard/nothing", 404, "There is no task"),
         ("/leaderboard/%3Cscript%3Ealert(1)", 404, "There is no task '<script>alert(1)"),
-        ("/leaderboard/%2E", 404, "There is nothing here"),
+        ("/leaderboard/%2E", 404, "Page not found"),
         (f"{BOARD}?cursor=nonsense", 422, "cursor"),
         (f"{BOARD}?user={'x' * 97}", 422, "hub_username"),
         (f"{BOARD}?pareto=1", 422, "does not trade two metrics"),
         ("/leaderboard/submissions/nothing", 404, "There is no submission"),
-        ("/leaderboard/submissions/%2E", 404, "There is nothing here"),
+        ("/leaderboard/submissions/%2E", 404, "Page not found"),
     ],
 )
 def test_what_is_not_there_is_told_on_a_page(

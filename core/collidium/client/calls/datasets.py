@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from collidium.client.answers import Answer, content, listed
+from collidium.client.answers import Answer, content, listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
-from collidium.records import DatasetEntry, HubModel, Page
+from collidium.records import DatasetEntry, HubModel, Page, RepoCard
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,6 +127,27 @@ class DatasetCalls:
         wanted = given(search=search or None, tag=tag or None, task=task or None)
         query = wanted | given(limit=limit, cursor=cursor)
         return Call("GET", "/v1/models", listed(HubModel), Credential.NONE, query=query)
+
+    @endpoint
+    def card(self, kind: Literal["datasets", "models"], repo: str) -> Call[RepoCard]:
+        """The card and the files of a public repository on the hub that carries the platform's tag.
+
+        Parameters
+        ----------
+        kind : {"datasets", "models"}
+        repo : str
+            ``namespace/name``.
+
+        Raises
+        ------
+        NotFound
+            If there is no such repository.
+        Unavailable, UpstreamError
+            If the hub does not send it.
+        """
+        namespace, _, name = repo.partition("/")
+        path = f"/v1/cards/{kind}/{segment(namespace)}/{segment(name)}"
+        return Call("GET", path, single(RepoCard), Credential.NONE)
 
 
 def _event(answer: Answer) -> EventData:

@@ -200,4 +200,4 @@ def _order(row: SimulationRequest) -> Order:
 
 
 def _repository(row: SimulationRequest) -> str:
-    return f"{row.hub_username}/collidium-{row.request_id}"
+    return f"{row.hub_username}/{publication.repository_name(_order(row), row.created_at.date())}"

@@ -172,7 +172,7 @@ async def _nothing(**_: Any) -> Response:
 
 async def _refuse(error: HubError) -> Response:
     if browsers.wants_page():
-        return await pages.page("failure.html", error.status, error=error, front=pages_url())
+        return await pages.page("failure.html", error.status, error=error)
     return failure(error)
 
 

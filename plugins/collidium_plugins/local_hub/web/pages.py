@@ -9,6 +9,7 @@ from pathlib import Path
 from quart import Response, render_template, request
 
 from collidium.api.hub_port import hub_path
+from collidium_plugins.local_hub.web.context import pages_url
 
 _STYLE = Path(__file__).with_name("static") / "pages.css"
 
@@ -20,7 +21,9 @@ async def page(template: str, status: int = 200, *, leads_to: str = "", **values
     """
     # By path alone: behind a proxy the browser's scheme is another than this server's.
     hub = f"{request.root_path}{hub_path()}"
-    text = await render_template(f"local_hub/{template}", hub=hub, style=_style()[1], **values)
+    text = await render_template(
+        f"local_hub/{template}", hub=hub, style=_style()[1], front=pages_url(), **values
+    )
     response = Response(text, status, content_type="text/html; charset=utf-8")
     response.headers.update(
         {

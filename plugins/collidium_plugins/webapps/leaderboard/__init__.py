@@ -6,12 +6,13 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from math import hypot
 from typing import Final
 
 from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
-from collidium.client import Submission, TaskCard
+from collidium.client import Place, Submission, TaskCard
 from collidium.errors import NotFound
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.leaderboard import drawings
@@ -23,6 +24,8 @@ ROWS: Final = 50
 #: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
 STEPS: Final = 50
 PLACES: Final = 150
+#: Metrics that have a column; pages of submissions have all.
+COLUMNS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,29 @@ async def show(task: str) -> Response:
         cards=cards,
         card=card,
         places=places.items,
+        columns=card.metrics[:COLUMNS],
+        ties=_ties(places.items, card.primary_metric),
         picked=picked,
         next=places.next_cursor and picked.address(card.name, places.next_cursor),
         first=picked.cursor and picked.address(card.name),
         drawings=await _drawings(card) if is_start and places.items else [],
     )
+
+
+def _ties(places: Sequence[Place], metric: str) -> dict[str, int]:
+    """By submission, the best rank here whose score differs by no more than the error of the difference."""
+    known = [
+        (place, place.scores[metric], place.uncertainties[metric])
+        for place in places
+        if metric in place.scores and metric in place.uncertainties
+    ]
+    ties: dict[str, int] = {}
+    for number, (place, score, error) in enumerate(known):
+        for better, other_score, other_error in known[:number]:
+            if abs(score - other_score) <= hypot(error, other_error):
+                ties[place.submission_id] = better.rank
+                break
+    return ties
 
 
 async def _drawings(card: TaskCard) -> Sequence[Drawing]:

@@ -1,8 +1,10 @@
 // Parts of a page that are asked for again until nothing more becomes of them: `data-live` is where.
 // A part comes from the server as it stands on the page; `data-ended` on it says that this was the last time.
+// Where `data-stream` names server-sent events, each one has the part asked for; without a stream, time does.
 
-const FIRST = 1500;
+const PAUSE = 1500;
 const LAST = 30000;
+const ENDED = new Set(["completed", "failed", "cancelled"]);
 
 class LivePart {
   constructor(part) {
@@ -10,9 +12,11 @@ class LivePart {
     this.announcer = document.querySelector("[data-live-announcement]");
     this.trouble = document.querySelector("[data-live-trouble]");
     this.etag = null;
-    this.pause = FIRST;
+    this.pause = PAUSE;
     this.timer = null;
+    this.stream = null;
     document.addEventListener("visibilitychange", () => this.wake());
+    this.follow();
     this.rest();
   }
 
@@ -22,14 +26,35 @@ class LivePart {
 
   wake() {
     clearTimeout(this.timer);
+    if (document.hidden) this.close(); // a browser has few connections for all of its tabs
     if (document.hidden || this.hasEnded) return;
-    this.pause = FIRST;
+    this.pause = PAUSE;
+    this.follow();
     this.look();
+  }
+
+  follow() {
+    const address = this.part.dataset.stream;
+    if (!address || this.stream || document.hidden || this.hasEnded) return;
+    this.stream = new EventSource(address);
+    this.stream.onmessage = ({ data }) => {
+      // The last event: the stream ends, and the part may still be on its way.
+      if (ENDED.has(JSON.parse(data).state)) delete this.part.dataset.stream;
+      this.look();
+    };
+    // It ends now and then, or there is none: meanwhile time does.
+    this.stream.onerror = () => this.close();
+  }
+
+  close() {
+    this.stream?.close();
+    this.stream = null;
+    this.rest();
   }
 
   rest() {
     clearTimeout(this.timer);
-    if (!document.hidden && !this.hasEnded) this.timer = setTimeout(() => this.look(), this.pause);
+    if (!document.hidden && !this.hasEnded && !this.stream) this.timer = setTimeout(() => this.look(), this.pause);
   }
 
   async look() {
@@ -39,7 +64,8 @@ class LivePart {
       if (answer.status === 401) return this.sayEnded();
       if (!answer.ok && answer.status !== 304) throw new Error(`status ${answer.status}`);
       this.trouble.textContent = "";
-      this.pause = Math.min(this.pause * 1.5, LAST);
+      this.pause = PAUSE;
+      this.follow();
       if (answer.status === 200) this.show(await answer.text(), answer.headers.get("ETag"));
     } catch {
       this.pause = Math.min(this.pause * 2, LAST);
@@ -56,7 +82,7 @@ class LivePart {
     const announced = this.part.dataset.announcement;
     keepPlace(this.part, fresh);
     this.part = fresh;
-    this.pause = FIRST;
+    if (this.hasEnded) this.close();
     if (announced !== fresh.dataset.announcement) this.announcer.textContent = fresh.dataset.announcement;
   }
 

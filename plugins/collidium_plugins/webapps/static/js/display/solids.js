@@ -6,7 +6,7 @@ import { sideOf } from "./projection.js";
 import { ETA_BINS, ETA_RANGE, PHI_BINS } from "./towers.js";
 
 // The longest tower, mm.
-const TALLEST = 1500;
+const TALLEST = 1200;
 // Jets are drawn as cones of this half angle in η and φ, which is how they are clustered.
 const JET_RADIUS = 0.4;
 

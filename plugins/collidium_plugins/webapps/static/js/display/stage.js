@@ -14,7 +14,7 @@ import { VIEWS } from "./view_state.js";
 const CROWD = 20_000;
 const LINE_WIDTH = { tracks: 1.6, particles: 1.0, detector: 0.8, beam: 1.2 };
 const OPACITY = { tracks: 0.9, particles: 0.6, detector: 0.4, beam: 0.8, towers: 0.4, jets: 0.16 };
-const SEEN_THROUGH = new Set(["tracks", "particles", "towers", "jets"]);
+const SEEN_THROUGH = new Set(["tracks", "particles"]);
 // What is drawn later lies upon what was drawn before.
 const ORDER = ["detector", "beam", "towers", "hits", "particles", "tracks", "jets"];
 

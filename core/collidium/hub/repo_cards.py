@@ -1,0 +1,96 @@
+"""Cards and files of single repositories of the hub, as shown to anybody; kept for some seconds."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from cachetools import TTLCache
+
+from collidium.errors import NotFound, Unavailable, UpstreamError
+from collidium.records import RepoCard
+from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.limits import CallerLimits
+from collidium.runtime.shared_calls import SharedCalls
+
+if TYPE_CHECKING:
+    import httpx
+
+Kind = Literal["datasets", "models"]
+
+#: Characters of a card that are kept, and files that are named.
+CARD_LENGTH: Final = 64 * 1024
+FILES: Final = 200
+
+_KEPT_SECONDS: Final = 30.0
+_KEPT: Final = 200
+_TIMEOUT_SECONDS: Final = 10.0
+_CONNECTIONS: Final = 4
+_DOCUMENT_BYTES: Final = 8 * 1024**2
+_REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+
+class RepoCards:
+    """The public repositories of a hub with a tag. Equal calls at the same time cause one request."""
+
+    def __init__(self, hub: str, tag: str) -> None:
+        self._hub = hub
+        self._tag = tag
+        self._http = HttpClient(_TIMEOUT_SECONDS, _CONNECTIONS)
+        self._cards: SharedCalls[tuple[Kind, str], RepoCard] = SharedCalls(TTLCache(_KEPT, _KEPT_SECONDS))
+        self._limits = CallerLimits("cards", 60, 60, 300)
+
+    async def read(self, kind: Kind, repo: str, address: str) -> RepoCard:
+        """The card of a repository; ``address`` is the caller's.
+
+        Raises NotFound, TooManyRequests, Unavailable while the hub is away, and UpstreamError for nonsense.
+        """
+        if not _REPO.fullmatch(repo) or ".." in repo:
+            raise NotFound(f"there is no repository {repo[:200]!r}")
+        if (kind, repo) not in self._cards:
+            self._limits.take(address)
+        return await self._cards.run((kind, repo), lambda: self._read(kind, repo))
+
+    async def close(self) -> None:
+        """Give back connections. Idempotent."""
+        await self._cards.close()
+        await self._http.close()
+
+    async def _read(self, kind: Kind, repo: str) -> RepoCard:
+        found = await self._get(f"/api/{kind}/{repo}")
+        try:
+            about: dict[str, Any] = json.loads(found.content) if found.status_code == 200 else {}
+            hidden = about.get("private") or about.get("gated") or self._tag not in about.get("tags", ())
+            if hidden:
+                raise NotFound(f"there is no public repository {repo} with the tag {self._tag!r}")
+            commit = str(about["sha"])
+            if not _COMMIT.fullmatch(commit):
+                raise ValueError(commit)
+            files = [str(file["rfilename"])[:500] for file in about.get("siblings") or ()]
+            data = about.get("cardData")
+            licence = data.get("license") if isinstance(data, dict) else None
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise UpstreamError(f"the hub gave an invalid response about {repo}") from error
+        folder = "" if kind == "models" else f"/{kind}"
+        card = await self._get(f"{folder}/{repo}/resolve/{commit}/README.md")
+        text = card.content.decode("utf-8", errors="replace") if card.status_code == 200 else ""
+        return RepoCard(
+            repo=repo,
+            revision=commit,
+            url=f"{self._hub}{folder}/{repo}",
+            text=text[:CARD_LENGTH],
+            license=licence[:100] if isinstance(licence, str) else None,
+            files=tuple(files[:FILES]),
+            more_files=max(len(files) - FILES, 0),
+        )
+
+    async def _get(self, path: str) -> httpx.Response:
+        try:
+            response = await self._http.call("GET", self._hub + path, _DOCUMENT_BYTES)
+        except NoResponse as error:
+            raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
+        if response.status_code in {408, 429} or response.status_code >= 500:
+            raise Unavailable(f"the hub {self._hub} answered {response.status_code}: try again later")
+        return response

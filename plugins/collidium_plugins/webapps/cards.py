@@ -1,0 +1,36 @@
+"""Cards of repositories as markup. Their owners write them: no HTML, no pictures, no script of theirs."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from typing import Final
+from urllib.parse import urljoin
+
+from markupsafe import Markup
+
+#: Between these lines stands what the hub reads.
+_FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+#: A card's first heading is below those of the page.
+_DEEPER: Final = 2
+
+
+async def rendered(text: str, base: str) -> Markup:
+    """The card as markup; links without a host are those of ``base``."""
+    return await asyncio.to_thread(_rendered, text, base)
+
+
+def _rendered(text: str, base: str) -> Markup:
+    from markdown_it import MarkdownIt
+
+    # This preset escapes HTML and refuses addresses like javascript:.
+    markdown = MarkdownIt("js-default", {"linkify": False}).disable(["image", "linkify"])
+    tokens = markdown.parse(_FRONT_MATTER.sub("", text.replace("\r\n", "\n"), count=1))
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(int(token.tag[1]) + _DEEPER, 6)}"
+        for inner in token.children or ():
+            if inner.type == "link_open":
+                inner.attrSet("href", urljoin(f"{base}/", str(inner.attrGet("href") or "")))
+                inner.attrSet("rel", "nofollow noopener")
+    return Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704 -- escaped above
