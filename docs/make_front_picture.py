@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from collidium.contracts import FIELD_TESLA
 from collidium.datasets.sample import CONFIGS
+from collidium.physics import Helix
 
 PICTURE = Path(__file__).parents[1] / "plugins/collidium_plugins/webapps/static/img/event.svg"
 
@@ -115,20 +115,12 @@ def jets() -> str:
 
 
 def helix(track: dict[str, float]) -> Floats:
-    """Points of a track, x, y and z in mm, as far as it is inside the tracker.
-
-    A charge q in a field B along z turns clockwise with the radius pT / (0.3 q B), in m for GeV and T.
-    """
-    phi, slope = track["phi"], 1 / np.tan(track["theta"])
-    radius = 1000 * np.sin(track["theta"]) / (0.3 * FIELD_TESLA * track["qop"])
+    """Points of a track, x, y and z in mm, as far as it is inside the tracker."""
+    line = Helix.from_tracks(track)
     # As far as one half turn, where a slow one comes back.
-    length = min(RADIUS * 1.2, np.pi * abs(radius), abs((HALF_LENGTH - abs(track["z0"])) / slope))
-    way = np.linspace(0, length, POINTS)
-    turned = phi - way / radius
-    x = -track["d0"] * np.sin(phi) + radius * (np.sin(phi) - np.sin(turned))
-    y = track["d0"] * np.cos(phi) + radius * (np.cos(turned) - np.cos(phi))
-    points: Floats = np.stack([x, y, track["z0"] + way * slope], axis=1)
-    inside: Floats = points[np.hypot(x, y) <= RADIUS]
+    ends = ((HALF_LENGTH - abs(track["z0"])) / line.cot_theta, np.pi / line.curvature)
+    points = line.points(np.linspace(0, min(RADIUS * 1.2, *map(abs, ends)), POINTS))[0]
+    inside: Floats = points[np.hypot(points[:, 0], points[:, 1]) <= RADIUS]
     return inside
 
 

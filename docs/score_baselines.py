@@ -38,6 +38,7 @@ from collidium.datasets import Dataset
 from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.seeding.events import BACKGROUND, MIX, SIGNALS, mix_channels
 from collidium.testing.server import ServerProcess, run_command
 from collidium_plugins.executor_processes import Processes
 from collidium_tasks.tracking.baselines import ckf
@@ -47,16 +48,11 @@ SCORES: Final = Path(__file__).parent / "tasks" / "baseline_scores.json"
 #: Not that of the events from which baselines have learned.
 SEED: Final = 61803
 TTBAR: Final = "ttbar"
-SIGNALS: Final = ("higgs_portal", "susy_gmsb", "hidden_valley", "zprime")
-CHANNELS: Final = (TTBAR, "zmumu", "zee", "jets", *SIGNALS)
-#: Signals in the mix; far more than in one of release size, whose 1% would be ten events here.
-SIGNAL_PERCENT: Final = 20
 #: Events of ttbar that are made, and of each channel of the anomaly mix; those that tracking is scored on,
 #: without pileup and with; those that are loaded.
 TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, PILEUP_EVENTS, SLICE = 2000, 200, 100, 2, 1000
 #: What stands behind a task's name for its scores with 200 pileup collisions.
 PU200: Final = "_pu200"
-MIX: Final = "anomaly_pu0"
 READINGS: Final = 9
 
 LIMITS: Final = Limits(memory_bytes=4 * 1024**3, seconds=3600)
@@ -87,16 +83,10 @@ class Events:
         return Sample(made, "ttbar_pu200", EventRange(0, self._limited(events)))
 
     def mix(self) -> Sample:
-        channels = [self._channel(channel, CHANNEL_EVENTS) for channel in CHANNELS]
+        channels = [self._channel(channel, CHANNEL_EVENTS) for channel in (*BACKGROUND, *SIGNALS)]
         directory = self.work / "mix"
         if not directory.is_dir():
-            with tempfile.TemporaryDirectory(dir=self.work) as scratch:
-                shares = [self._first(source, Path(scratch) / source.name) for source in channels]
-                signals = [option for signal in SIGNALS for option in ("--signal", signal)]
-                _collidium(
-                    *("datasets", "mix", *map(str, shares), "--config", MIX, "--output", str(directory)),
-                    *(*signals, "--signal-percent", str(SIGNAL_PERCENT)),
-                )
+            mix_channels(channels, directory, self._limited(CHANNEL_EVENTS))
         return Sample(directory, MIX, EventRange(0, len(Dataset(directory, MIX).table("channels").event_ids)))
 
     def _channel(self, channel: str, events: int, pileup: int = 0) -> Path:
@@ -107,16 +97,6 @@ class Events:
                 *("--events", str(self._limited(events)), "--pileup", str(pileup), "--seed", str(SEED)),
                 *("--output", str(directory)),
             )
-        return directory
-
-    def _first(self, source: Path, directory: Path) -> Path:
-        """A dataset of the first events alone, so that all channels have as many."""
-        (config,) = Dataset(source).configs()
-        for table in Dataset(source).configs()[config]:
-            found = Dataset(source, config).table(table).load(EventRange(0, self._limited(CHANNEL_EVENTS)))
-            folder = directory / "data" / f"{config}_{table}"
-            folder.mkdir(parents=True)
-            pq.write_table(found, folder / "train-00000-of-00001.parquet")
         return directory
 
     def _limited(self, events: int) -> int:

@@ -26,7 +26,7 @@ import pyarrow.compute as pc
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
-from collidium.datasets.schemas import ECAL_CODE, SAMPLING
+from collidium.physics import calibration
 from collidium_plugins.acts_pipeline.calorimeter import CaloHits, deposits
 from collidium_plugins.acts_pipeline.events import NOT_SIMULATED, Ends, Particles
 
@@ -73,7 +73,7 @@ def sums(particles: Particles, random: np.random.Generator, calibrated: bool) ->
 
 def by_particle(hits: CaloHits, particles: int, calibrated: bool) -> Floats:
     """Sums over the cells, in the order of the particles' ids."""
-    factor = np.repeat(np.array(SAMPLING)[hits.detector - ECAL_CODE], hits.contributions)
+    factor = np.repeat(calibration(hits.detector), hits.contributions)
     weights = hits.contrib_energies * (factor if calibrated else 1.0)
     counted = np.bincount(hits.contrib_particle_ids.astype(np.int64), weights, minlength=particles + 1)
     return counted[1:].astype(np.float64)

@@ -57,7 +57,7 @@ COLUMNS = {
     **dict.fromkeys(("credits_charged", "estimated_node_hours", "node_hours"), "0.1"),
     **dict.fromkeys(("pipeline_version", "runner"), "'mock'"),
     "state": "'completed'",
-    **dict.fromkeys(("step", "lease"), "''"),
+    **dict.fromkeys(("step", "lease", "vary"), "''"),
 }
 
 

@@ -14,11 +14,12 @@ import asyncio
 import os
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -30,11 +31,12 @@ import httpx
 import soak_proof
 from soak_load import FIRST, STOP, Customer, Seen, operate, oracle, patiently
 
+from collidium import errors
 from collidium.client import AsyncClient
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.databases import PostgresDatabases, sqlite_url
 from collidium.testing.postgres import PostgresServer
-from collidium.testing.processes import ending_with_parent
+from collidium.testing.processes import ending_with_parent, members, wait_until
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
@@ -83,6 +85,8 @@ class Site:
         self.server = ServerProcess(directory, database_url, SETTINGS)
         self.database_url = database_url or sqlite_url(self.server.data_dir / "collidium.sqlite3")
         self.recoveries = Recoveries()
+        #: Anonymous memory in bytes, open files and processes, as they were in turn.
+        self.held: list[tuple[int, int, int]] = []
         self._worker: subprocess.Popen[bytes] | None = None
         # The kernel ends the processes with the thread that started them.
         self._thread = ThreadPoolExecutor(1)
@@ -104,9 +108,14 @@ class Site:
         self._start_worker()
 
     def close(self) -> list[str]:
-        """Stop both as an operator does; what went wrong, and what is left of them."""
+        """Stop both as an operator does, once the last kill is over; what went wrong, and what is left."""
+        return self._thread.submit(self._close).result()
+
+    def _close(self) -> list[str]:
         ours = {self.server.pid, *children(self.server.pid)}
-        problems = [f"process {pid} has lost its parent and lives" for pid in members(self.server.pid) - ours]
+        problems = [
+            f"process {pid} has lost its parent and lives" for pid in {*members(self.server.pid)} - ours
+        ]
         if (code := self.server.stop()) != 0:
             problems.append(f"the server ended with {code}")
         assert self._worker is not None
@@ -148,6 +157,16 @@ class Site:
             time.sleep(0.05)
         self.recoveries.slowest = max(self.recoveries.slowest, time.monotonic() - started)
 
+    async def measure_now_and_then(self) -> None:
+        """Note what server and worker hold, every two seconds until cancelled."""
+        while True:
+            await asyncio.sleep(2)
+            assert self._worker is not None
+            pids = [pid for root in (self.server.pid, self._worker.pid) for pid in (root, *children(root))]
+            # What has just been killed, or begins, is not what is held.
+            with suppress(OSError, ValueError):
+                self.held.append((sum(map(anonymous, pids)), sum(map(open_files, pids)), len(pids)))
+
     def token(self, name: str) -> str:
         """A new account's on the local hub."""
         store = Store(self.server.data_dir / "hub")
@@ -163,7 +182,8 @@ class Site:
         return False
 
     def _start_worker(self) -> None:
-        with (self.server.directory / "worker.log").open("ab") as log:
+        file = self.server.directory / "worker.log"
+        with file.open("wb") as log:
             self._worker = subprocess.Popen(
                 ending_with_parent([*self.server.program, "worker"]),
                 stdin=subprocess.DEVNULL,
@@ -172,6 +192,8 @@ class Site:
                 cwd=self.server.directory,
                 env=self.server.environment,
             )
+        # Before, a signal to stop would end it as any other process.
+        wait_until(lambda: "Following requests." in file.read_text(), self._worker, 60, file.read_text)
 
 
 def children(pid: int) -> list[int]:
@@ -184,15 +206,20 @@ def children(pid: int) -> list[int]:
     return found
 
 
-def members(group: int) -> set[int]:
-    """The living processes of a group."""
-    found = set()
-    for file in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError):
-            state, _, of = file.read_text().rsplit(")", 1)[1].split()[:3]
-            if int(of) == group and state != "Z":
-                found.add(int(file.parent.name))
-    return found
+def anonymous(pid: int) -> int:
+    """The memory of a process that no file backs, in bytes. Raises ValueError where it has ended."""
+    words = Path(f"/proc/{pid}/status").read_text().split()
+    return int(words[words.index("RssAnon:") + 1]) * 1024
+
+
+def open_files(pid: int) -> int:
+    return len(list(Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def thirds(values: Sequence[int]) -> str:
+    """The medians of the first, second and last third, in a cell."""
+    parts = [values[len(values) * n // 3 : len(values) * (n + 1) // 3] for n in range(3)]
+    return ", ".join(f"{statistics.median(part):,.0f}" if part else "-" for part in parts)
 
 
 async def soak(site: Site, load: Load) -> Seen:
@@ -216,7 +243,12 @@ async def soak(site: Site, load: Load) -> Seen:
         living = [asyncio.create_task(sign_up().live()) for _ in range(load.clients)]
         others = [
             asyncio.create_task(work)
-            for work in (operate(operator, seen), newcomers(living), site.kill_now_and_then(load.pause))
+            for work in (
+                operate(operator, seen),
+                newcomers(living),
+                site.kill_now_and_then(load.pause),
+                site.measure_now_and_then(),
+            )
         ]
         await asyncio.wait(others, timeout=load.seconds, return_when=asyncio.FIRST_COMPLETED)
         for task in (*living, *others):
@@ -226,8 +258,10 @@ async def soak(site: Site, load: Load) -> Seen:
                 seen.faults.append(f"the soak itself failed: {outcome!r}")
         await patiently(seen, lambda: operator.admin_freeze(False))
         for name in seen.orders:
-            await operator.admin_grant(name, Decimal(5), "to be asked again")
-            await operator.admin_ban(name, False)
+            # Whose calls never came through has no account.
+            with suppress(errors.NotFound):
+                await operator.admin_grant(name, Decimal(5), "to be asked again")
+                await operator.admin_ban(name, False)
     await asyncio.gather(*(customer.settle() for customer in customers))
     await soak_proof.ended(site.database_url, SETTLE_SECONDS)
     for customer in customers:
@@ -251,6 +285,9 @@ def report(site: Site, seen: Seen, states: Mapping[str, int]) -> Iterator[str]:
         "restarts of the server": site.recoveries.restarts,
         "slowest recovery (s)": f"{site.recoveries.slowest:.1f}",
         "slowest request that was waited for (s)": f"{max(seen.waited, default=0):.1f}",
+        "processes, by thirds of the time": thirds([processes for _, _, processes in site.held]),
+        "open files": thirds([files for _, files, _ in site.held]),
+        "anonymous memory (MB)": thirds([memory // 10**6 for memory, _, _ in site.held]),
         "answers that were no success": counted(seen.troubles),
     }
     yield "| | |\n|---|---:|"

@@ -53,7 +53,10 @@ def _canonical(distribution: str) -> str:
             "The console talks to the platform through the client alone",
             {"collidium.client", "collidium.errors", "collidium.hookspecs"},
         ),
-        ("Tasks know contracts, hooks, numpy and pyarrow", {"collidium.contracts", "collidium.hookspecs"}),
+        (
+            "Tasks know contracts, hooks, physics, numpy and pyarrow",
+            {"collidium.contracts", "collidium.hookspecs", "collidium.physics"},
+        ),
         (
             "The pages ask the platform as everybody does",
             {
@@ -73,4 +76,4 @@ def test_every_other_part_of_the_core_is_forbidden(contract: str, allowed: set[s
 def test_tasks_may_import_no_other_dependency_of_the_platform() -> None:
     others = {name for name in dependencies() if not name.startswith("_")} - {"numpy", "pyarrow"}
     # pluggy comes with the hooks.
-    assert others - {"pluggy"} <= FORBIDDEN["Tasks know contracts, hooks, numpy and pyarrow"]
+    assert others - {"pluggy"} <= FORBIDDEN["Tasks know contracts, hooks, physics, numpy and pyarrow"]

@@ -21,6 +21,7 @@ import pluggy
 from collidium import hookspecs
 from collidium.errors import ConfigurationError, NotFound
 from collidium.runtime.observers import Observers
+from collidium.runtime.text import message_of
 
 if TYPE_CHECKING:
     import click
@@ -173,7 +174,7 @@ class Plugins:
             if _is_interrupt(error):
                 raise
             logger.exception("plugin %s failed%s", name, what and f" in {what}")
-            reason = f"{type(error).__name__}: {_message(error)}"
+            reason = f"{type(error).__name__}: {message_of(error)}"
             self.fail(name, f"{what}: {reason}" if what else reason)
 
     def fail(self, name: str, error: str) -> None:
@@ -311,13 +312,6 @@ def _is_interrupt(error: BaseException) -> bool:
     while trace.tb_next:
         trace = trace.tb_next
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opmap["RAISE_VARARGS"]
-
-
-def _message(error: BaseException) -> str:
-    try:
-        return str(error)
-    except BaseException:
-        return "(it has no readable message)"
 
 
 def _accepted(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:

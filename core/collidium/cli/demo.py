@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=DIRECTORY,
     help="An empty directory, which is kept; default: a temporary one.",
 )
-@click.option("--keep", is_flag=True, help="Keep the server running until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Open all six tasks, and keep the server running until Ctrl-C.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -63,7 +63,10 @@ def demo(
     from collidium.demo.loop import demonstrated
 
     signal.signal(signal.SIGTERM, _leave)
-    with _directory(data_dir) as directory, demonstrated(directory, port, runner, _report) as outcome:
+    with (
+        _directory(data_dir) as directory,
+        demonstrated(directory, port, runner, _report, boards=keep) as outcome,
+    ):
         if as_json:
             print_json(outcome)
         else:

@@ -106,6 +106,7 @@ ON_THE_SERVER = {
     "db": "collidium.cli.serve:db",
     "ledger": "collidium.cli.ledger:ledger",
     "plugin": "collidium.cli.plugin:plugin",
+    "seed": "collidium.cli.seed:seed",
     "serve": "collidium.cli.serve:serve",
     "settings": "collidium.cli.settings:settings",
     "task": "collidium.cli.task:task",

@@ -418,6 +418,23 @@ class Task(ABC):
         """
         return [self.metrics(self.merge([tallies[group] for group in draw])) for draw in draws]
 
+    def sample_sizes(self, tally: Tally) -> Mapping[str, int]:
+        """Return how many entries metrics rest on, such as events of a rare class.
+
+        Where these are fewer than the groups of events, errors are as wide as those of so many groups.
+
+        Parameters
+        ----------
+        tally : Tally
+            The merged tally of all events.
+
+        Returns
+        -------
+        mapping of str to int
+            ``{"auroc": signal_events}``; metrics that are not named rest on all events.
+        """
+        return {}
+
     def counts(self, tally: Tally) -> Mapping[str, Counts]:
         """Return the counts behind metrics that are fractions.
 

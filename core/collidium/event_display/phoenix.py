@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING
+from collidium.physics import calibration
+from collidium.physics.constants import HCAL_CODE
 
 MEDIA_TYPE: Final = "application/json"
 #: What it draws of our tables.
@@ -146,8 +147,7 @@ def _towers(table: pa.Table) -> dict[str, Entries]:
     cells, detectors = cells[sound], detectors[sound]
     if "detector" not in table.column_names:
         return {"Calorimeters": _tower_entries(cells)}
-    known = (detectors >= ECAL_CODE) & (detectors < ECAL_CODE + len(SAMPLING))
-    cells[known, 3] *= np.array(SAMPLING)[detectors[known] - ECAL_CODE]
+    cells[:, 3] *= np.nan_to_num(calibration(detectors), nan=1.0)
     hadronic = detectors >= HCAL_CODE
     return {"ECal": _tower_entries(cells[~hadronic]), "HCal": _tower_entries(cells[hadronic])}
 

@@ -75,6 +75,16 @@ class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
         """Other values in the same lists."""
         return Ragged(values, self.offsets)
 
+    def where(self, chosen: npt.NDArray[np.bool_]) -> Ragged:
+        """The chosen values of each list; ``chosen`` has an entry for each value, as :attr:`event` has."""
+        before = np.concatenate([[0], np.cumsum(chosen)])
+        if not isinstance(self.values, Ragged):
+            return Ragged(self.values[chosen], before[self.offsets])
+        lengths = self.values.lengths
+        inner = self.values.where(np.repeat(chosen, lengths)).values
+        edges = np.concatenate([[0], np.cumsum(lengths[chosen])])
+        return Ragged(Ragged(inner, edges), before[self.offsets])
+
     def padded(self, length: int, fill: float = 0) -> Array:
         """Return the first values of each list, shape (lists, length); shorter lists end with ``fill``."""
         padded = aligned((len(self), length), self.values.dtype)

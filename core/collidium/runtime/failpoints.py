@@ -46,6 +46,11 @@ Failpoint = Literal[
     "finish.after_commit",
     "operate.before_commit",
     "operate.after_commit",
+    "seed.signed_in",
+    "seed.made",
+    "seed.published",
+    "seed.imported",
+    "seed.submitted",
     "rescore.kept",
     "rescore.before_commit",
 ]

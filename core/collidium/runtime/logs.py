@@ -13,9 +13,15 @@ from typing import Any, Literal
 http_request_id: ContextVar[str] = ContextVar("http_request_id", default="")
 
 
-class _WithRequestId(logging.Filter):
+class _Complete(logging.Filter):
+    """Add the request's id, and a message where an error of a plugin has none."""
+
     def filter(self, record: logging.LogRecord) -> bool:
         record.http_request_id = http_request_id.get() or "-"
+        try:
+            record.getMessage()
+        except BaseException:
+            record.msg, record.args = f"{record.msg} (what it is about cannot be shown)", None
         return True
 
 
@@ -56,7 +62,7 @@ class JsonFormatter(logging.Formatter):
 def configure(level: str, style: Literal["text", "json"]) -> None:
     """Send all logging to standard error, at ``level`` and above."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.addFilter(_WithRequestId())
+    handler.addFilter(_Complete())
     handler.setFormatter(
         JsonFormatter()
         if style == "json"

@@ -13,6 +13,14 @@ def single_line(text: str) -> str:
     return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
 
 
+def message_of(error: BaseException) -> str:
+    """Return the error's message, whatever a plugin's class makes of it."""
+    try:
+        return str(error)
+    except BaseException:
+        return "(it has no readable message)"
+
+
 def last_line(text: str) -> str:
     """Return the last line that is not empty, where programs report what went wrong."""
     lines = [line for line in text.splitlines() if line.strip()]

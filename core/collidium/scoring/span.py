@@ -138,7 +138,8 @@ def _conclude(
     tallies = [part.tally for part in groups if numbers is None or part.group in numbers]
     tally = whole if numbers is None else task.merge(tallies)
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
-    replicates = {name: values for name, values in resampled(task, tallies).items() if name in metrics}
+    found = resampled(task, tallies, task.sample_sizes(tally))
+    replicates = {name: values for name, values in found.items() if name in metrics}
     uncertainties = standard_errors(replicates, task.counts(tally))
     return Conclusion(metrics, warnings, replicates, uncertainties, shown(task.curves(tally)))
 

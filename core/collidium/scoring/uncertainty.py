@@ -7,8 +7,9 @@ replicates of two submissions are pairs, and the scatter of their differences is
 
 Drawing from n groups scatters by sqrt((n - 1)/n) too little, and an error that is itself an estimate from n
 groups is too small by Student's t: replicates are spread out by both, so that the error is half of a 68%
-interval. Where less than ten of something was counted, the interval is at least that of Poisson statistics.
-`perf/coverage.py` measures how often intervals contain the truth.
+interval. Where a metric rests on fewer entries than groups, n is their number. Where less than ten of
+something was counted, the interval is at least that of Poisson statistics. `perf/coverage.py` measures how
+often intervals contain the truth.
 
 Imported by worker processes.
 """
@@ -98,12 +99,14 @@ def merged(task: Task, tallies: Iterable[GroupTally]) -> list[GroupTally]:
     ]
 
 
-def resampled(task: Task, tallies: Sequence[Tally]) -> dict[str, list[float]]:
+def resampled(
+    task: Task, tallies: Sequence[Tally], sizes: Mapping[str, int] | None = None
+) -> dict[str, list[float]]:
     """The replicates of a task's metrics; none of a single group, which cannot scatter.
 
-    They are spread about their mean as 68% intervals need it; those of metrics with ``log_error`` are linear
-    in the logarithm. A metric that is missing from a draw has none: what is left of it would scatter less
-    than it does.
+    They are spread about their mean as 68% intervals need it, by the task's ``sizes`` where these are fewer
+    than the tallies; those of metrics with ``log_error`` are linear in the logarithm. A metric that is
+    missing from a draw has none: what is left of it would scatter less than it does.
     Raises ValueError where the task gives other metrics than its card names, or numbers that are none.
     """
     if len(tallies) < 2:
@@ -120,7 +123,10 @@ def resampled(task: Task, tallies: Sequence[Tally]) -> dict[str, list[float]]:
         raise ValueError(f"these metrics of resampled events are not finite: {', '.join(bad)}")
     logarithmic = {metric.name for metric in task.card.metrics if metric.log_error}
     return {
-        name: _spread(_linear_in_log(values) if name in logarithmic else values, len(tallies))
+        name: _spread(
+            _linear_in_log(values) if name in logarithmic else values,
+            max(min(len(tallies), (sizes or {}).get(name, len(tallies))), 2),
+        )
         for name, values in replicates.items()
     }
 

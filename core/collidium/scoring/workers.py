@@ -15,6 +15,7 @@ from typing import Final, NoReturn, TypeVar
 from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, WorkerDied
 from collidium.contracts.task import Problem, Task
 from collidium.errors import ScoringFailed
+from collidium.runtime.text import message_of
 from collidium.scoring import span
 from collidium.scoring.predictions import Unreadable
 from collidium.scoring.reading import Disordered
@@ -108,6 +109,7 @@ class Workers:
 def _unreadable(error: OverLimit | WorkerDied) -> Unreadable:
     if isinstance(error, OverLimit):
         return Unreadable(
-            "too-large-to-decode", f"decoding the file {error}; write smaller row groups, sorted by event"
+            "too-large-to-decode",
+            f"decoding the file {message_of(error)}; write smaller row groups, sorted by event",
         )
     return Unreadable("corrupt", "the file cannot be decoded: its reader crashes over it")

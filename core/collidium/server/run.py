@@ -72,6 +72,7 @@ def ensure_admin_token(settings: Settings) -> Settings:
     path = settings.data_dir / FILE
     if make_secret_file(path, secrets.token_urlsafe(32)):
         click.echo(f"A new admin token is in {path}", err=True)
+        click.echo("To fill this server with datasets, truth and baselines: collidium seed", err=True)
     token = path.read_text(encoding="ascii").strip()
     if not token:
         raise ConfigurationError(f"the admin token in {path} is empty; delete the file to get a new one")

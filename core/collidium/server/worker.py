@@ -6,6 +6,7 @@ import asyncio
 import gc
 import logging
 import multiprocessing
+import os
 import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -48,7 +49,12 @@ def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce:
 async def _serve(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
+    numbers = [listener.fileno() for listener in listeners]
+
     async def until_stopped() -> None:
+        for number in numbers:
+            # Hypercorn makes them inheritable: a plugin's command would hold the port longer than the server.
+            os.set_inheritable(number, False)
         _freeze_gc()
         announce()
         await stop_requested()

@@ -13,6 +13,7 @@ from collidium.simulations.requests import (
     find_as_operator,
     list_requests,
     output_of,
+    were_ordered,
 )
 from collidium.simulations.totals import TotalMismatch, audit
 from collidium.simulations.watching import Watching, find_with_progress
@@ -38,4 +39,5 @@ __all__ = [
     "output_of",
     "place",
     "reports",
+    "were_ordered",
 ]

@@ -22,6 +22,7 @@ from collidium.files.durable import is_full
 from collidium.files.locks import lock
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
+from collidium.runtime.text import message_of
 
 
 class InvalidOutput(RunnerRefused):
@@ -140,6 +141,6 @@ async def _check(
     except UnusableDataset as error:
         raise InvalidOutput(str(error)) from error
     except OverLimit as error:
-        raise WorkerLost(f"reading the output {error}") from error
+        raise WorkerLost(f"reading the output {message_of(error)}") from error
     except WorkerDied as error:
         raise WorkerLost("reading the output crashed its reader") from error

@@ -77,6 +77,11 @@ async def list_requests(
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
 
 
+async def were_ordered(seeds: Collection[int]) -> bool:
+    """Whether any request has one of these seeds."""
+    return await SimulationRequest.filter(seed__in=[str(seed) for seed in seeds]).exists()
+
+
 async def output_of(request_id: str) -> tuple[records.OutputFile, ...]:
     """The files of a request's output in the storage backend, none before they were collected.
 

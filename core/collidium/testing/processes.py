@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import select
 import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from typing import Protocol
@@ -57,6 +59,29 @@ def wait_until(
         except subprocess.TimeoutExpired:
             continue
         raise RuntimeError(f"ended with exit code {code} before it was ready: {describe()}")
+
+
+def members(group: int) -> list[int]:
+    """The processes of a group, those included that have ended and were not reaped (Linux)."""
+    found = []
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            if int(file.read_text().rpartition(")")[2].split()[2]) == group:
+                found.append(int(file.parent.name))
+    return found
+
+
+def wait_for_group(group: int) -> None:
+    """Return once all threads of the processes of a group have ended, and what they held is free (Linux)."""
+    for pid in members(group):
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(pid)
+            try:
+                ended = select.poll()
+                ended.register(descriptor, select.POLLIN)
+                ended.poll()
+            finally:
+                os.close(descriptor)
 
 
 #: Settings, tokens and caches of the person who runs the tests.

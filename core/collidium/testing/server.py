@@ -17,7 +17,13 @@ from typing import IO, Self
 import httpx
 
 from collidium.testing.fork_server import fork_server
-from collidium.testing.processes import Process, ending_with_parent, isolated_environment, wait_until
+from collidium.testing.processes import (
+    Process,
+    ending_with_parent,
+    isolated_environment,
+    wait_for_group,
+    wait_until,
+)
 
 #: How a test calls the command: on the interpreter that runs the test.
 COLLIDIUM = (sys.executable, "-m", "collidium")
@@ -97,11 +103,12 @@ class ServerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it and its workers at once (SIGKILL), as a power cut does."""
+        """End it and its workers at once (SIGKILL), as a power cut does; none is left when it returns."""
         process = self._running()
         with suppress(ProcessLookupError):  # raised when the whole group has ended already
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
+        wait_for_group(process.pid)
 
     def close(self) -> None:
         """End it if it runs."""

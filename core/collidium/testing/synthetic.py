@@ -19,6 +19,7 @@ import pyarrow as pa
 from collidium.contracts import FIELD_TESLA
 from collidium.contracts.tables import nested
 from collidium.datasets.schemas import SCHEMAS
+from collidium.physics.constants import BENDING
 
 Columns = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.floating[Any]]
@@ -33,7 +34,7 @@ _PIXEL_BARRELS, _PIXEL_DISKS = 4, 7
 _VOLUMES: Final = (17, 24)
 _DETECTORS: Final = (1, 4)
 #: GeV that 1 mm of radius takes across the field.
-_BEND: Final = np.float32(FIELD_TESLA * 0.299792458e-3)
+_BEND: Final = np.float32(FIELD_TESLA * BENDING)
 _LIGHT: Final = np.float32(299.792458)
 _PION: Final = np.float32(0.1396)
 #: Standard deviation of a measured position, mm.

@@ -11,8 +11,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import flatten, list_lengths, positions_in_event
-from collidium.datasets.schemas import ECAL_CODE, SAMPLING
 from collidium.errors import UnusableDataset
+from collidium.physics import calibration
+from collidium.physics.constants import ECAL_CODE, SAMPLING
 from collidium_plugins.jet_finder.clustering import FourVectors, Integers
 
 #: Cells with less energy than this, GeV, are not clustered.
@@ -39,7 +40,11 @@ def deposits(calo_hits: pa.Table) -> Deposits:
     lengths = list_lengths(calo_hits, _COLUMNS[0])
     event = np.repeat(np.arange(calo_hits.num_rows), lengths)
     x, y, z = (cells[name].astype(np.float64) for name in ("x", "y", "z"))
-    energy = cells["total_energy"].astype(np.float64) * _calibration(cells["detector"])
+    factors = calibration(cells["detector"])
+    if np.isnan(factors).any():
+        last = ECAL_CODE + len(SAMPLING) - 1
+        raise UnusableDataset(f"table calo_hits, column detector: has codes other than {ECAL_CODE} to {last}")
+    energy = cells["total_energy"].astype(np.float64) * factors
     distance = np.sqrt(x**2 + y**2 + z**2)
     kept = np.flatnonzero((energy >= MIN_ENERGY) & (distance > 0))
     # FastJet's sums depend on the order in their last digits; that of a table may follow the truth.
@@ -72,14 +77,3 @@ def _cells(calo_hits: pa.Table) -> dict[str, npt.NDArray[Any]]:
     if not all(np.isfinite(column).all() for column in cells.values()):
         raise UnusableDataset("table calo_hits: has values that are not finite")
     return cells
-
-
-def _calibration(detector: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Energy of the particles over energy in the active layers."""
-    region = detector.astype(np.int64) - ECAL_CODE
-    if len(region) and not 0 <= region.min() <= region.max() < len(SAMPLING):
-        raise UnusableDataset(
-            f"table calo_hits, column detector: has codes other than {ECAL_CODE} to "
-            f"{ECAL_CODE + len(SAMPLING) - 1}"
-        )
-    return np.array(SAMPLING)[region]

@@ -8,7 +8,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE
+from collidium.physics.constants import ECAL_CODE, HCAL_CODE
 from collidium_plugins.validation.events import Block
 from collidium_plugins.validation.histograms import ONE_BIN, PT_LABEL, Quantity
 

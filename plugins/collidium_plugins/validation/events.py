@@ -11,7 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collidium.datasets.schemas import ECAL_CODE, HCAL_CODE, SAMPLING
+from collidium import physics
+from collidium.physics.constants import BENDING, HCAL_CODE, m
 
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
@@ -19,8 +20,6 @@ Integers = npt.NDArray[np.int64]
 PIXEL_VOLUMES: Final = (16, 17, 18)
 #: Part of a track's hits that are of its particle, at least, in ACTS's `TrackTruthMatcher`.
 MATCHING: Final = 0.5
-#: More generations of particles than there are in an event: each step doubles what is looked at.
-_GENERATIONS: Final = 6
 
 
 class MissingColumn(Exception):
@@ -89,25 +88,15 @@ class Block:
 
     def particle(self, event: Integers, ids: Array) -> Integers:
         """The place of particles in the table, by event and id; -1 of those that are not there."""
-        known, order = self._particle_keys
-        place = np.searchsorted(self._known_ids, ids)
-        place[place == len(self._known_ids)] = 0
-        key = event * max(len(self._known_ids), 1) + place
-        at = np.minimum(np.searchsorted(known, key), max(len(known) - 1, 0))
-        if not len(known):
-            return np.full(len(ids), -1)
-        return np.where((self._known_ids[place] == ids) & (known[at] == key), order[at], -1)
+        return self._particles.rows(self._ragged(event, ids))
 
     @cached_property
-    def _known_ids(self) -> Array:
-        return np.unique(self["particles.particle_id"])
+    def _particles(self) -> physics.Finder:
+        return physics.Finder(self._ragged(self.event("particles"), self["particles.particle_id"]))
 
-    @cached_property
-    def _particle_keys(self) -> tuple[Integers, Integers]:
-        place = np.searchsorted(self._known_ids, self["particles.particle_id"])
-        keys = self.event("particles") * max(len(self._known_ids), 1) + place
-        order = np.argsort(keys, kind="stable")
-        return keys[order], order
+    def _ragged(self, event: Integers, values: Array) -> physics.Ragged:
+        lengths = np.bincount(event, minlength=self.events)
+        return physics.Ragged(values, np.concatenate([[0], np.cumsum(lengths)]))
 
     @cached_property
     def pt(self) -> Array:
@@ -140,11 +129,7 @@ class Block:
     @cached_property
     def root(self) -> Integers:
         """For each particle the primary that it comes from: itself, for a primary."""
-        root = np.where(self["particles.primary"].astype(bool) | (self.parent < 0), -1, self.parent)
-        root = np.where(root < 0, np.arange(len(root)), root)
-        for _ in range(_GENERATIONS):
-            root = root[root]
-        return root
+        return physics.primary_ancestor(self["particles.primary"], self.parent)
 
     # -- tracker --------------------------------------------------------------------------------------
 
@@ -257,7 +242,7 @@ class Block:
         right = np.array([sums(one * square) for one in terms]).T
         a, b, c = np.linalg.solve(matrix, right[..., None])[..., 0].T
         radius = np.sqrt(np.maximum(a**2 / 4 + b**2 / 4 + c, 1e-12))  # metres
-        return chosen, self.pt[chosen] / (0.299792458 * radius)
+        return chosen, self.pt[chosen] / (BENDING * m * radius)
 
     # -- calorimeters ---------------------------------------------------------------------------------
 
@@ -267,10 +252,8 @@ class Block:
         counts = self.inner_lengths("calo_hits.contrib_energies")
         cell = np.repeat(np.arange(len(counts)), counts)
         owner = self.particle(self.event("calo_hits")[cell], self["calo_hits.contrib_particle_ids"])
-        factors = np.zeros(256)
-        factors[ECAL_CODE : ECAL_CODE + len(SAMPLING)] = SAMPLING
         energy = self["calo_hits.contrib_energies"].astype(np.float64)
-        calibrated = energy * factors[self["calo_hits.detector"].astype(np.int64)[cell]]
+        calibrated = energy * np.nan_to_num(physics.calibration(self["calo_hits.detector"]))[cell]
         known = owner >= 0
         ecal = np.where(self["calo_hits.detector"][cell] < HCAL_CODE, energy, 0.0)
         return self.root[owner[known]], ecal[known], calibrated[known]

@@ -104,6 +104,9 @@ class AnomalyTask(Task):
     def counts(self, tally: Tally) -> dict[str, Counts]:
         return tallying.counts(tally)
 
+    def sample_sizes(self, tally: Tally) -> dict[str, int]:
+        return tallying.sample_sizes(tally)
+
     def resample(self, tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
         return tallying.resample(tallies, draws)
 

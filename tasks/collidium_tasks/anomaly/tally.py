@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,7 @@ from collidium_tasks.anomaly.card import FALSE_POSITIVE_RATE, MIN_BACKGROUND, SI
 from collidium_tasks.ranking import Numbers, Roc, Scores, merged_scores, resampled, roc_curves
 
 _EVERY: Final = range(len(SIGNALS))
+_PLACES: Final = {"": _EVERY, **{f"_{name}": (place,) for place, name in enumerate(SIGNALS)}}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +53,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
 
 def metrics(tally: Tally) -> dict[str, float]:
     """The card's metrics; those of signals that are not there are missing."""
-    return _metrics(tally.curve(), [tally.curve([place]) for place in _EVERY])
+    return _metrics(_by_suffix(tally))
 
 
 def counts(tally: Tally) -> dict[str, Counts]:
@@ -62,31 +63,48 @@ def counts(tally: Tally) -> dict[str, Counts]:
     return {"signal_efficiency_fpr1": (passing, curve.signal_rows)}
 
 
+def sample_sizes(tally: Tally) -> dict[str, int]:
+    """Events of the smaller class: with one signal in ten groups of events, the others add nothing."""
+    return {
+        f"{metric}{suffix}": min(curve.signal_rows, curve.background_rows)
+        for suffix, curve in _by_suffix(tally).items()
+        for metric in ("auroc", "signal_efficiency_fpr1", "significance_improvement")
+    }
+
+
 def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
     """The metrics of each draw of groups of events, from bins of neighbouring scores."""
-    together = resampled([tally.curve() for tally in tallies], draws)
-    each = [resampled([tally.curve([place]) for tally in tallies], draws) for place in _EVERY]
-    return [_metrics(whole, curves) for whole, *curves in zip(together, *each, strict=True)]
+    suffixes = dict.fromkeys(suffix for tally in tallies for suffix in _by_suffix(tally))
+    drawn = [resampled([tally.curve(_PLACES[suffix]) for tally in tallies], draws) for suffix in suffixes]
+    return [_metrics(dict(zip(suffixes, curves, strict=True))) for curves in zip(*drawn, strict=True)]
 
 
 def curves(tally: Tally) -> list[Curve]:
     """The background efficiency against that of all signals, and of each."""
-    every = [("all_signals", tally.curve()), *((name, tally.curve([i])) for i, name in enumerate(SIGNALS))]
     return [
         curve
-        for name, roc in every
+        for suffix, roc in _by_suffix(tally).items()
         for curve in roc_curves(
-            f"roc_{name}", "Background efficiency", f"efficiency of {name.replace('_', ' ')}", roc
+            f"roc{suffix}",
+            "Background efficiency",
+            f"efficiency of {suffix[1:].replace('_', ' ') or 'all signals'}",
+            roc,
         )
     ]
 
 
-def _metrics(whole: Roc, each: Sequence[Roc]) -> dict[str, float]:
+def _by_suffix(tally: Tally) -> dict[str, Scores]:
+    """The curve of all signals, and of each that there is, by what stands behind the names of its metrics."""
+    found = {suffix: tally.curve(places) for suffix, places in _PLACES.items()}
+    return {suffix: curve for suffix, curve in found.items() if curve.signal_rows or not suffix}
+
+
+def _metrics(curves: Mapping[str, Roc]) -> dict[str, float]:
+    whole = curves[""]
     found = {"auroc": whole.auc(), "signal_efficiency_fpr1": whole.signal_efficiency(FALSE_POSITIVE_RATE)}
-    for suffix, curve in [("", whole), *((f"_{name}", one) for name, one in zip(SIGNALS, each, strict=True))]:
+    for suffix, curve in curves.items():
         if curve.signal_rows:
-            if suffix:
-                found[f"auroc{suffix}"] = curve.auc()
+            found[f"auroc{suffix}"] = curve.auc()
             if curve.background_rows >= MIN_BACKGROUND:
                 found[f"significance_improvement{suffix}"] = curve.significance_improvement(MIN_BACKGROUND)
     return found

@@ -64,6 +64,11 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     me = httpx.get(f"{outcome['url']}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
     assert me.json()["hub_username"] == "alice"
     assert token not in told.read_text()
+    for task in httpx.get(f"{outcome['url']}/v1/benchmark/tasks", trust_env=False).json():
+        board = httpx.get(f"{outcome['url']}/v1/leaderboard/{task['name']}", trust_env=False).json()
+        assert task["accepts_submissions"]
+        assert board, task["name"]
+        assert board[0]["hub_username"] == ("alice" if task["name"] == "tracking" else "baselines")
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) == 0
     naive, best = outcome["submissions"][0], outcome["submissions"][-1]

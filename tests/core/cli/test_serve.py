@@ -43,6 +43,11 @@ async def wait():
         await asyncio.sleep(0.01)
     return {"through": True}
 
+@blueprint.get("/files")
+async def files():
+    os.system("readlink /proc/self/fd/* > " + str(HERE / "files"))
+    return (HERE / "files").read_text().split()
+
 @blueprint.get("/pid")
 async def pid():
     return {"pid": os.getpid()}
@@ -363,6 +368,24 @@ def test_nothing_outlives_a_supervisor_that_is_killed(pair: ServerProcess, gate:
     assert not listens(pair)
     late = "import os; from collidium.runtime.prctl import end_with_parent as end; end(os.getpid())"
     assert subprocess.run([sys.executable, "-c", late], check=False).returncode == -signal.SIGKILL
+
+
+def test_a_server_that_is_killed_can_start_at_its_port(pair: ServerProcess) -> None:
+    """The last thread of a worker may end long after the first, and holds the port until then."""
+    port = int(pair.base_url.rpartition(":")[2])
+    for _ in range(2):
+        pair.kill()
+        pair.start(port=port)
+    pair.kill()
+    with socket.create_server(("127.0.0.1", port)):
+        pass
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_no_command_of_a_plugin_holds_the_port(serve: StartServe, workers: str) -> None:
+    assert not [
+        file for file in get(serve(PLATFORM_WORKERS=workers), "/gate/files").json() if "socket" in file
+    ]
 
 
 def test_a_worker_killed_before_it_was_ready_is_replaced(serve: StartServe, site: Path) -> None:

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.core.datasets import events
+from tests.core.datasets.events import tables_of
+from tests.hub import token_on
 from tests.tasks.jets.events import FLAVOURS, tables
 
 from collidium.benchmarks.truth.task_data import find_data, located
 from collidium.client import Client
 from collidium.contracts.task import EventRange
 from collidium.datasets.writing import write_dataset
-from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import CollidiumError
 from collidium.settings import Settings
 from collidium.testing.server import ServerProcess, run_command
@@ -61,10 +61,12 @@ class Site:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     source, truth = tmp_path_factory.mktemp("events"), tmp_path_factory.mktemp("truth") / "truth"
-    write_dataset(source, CONFIG, [tables(FLAVOURS * 12, first=0)], events_per_shard=8)
+    hits = tables_of(range(SCORED.stop), hits=50)["tracker_hits"]
+    made = {**tables(FLAVOURS * 12, first=0), "tracker_hits": hits}
+    write_dataset(source, CONFIG, [made], events_per_shard=8)
     scored = f"{SCORED.start}:{SCORED.stop}"
     with ServerProcess(tmp_path_factory.mktemp("server")) as server:
-        site = Site(server, server.add_user("lena"))
+        site = Site(server, token_on(server.data_dir / "hub", "lena"))
         site.done(
             *("datasets", "publish", str(source), "--repo", "jets"),
             *("--withhold-truth", scored, "--truth-output", str(truth)),
@@ -115,10 +117,6 @@ def test_a_started_folder_trains_scores_and_submits(site: Site, tmp_path: Path) 
 
 
 def test_a_task_without_data_starts_with_the_built_in_events(site: Site, tmp_path: Path) -> None:
-    site.done(
-        *("truth", "import", "tracking", "--from", str(EVENTS_DIRECTORY)),
-        *("--config", CONFIG, "--events", "3:5"),
-    )
     site.done("start", "tracking", str(tmp_path / "here"), "--json")
     printed = site.train(tmp_path / "here")
     assert "trackml_weighted_efficiency: 0." in printed
@@ -126,10 +124,7 @@ def test_a_task_without_data_starts_with_the_built_in_events(site: Site, tmp_pat
 
 
 def test_a_measurement_starts_with_a_script_of_its_own(site: Site, tmp_path: Path) -> None:
-    source = events.write(tmp_path / "slice", events.tables_of(range(6)), events_per_shard=5)
-    site.done("datasets", "publish", str(source), "--repo", "slice")
-    imported = ("truth", "import", "data_loading", "--config", events.CONFIG, "--events", "0:6")
-    site.done(*imported, "--from", "lena/slice")
+    site.done("truth", "import", "data_loading", "--from", "lena/jets", "--config", CONFIG, "--events", "0:6")
     site.done("start", "data_loading", str(tmp_path / "loader"))
     assert "events_per_second_local" in site.train(tmp_path / "loader", "--repeats", "1")
 

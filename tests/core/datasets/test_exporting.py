@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from collidium.datasets.exporting.hepmc3 import event_texts
 from collidium.datasets.schemas import SCHEMAS
 from collidium.datasets.writing import write_dataset
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.errors import UnusableDataset
+from collidium.errors import Conflict, UnusableDataset
 from collidium.testing.server import run_command
 
 #: Two collisions: a Z that decays to muons, whose photon was made in the detector; a pion, and one from afar.
@@ -134,10 +135,46 @@ def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path) -> None:
     assert file.read_bytes().endswith(b"HepMC::Asciiv3-END_EVENT_LISTING\n\n")
 
 
+def test_an_interrupted_export_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    every = pa.concat_tables([particles(*PARTICLES, event_id=event) for event in range(10)])
+    write_dataset(tmp_path / "of", "zee_pu0", [{"particles": every}], events_per_shard=4)
+    file = tmp_path / "events.hepmc"
+    shown: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        shown.append(done)
+        if len(shown) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        export(tmp_path / "of", file, "hepmc3", events_per_file=3, progress=progress)
+    parts = [tmp_path / f"events-0000{number}-of-00004.hepmc" for number in range(4)]
+    assert [part.exists() for part in parts] == [True, True, False, False]
+    before = [part.stat().st_ino for part in parts[:2]]
+    made = export(tmp_path / "of", file, "hepmc3", events_per_file=3, progress=progress)
+    assert (made.events, made.files, made.reused, shown[2:]) == (10, 4, 2, [9, 9, 10])
+    assert [part.stat().st_ino for part in parts[:2]] == before
+    ids = [re.findall(r"^E (\d+)", part.read_text(), re.M) for part in parts]
+    assert ids == [["0", "1", "2"], ["3", "4", "5"], ["6", "7", "8"], ["9"]]
+    assert all(part.read_bytes().endswith(b"END_EVENT_LISTING\n\n") for part in parts)
+
+    with pytest.raises(Conflict, match="changed since"):
+        export(tmp_path / "of", file, "hepmc3", events=EventRange(0, 9), events_per_file=3)
+    write_dataset(tmp_path / "of", "zee_pu0", [{"particles": every}], events_per_shard=4)
+    with pytest.raises(Conflict, match="changed since"):
+        export(tmp_path / "of", file, "hepmc3", events_per_file=3)
+    (tmp_path / "events.hepmc.json").unlink()
+    assert export(tmp_path / "of", file, "hepmc3", events_per_file=3).reused == 0
+
+
 def test_export_command(tmp_path: Path, isolated_environment: dict[str, str]) -> None:
     write_dataset(tmp_path, "zee_pu0", [{"particles": particles(*PARTICLES)}], events_per_shard=9)
     command = ("datasets", "export", str(tmp_path), "-o", str(tmp_path / "events.hepmc"), "--json")
     done = run_command((*command, "--format", "hepmc3"), isolated_environment, tmp_path)
     assert json.loads(done.stdout)["events"] == 1, done.stderr
+    several = run_command(
+        (*command, "--format", "hepmc3", "--events-per-file", "1"), isolated_environment, tmp_path
+    )
+    assert json.loads(several.stdout)["file"].endswith("events-00000-of-00001.hepmc"), several.stderr
     refused = run_command(command, isolated_environment, tmp_path)
     assert (refused.returncode, "--events" in refused.stderr) == (2, True)

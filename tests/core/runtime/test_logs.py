@@ -38,3 +38,20 @@ def test_a_json_line_is_one_line_and_keeps_what_was_said() -> None:
     line = logs.JsonFormatter().format(record(FORGED))
     assert len(line.splitlines()) == 1
     assert json.loads(line)["message"] == FORGED
+
+
+def test_a_line_that_cannot_be_made_is_logged_all_the_same(capsys: pytest.CaptureFixture[str]) -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise SystemExit
+
+    root = logging.getLogger()
+    before, level = root.handlers[:], root.level
+    try:
+        logs.configure("info", "text")
+        logging.getLogger("plugin").warning("storage: %s", Mute())
+    finally:
+        logging.basicConfig(handlers=before, level=level, force=True)
+    line, *more = capsys.readouterr().err.splitlines()
+    assert line.endswith("storage: %s (what it is about cannot be shown)")
+    assert not more

@@ -133,6 +133,16 @@ def test_few_events_have_the_error_of_students_interval() -> None:
     assert error > 1.05 * np.std(values, ddof=1) / sqrt(5)
 
 
+def test_a_rare_class_has_the_error_of_few_events() -> None:
+    tallies = [(value, 1) for value in np.random.default_rng(7).normal(3, 2, 100).tolist()]
+    few, all_of_them = (
+        uncertainty.standard_errors(uncertainty.resampled(Mean(), tallies, {"mean": size}))["mean"]
+        for size in (5, 1000)
+    )
+    assert all_of_them == uncertainty.standard_errors(uncertainty.resampled(Mean(), tallies))["mean"]
+    assert few / all_of_them == pytest.approx(1.1416 * sqrt(5 / 4), rel=0.02)
+
+
 def test_few_counts_have_the_error_of_poisson_statistics() -> None:
     def error(counted: int, of: int, scatter: float = 0.0) -> float:
         replicates = {"rate": [0.5 - scatter, 0.5, 0.5 + scatter]}

@@ -27,7 +27,7 @@ __all__ = ["own_hub"]
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 #: Those of simulation requests.
-NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(("operate.", "rescore.")))
+NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(("operate.", "rescore.", "seed.")))
 
 _FINISH = [
     "finish.cleared",

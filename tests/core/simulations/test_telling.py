@@ -20,11 +20,17 @@ def caused(error: Exception) -> Exception:
     return error
 
 
+class Mute(RunnerRefused):
+    def __str__(self) -> str:
+        raise SystemExit
+
+
 ERRORS = [
     (ConfigurationError(SECRET), "the platform is not set up right for this; its operators see why"),
     (StorageUnavailable(SECRET), "the platform's storage does not answer"),
     (caused(RunnerUnavailable("the shared folder is not there")), "the shared folder is not there"),
     (caused(RunnerRefused("no node is so large")), "no node is so large"),
+    (caused(Mute()), "(it has no readable message)"),
 ]
 
 
@@ -46,7 +52,7 @@ async def test_of_a_step_that_fails(
     assert SECRET in caplog.text
 
 
-@pytest.mark.parametrize(("error", "sentence"), [ERRORS[0], ERRORS[2], ERRORS[3]])
+@pytest.mark.parametrize(("error", "sentence"), [ERRORS[0], *ERRORS[2:]])
 async def test_of_a_job_that_cannot_be_looked_at(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
 ) -> None:

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pytest
 
 from collidium.contracts import FIELD_TESLA
-from collidium.datasets.schemas import ECAL_CODE, SAMPLING, SCHEMAS
+from collidium.datasets.schemas import SCHEMAS
+from collidium.physics import calibration
 from collidium_plugins.acts_pipeline.calorimeter import CaloHits, deposits, geometry
 from collidium_plugins.acts_pipeline.calorimeter.cells import cells_of_particles, to_table
 from collidium_plugins.acts_pipeline.events import ENDED, LEFT, NOT_SIMULATED, Ends, Particles
@@ -59,7 +60,7 @@ def measured(particles: Particles) -> np.ndarray:
 
 
 def energy_of(hits: CaloHits, particles: int) -> np.ndarray:
-    scale = np.repeat(np.array(SAMPLING)[hits.detector - ECAL_CODE], hits.contributions)
+    scale = np.repeat(calibration(hits.detector), hits.contributions)
     ids = hits.contrib_particle_ids.astype(np.int64)
     return np.bincount(ids, hits.contrib_energies * scale, minlength=particles + 1)[1:]
 

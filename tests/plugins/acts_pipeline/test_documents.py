@@ -7,7 +7,7 @@ from importlib.metadata import requires
 
 from tests.documents import ROOT
 
-from collidium.datasets.schemas import SAMPLING
+from collidium.physics.constants import SAMPLING
 from collidium_plugins import acts_pipeline
 from collidium_plugins.acts_pipeline import ACTS, PIPELINE, PYTHIA, collidium_pipelines
 from collidium_plugins.acts_pipeline.calorimeter import geometry

@@ -217,7 +217,7 @@ def test_each_signal_has_its_curve() -> None:
     tally = TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100))
     curves = {curve.name: curve for curve in TASK.curves(tally)}
     assert {name: len(curve.part) for name, curve in curves.items()} == {
-        "roc_all_signals": 10,
+        "roc": 10,
         "roc_zprime": 5,
         "roc_susy_gmsb": 5,
     }
@@ -226,3 +226,9 @@ def test_each_signal_has_its_curve() -> None:
         assert np.divide(curve.part, curve.whole) == pytest.approx(middles), "all have the same score"
         assert curve.errors == pytest.approx(np.sqrt(middles * (1 - middles) / (40 * len(middles))), rel=0.5)
     assert TASK.curves(TASK.merge([])) == []
+
+
+def test_errors_rest_on_the_events_of_the_signal() -> None:
+    sizes = TASK.sample_sizes(TASK.score(block(dict.fromkeys(range(1, 601), 0.25), CHANNELS * 100)))
+    assert (sizes["auroc"], sizes["auroc_zprime"]) == (200, 100)
+    assert TASK.sample_sizes(TASK.merge([]))["auroc"] == 0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.core.datasets.events import CONFIG, tables_of
+from tests.hub import token_on
 
 import collidium
 from collidium.client import Client, write_predictions
@@ -82,7 +82,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         events = f"{SCORED.start}:{SCORED.stop}"
         done = server.run("truth", "import", "tracking", "--from", str(source), "--events", events)
         assert done.returncode == 0, done.stderr
-        with Client(server.base_url, server.add_user("hanna")) as client:
+        with Client(server.base_url, token_on(server.data_dir / "hub", "hanna")) as client:
             yield Site(source, server, client)
 
 
@@ -183,12 +183,11 @@ def test_the_command_scores_and_draws(site: Site, tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     file = tmp_path / "p.parquet"
     write_predictions(site.predictions(8), file)
-    options = ("--from", str(site.source), "--config", CONFIG, "--events", "4:40", "--json")
-    done = site.server.run("score", "tracking", str(file), *options, "--plots", str(tmp_path / "curves"))
+    options = ("--from", str(site.source), "--config", CONFIG, "--plots", str(tmp_path / "curves"))
+    done = site.server.run("score", "tracking", str(file), *options)
     assert done.returncode == 0, done.stderr
-    made = json.loads(done.stdout)
+    here = collidium.score("tracking", file, truth_from=site.source, config=CONFIG)
+    assert here.truth_version in done.stdout
+    assert "trackml_weighted_efficiency  0." in done.stdout
     pictures = {path.name: path.read_bytes()[:4] for path in (tmp_path / "curves").iterdir()}
-    assert pictures == {f"{curve['name']}.png": b"\x89PNG" for curve in made["curves"]}
-    shown = site.server.run("score", "tracking", str(file), "--from", str(site.source))
-    assert "truth" in shown.stdout
-    assert "trackml_weighted_efficiency  0." in shown.stdout
+    assert pictures == {f"{curve.name}.png": b"\x89PNG" for curve in here.curves}

@@ -137,6 +137,13 @@ def _note_shards(fetched: Fetched) -> None:
     metavar="FILE",
     help="Output file; an existing one is replaced.",
 )
+@click.option(
+    "--events-per-file",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Write several numbered files; repeated after an interruption, the command writes those that are "
+    "missing. Not for phoenix.",
+)
 @hub_options
 @json_option
 def export(
@@ -146,6 +153,7 @@ def export(
     tables: str | None,
     file_format: Literal["phoenix", "hepmc3", "root"],
     output: Path,
+    events_per_file: int | None,
     hub: str | None,
     revision: str | None,
     as_json: bool,
@@ -159,10 +167,13 @@ def export(
     collidium datasets export alice/odd-ttbar --config ttbar_pu0 --events 0:10 -o events.json
     collidium datasets export ./events --format hepmc3 -o events.hepmc
     collidium datasets export ./events --format root --tables tracker_hits,tracks -o events.root
+    collidium datasets export ./events --format root --events-per-file 1000 -o events.root
     """
     names = _names(tables)
     if names and file_format != "root":
         raise click.UsageError("--tables goes with --format root")
+    if events_per_file and file_format == "phoenix":
+        raise click.UsageError("--events-per-file goes with --format hepmc3 and root")
     place = locate_source(source, hub, revision)
     with progress_bar("Writing (events)") as progress:
         if file_format == "phoenix":
@@ -175,7 +186,14 @@ def export(
             from collidium.datasets import exporting
 
             made = exporting.export(
-                place, output, file_format, config=config, tables=names, events=events, progress=progress
+                place,
+                output,
+                file_format,
+                config=config,
+                tables=names,
+                events=events,
+                events_per_file=events_per_file,
+                progress=progress,
             )
     if as_json:
         print_json(made)
@@ -183,7 +201,9 @@ def export(
     from collidium.hub.downloads import size_text
 
     click.echo(made.file)
-    note(f"{made.events} events, {size_text(made.bytes)}.")
+    files = f" in {made.files} files" if made.files > 1 else ""
+    reused = f", {made.reused} of them already written" if made.reused else ""
+    note(f"{made.events} events{files}, {size_text(made.bytes)}{reused}.")
 
 
 def _names(text: str | None) -> list[str] | None:

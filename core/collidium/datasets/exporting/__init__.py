@@ -1,23 +1,25 @@
-"""Events of a dataset in one file of another format: whole, or not at all, in bounded memory."""
+"""Events of a dataset in files of another format: each whole, or not at all, in bounded memory."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO, Final, Literal
+from typing import Any, BinaryIO, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
-from collidium.datasets.access import catalogue, download
+from collidium.datasets.access import Fetched, catalogue, download
 from collidium.datasets.exporting import hepmc3, root
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
-from collidium.errors import UnusableDataset
+from collidium.errors import Conflict, UnusableDataset
+from collidium.files import durable
 from collidium.files.durable import is_full, replacing
 from collidium.hub.downloads import NoRoom, Progress
 from collidium.hub.sources import HubDataset
@@ -30,7 +32,7 @@ _PARTICLES: Final = "particles"
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """A file that was written."""
+    """Files that were written; the first of them is ``file``."""
 
     file: Path
     config: str
@@ -38,6 +40,9 @@ class Exported:
     revision: str
     events: int
     bytes: int
+    files: int = 1
+    #: Files that an export before had written.
+    reused: int = 0
 
 
 def export(
@@ -48,9 +53,10 @@ def export(
     config: str | None = None,
     tables: Sequence[str] | None = None,
     events: EventRange | None = None,
+    events_per_file: int | None = None,
     progress: Progress | None = None,
 ) -> Exported:
-    """Write events of a dataset to a file, in place of one that is there.
+    """Write events of a dataset to a file, in place of one that is there, or to several.
 
     Parameters
     ----------
@@ -65,6 +71,9 @@ def export(
         As for :func:`~collidium.datasets.download`.
     tables
         Names of the tables of a ROOT file; all by default.
+    events_per_file
+        Write ``events-00000-of-00007.root`` and so on for a ``file`` ``events.root``. An export that was
+        interrupted goes on with the files that are missing; ``events.root.json`` notes what they are of.
     progress
         Called with the events written and the events in all.
 
@@ -77,6 +86,8 @@ def export(
     ------
     UnusableDataset
         For tables that are missing or cannot be written.
+    Conflict
+        If the files that are there are of other events, options or data: the source has changed.
     ConfigurationError
         Where a library is not installed.
     CollidiumError
@@ -98,24 +109,77 @@ def export(
             raise UnusableDataset(f"table {name} has other events than {next(iter(opened))}: choose --events")
     if events is not None:
         ids = np.arange(events.start, events.stop)
-    with whole(file) as output:
-        blocks = _counted(blocks_of(opened, ids), len(ids), progress)
-        if format == "root":
-            root.write_trees(Path(output.name), blocks)
-        else:
-            output.write(hepmc3.HEADER)
-            for block in blocks:
-                output.writelines(hepmc3.event_texts(block[_PARTICLES]))
-            output.write(hepmc3.FOOTER)
-            output.flush()
-        size = Path(output.name).stat().st_size
-    return Exported(file, chosen or config or "", fetched.revision, len(ids), size)
+    per_file = events_per_file or max(len(ids), 1)
+    starts = range(0, len(ids), per_file) if events_per_file else [0]
+    files, reused = [file], set[Path]()
+    if events_per_file:
+        total = f"{len(starts):05}"
+        files = [file.with_name(f"{file.stem}-{n:05}-of-{total}{file.suffix}") for n in range(len(starts))]
+        chosen_events = [int(ids.min(initial=0)), int(ids.max(initial=0)), len(ids)]
+        options = {"format": format, "events": chosen_events, "events_per_file": per_file}
+        reused = _written_before(file, files, options | _source(fetched))
+    for start, one in zip(starts, files, strict=True):
+        if one not in reused:
+            rows = blocks_of(opened, ids[start : start + per_file])
+            with whole(one) as output:
+                _write(output, format, _counted(rows, start, len(ids), progress))
+    size = sum(one.stat().st_size for one in files)
+    return Exported(
+        files[0] if files else file,
+        chosen or config or "",
+        fetched.revision,
+        len(ids),
+        size,
+        len(files),
+        len(reused),
+    )
+
+
+def _source(fetched: Fetched) -> dict[str, Any]:
+    """What the events are read from: a commit, or files with their sizes and times."""
+    if fetched.revision != "local":
+        return {"revision": fetched.revision, "shards": fetched.shards}
+    paths = [path for shards in fetched.shards.values() for path in shards]
+    found = {path: (fetched.directory / path).stat() for path in paths}
+    return {"shards": {path: [status.st_size, status.st_mtime_ns] for path, status in found.items()}}
+
+
+def _written_before(file: Path, files: Sequence[Path], content: Mapping[str, Any]) -> set[Path]:
+    """The ``files`` that are there already and of this ``content``, which is noted for the next time."""
+    note = file.with_name(f"{file.name}.json")
+    text = json.dumps(content, indent=1)
+    try:
+        if note.exists():
+            if note.read_bytes() != text.encode():
+                raise Conflict(
+                    f"{note} is of an export of other data or with other options, such as a source that has "
+                    "changed since: remove it to write all files anew, or choose another --output"
+                )
+            return {one for one in files if one.exists()}
+        for one in files:
+            one.unlink(missing_ok=True)
+        durable.replace(note, text)
+    except OSError as error:
+        raise UnusableDataset(f"{note} cannot be written: {error.strerror}") from error
+    return set()
+
+
+def _write(output: BinaryIO, format: Format, blocks: Iterator[Mapping[str, pa.Table]]) -> None:  # noqa: A002
+    if format == "root":
+        root.write_trees(Path(output.name), blocks)
+        return
+    output.write(hepmc3.HEADER)
+    for block in blocks:
+        output.writelines(hepmc3.event_texts(block[_PARTICLES]))
+    output.write(hepmc3.FOOTER)
 
 
 def _counted(
-    blocks: Iterator[tuple[EventIds, Mapping[str, pa.Table]]], total: int, progress: Progress | None
+    blocks: Iterator[tuple[EventIds, Mapping[str, pa.Table]]],
+    done: int,
+    total: int,
+    progress: Progress | None,
 ) -> Iterator[Mapping[str, pa.Table]]:
-    done = 0
     for ids, rows in blocks:
         yield rows
         done += len(ids)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
+from collidium.runtime.text import message_of
 from collidium.simulations import output, transitions
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, Step
 from collidium.simulations.orders import Ending
@@ -103,11 +104,11 @@ _LOGGED: Final = 1000
 
 def message_for_owner(error: Exception) -> str:
     """The error as a timeline has it. Those of runners and hubs are written for owners, their causes not."""
-    return next((sentence for kind, sentence in _OF_OPERATORS if isinstance(error, kind)), str(error))
+    return next((sentence for kind, sentence in _OF_OPERATORS if isinstance(error, kind)), message_of(error))
 
 
 def log_for_operators(error: Exception, where: str) -> None:
     """Log what the owner does not see, and ``where`` it happened."""
-    details = [str(each)[:_LOGGED] for each in (error, error.__cause__) if each is not None]
+    details = [message_of(each)[:_LOGGED] for each in (error, error.__cause__) if each is not None]
     if details != [message_for_owner(error)]:
         logger.warning("%s: %s", where, "; because of: ".join(details))

@@ -16,6 +16,7 @@ from collidium.contracts.runner import (
 )
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
+from collidium.runtime.text import message_of
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
 from collidium.simulations.orders import Ending
@@ -87,7 +88,7 @@ async def _process(
     platform: Platform, row: SimulationRequest, found: JobStatus | RunnerError, again: timedelta
 ) -> None:
     if isinstance(found, RunnerRefused) and row.denials + 1 >= DENIALS:
-        await end(platform, row, Ending(State.FAILED, f"the runner lost the job: {found}"))
+        await end(platform, row, Ending(State.FAILED, f"the runner lost the job: {message_of(found)}"))
     elif isinstance(found, JobStatus) and found.state in _FAILURES:
         reason = found.reason or f"the runner reports that the job {found.state}"
         await end(platform, row, Ending(_FAILURES[found.state], reason, found.node_hours))
@@ -96,9 +97,9 @@ async def _process(
     elif transitions.past(row.deadline_at):
         await give_up(platform, row, row.reason)
     elif isinstance(found, RunnerRefused):
-        await transitions.postponed(row, f"the runner denies the job: {found}", denied=True)
+        await transitions.postponed(row, f"the runner denies the job: {message_of(found)}", denied=True)
     elif isinstance(found, RunnerError):
-        await transitions.postponed(row, str(found))
+        await transitions.postponed(row, message_of(found))
     else:
         await transitions.observed(row, found, again, platform.settings)
 

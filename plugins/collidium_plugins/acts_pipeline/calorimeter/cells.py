@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.tables import nested
-from collidium.datasets.schemas import HCAL_CODE, SCHEMAS
+from collidium.datasets.schemas import SCHEMAS
+from collidium.physics.constants import HCAL_CODE
 from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     NORMALS,
     REGIONS,
@@ -29,6 +30,8 @@ _Number = TypeVar("_Number", np.int64, np.float64)
 _BITS: Final = 12
 _SECTOR_BITS: Final = 4
 _LAYER_BITS: Final = 6
+#: Bits left for the id of a particle.
+_PARTICLE_BITS: Final = 24
 _MIDDLE: Final = 1 << (_BITS - 1)
 
 #: As the production of the hosted datasets has them: time since light from the origin, ns, which is counted
@@ -63,14 +66,15 @@ class CaloHits:
 def cells(
     place: Floats, region: Integers, energy: Floats, time: Floats, particle_id: npt.NDArray[np.uint64]
 ) -> CaloHits:
-    """Cells of spots at ``place`` (mm, shape (3, spots)), in GeV and ns; ``particle_id`` rises.
+    """Cells of spots at ``place`` (mm, shape (3, spots)), in GeV and ns.
 
     Left out are spots outside of the sensors and of the time window, and cells below the threshold.
     """
     since = time - (np.sqrt((place**2).sum(axis=0)) / _SPEED - _EARLY)
     number = np.where((since >= WINDOW[0]) & (since <= WINDOW[1]), _numbers(place, region), -1)
     spot = np.flatnonzero(number >= 0)
-    spot = spot[np.argsort(number[spot], kind="stable")]  # particles rise, and so they do within each cell
+    both = (number[spot] << _PARTICLE_BITS) | particle_id[spot].astype(np.int64)
+    spot = spot[np.argsort(both, kind="stable")]
     number, owner, energy, time = number[spot], particle_id[spot], energy[spot], time[spot]
 
     begins_cell = np.ones(len(number), bool)

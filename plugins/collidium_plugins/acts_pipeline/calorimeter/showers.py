@@ -53,6 +53,10 @@ _MOYAL_MEAN: Final = 1.27036
 #: Instrum. Meth. A 572 (2007) 633); it fluctuates as a beta distribution whose parameters have this sum.
 _GROOM: Final = -0.17
 _EM_SUM: Final = 5.0
+#: The part of a hadron's energy that its first interaction turns into photons, a third for three charges of
+#: pions, and how much later in interaction lengths the rest appears on average.
+_FIRST: Final = 1 / 3
+_LATER: Final = 1.0
 #: Depth of a hadron's spots from its interaction on, in interaction lengths: shape and scale.
 _DEPTH: Final = (1.5, 0.8)
 #: What nuclei keep and release of a hadron's energy E fluctuates by this over √E.
@@ -88,10 +92,8 @@ class Spots:
 
     @classmethod
     def join(cls, parts: list[Spots]) -> Self:
-        """All of them, sorted by owner."""
-        arrays = [np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)]
-        order = np.argsort(arrays[0], kind="stable")
-        return cls(*(array[order] for array in arrays))
+        """All of them."""
+        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
 def kinds(pdg_id: npt.NDArray[np.int64]) -> Integers:
@@ -129,11 +131,14 @@ def spots(
     mean = np.clip(1 - np.maximum(of_hadrons, 1.0) ** _GROOM, 0.01, 0.99)
     photons = of_hadrons * random.beta(mean * _EM_SUM, (1 - mean) * _EM_SUM)
     direct = np.flatnonzero((kind == ELECTROMAGNETIC) & (energy > 0))
-    starts = path.other_depth(hadrons, interacts[hadrons])
+    first, depth = photons * np.minimum(_FIRST / mean, 1.0), interacts[hadrons]
+    end = path.total("interaction")[hadrons] * (1 - 1e-9)
+    later = np.minimum(depth + random.exponential(_LATER, len(hadrons)), end)
+    starts = [path.other_depth(hadrons, one) for one in (depth, later)]
     electromagnetic = _electromagnetic(
-        np.concatenate([direct, hadrons]),
-        np.concatenate([energy[direct], photons]),
-        np.concatenate([np.zeros(len(direct)), starts]),
+        np.concatenate([direct, hadrons, hadrons]),
+        np.concatenate([energy[direct], first, photons - first]),
+        np.concatenate([np.zeros(len(direct)), *starts]),
         path,
         random,
     )

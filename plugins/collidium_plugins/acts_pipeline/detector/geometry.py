@@ -16,6 +16,7 @@ import acts.json
 import numpy as np
 import numpy.typing as npt
 
+from collidium.physics import module_id
 from collidium_plugins.acts_pipeline.detector import layout, material
 
 #: ACTS speaks of single particles that it gave up at level ERROR; that is no error of ours.
@@ -97,11 +98,8 @@ def identifier(
     volume: npt.NDArray[Any], layer: npt.NDArray[Any], surface: npt.NDArray[Any]
 ) -> npt.NDArray[np.uint64]:
     """The geometry ids of ACTS of modules, from the ids of the hosted tables."""
-    parts = ((volume, _VOLUME_BITS), (layer, _LAYER_BITS), (surface, _SURFACE_BITS))
-    value = np.zeros(len(volume), np.uint64)
-    for ids, bits in parts:
-        value |= ids.astype(np.uint64) << bits
-    return value
+    ids: npt.NDArray[np.uint64] = module_id({"volume_id": volume, "layer_id": layer, "surface_id": surface})
+    return ids
 
 
 def parts(identifiers: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], ...]:

@@ -1,13 +1,8 @@
-"""Secondary particles of FATRAS: photons that electrons radiate.
-
-ACTS records of each its generated ancestor and its generation. The parent is inferred from these and from the
-energy.
-"""
+"""Photons that electrons radiate in FATRAS: since nothing else happens to particles there, all it makes."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -17,23 +12,23 @@ from collidium_plugins.acts_pipeline.detector.geometry import GEV, NANOSECOND
 from collidium_plugins.acts_pipeline.events import Particles
 
 
-def particle_ids(simulated: Sequence[Any], generated: int) -> npt.NDArray[np.uint64]:
-    """The id of each particle: its own, and for secondaries the next ones, in their order."""
-    own = np.array([0 if _made(one) else one.particleId.particle for one in simulated], np.uint64)
-    new = own == 0
-    own[new] = generated + np.arange(1, new.sum() + 1, dtype=np.uint64)
-    return own
+def identified(simulated: Sequence[Any], before: int) -> tuple[npt.NDArray[np.uint64], Particles]:
+    """The id of each particle that FATRAS returns, and those among them that it made.
 
-
-def made(simulated: Sequence[Any], ids: npt.NDArray[np.uint64]) -> Particles:
-    """The secondaries; ``ids`` as of :func:`particle_ids`."""
-    places = [place for place, one in enumerate(simulated) if _made(one)]
-    new = [simulated[place] for place in places]
-    families = _families(zip(simulated, ids.tolist(), strict=True), new)
+    Ids are the particles' own, and for what was made the next ones after ``before``, in their order. ACTS
+    gives a photon the barcode of the electron, but for its generation.
+    """
+    barcodes = [one.particleId for one in simulated]
+    parts = [(one.particle, one.vertexPrimary, one.generation) for one in barcodes]
+    ids, vertex, generation = np.array(parts, np.uint64).reshape(-1, 3).T.copy()
+    places = np.flatnonzero(generation > 0)
+    parents = ids[places]
+    ids[places] = before + np.arange(1, len(places) + 1, dtype=np.uint64)
+    new = [simulated[place] for place in places.tolist()]
     rows = np.array([_row(one) for one in new], np.float32).reshape(-1, 10)
     mass, energy, charge, px, py, pz, vx, vy, vz, time = rows.T
-    return Particles(
-        particle_id=ids[np.array(places, np.int64)],
+    return ids, Particles(
+        particle_id=ids[places],
         pdg_id=np.array([int(one.pdg) for one in new], np.int64),
         mass=mass,
         energy=energy,
@@ -46,44 +41,9 @@ def made(simulated: Sequence[Any], ids: npt.NDArray[np.uint64]) -> Particles:
         vz=vz,
         time=time,
         primary=np.zeros(len(new), np.bool_),
-        vertex_primary=np.array([one.particleId.vertexPrimary for one in new], np.uint16),
-        parent_id=np.array([_parent(one, families) for one in new], np.int64),
+        vertex_primary=vertex[places].astype(np.uint16),
+        parent_id=parents.astype(np.int64),
     )
-
-
-_Family = tuple[int, int]
-
-
-def _made(particle: Any) -> bool:
-    return bool(particle.particleId.generation > 0)
-
-
-def _family(particle: Any) -> _Family:
-    return particle.particleId.vertexPrimary, particle.particleId.particle
-
-
-def _families(
-    particles: Iterable[tuple[Any, int]], new: Sequence[Any]
-) -> Mapping[_Family, list[tuple[Any, int]]]:
-    """The families of the new particles, each with its members and their ids."""
-    wanted = {_family(one) for one in new}
-    families: dict[_Family, list[tuple[Any, int]]] = defaultdict(list)
-    for one, particle_id in particles:
-        family = _family(one)
-        if family in wanted:
-            families[family].append((one, particle_id))
-    return families
-
-
-def _parent(child: Any, families: Mapping[_Family, list[tuple[Any, int]]]) -> int:
-    """The particle with the largest energy loss."""
-    generation = child.particleId.generation - 1
-    candidates = [
-        (one, particle_id)
-        for one, particle_id in families[_family(child)]
-        if one.particleId.generation == generation
-    ]
-    return max(candidates, key=lambda candidate: candidate[0].energyLoss)[1]
 
 
 def _row(particle: Any) -> tuple[float, ...]:

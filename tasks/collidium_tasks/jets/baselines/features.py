@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import Tables
+from collidium.physics import delta_phi
 
 Doubles = npt.NDArray[np.float64]
 
@@ -97,7 +98,7 @@ def _matched(jets: list[Doubles], tracks: _Tracks, vertex: float) -> Iterator[Je
     jet_pt, jet_eta, jet_phi, jet_mass = jets
     seen = _seen_from(vertex, jet_eta)
     along = seen[:, None] - tracks.eta
-    across = np.remainder(jet_phi[:, None] - tracks.phi + np.pi, 2 * np.pi) - np.pi
+    across = delta_phi(jet_phi[:, None], tracks.phi)
     distance = np.hypot(along, across)
     nearest = np.argmin(distance, axis=0)
     for jet in range(len(jet_pt)):

@@ -7,13 +7,12 @@ from typing import Final
 
 import numpy as np
 
-from collidium.contracts import FIELD_TESLA
+from collidium.physics.constants import BENDING, FIELD_TESLA
 from collidium_tasks.tracking.baselines import Floats
 from collidium_tasks.tracking.baselines.helix.detector import Bools, Indices, Layer
 
-#: Transverse momentum over radius, in GeV/mm: p_T = 0.299792458 B R for GeV, T and m and charge 1
-#: (Review of Particle Physics, "Particle detectors at accelerators", momentum in a magnetic field).
-GEV_PER_MM: Final = 0.299792458e-3 * FIELD_TESLA
+#: Transverse momentum over radius, in GeV/mm, of charge 1.
+GEV_PER_MM: Final = BENDING * FIELD_TESLA
 
 #: Angle of multiple scattering in one layer at 1 GeV, in rad GeV: Highland's formula (Review of Particle
 #: Physics, "Passage of particles through matter") for 3% of a radiation length.

@@ -1,0 +1,143 @@
+"""``collidium seed``: datasets, truth and baselines for a server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from collidium.cli.context import quiet_settings
+from collidium.cli.options import json_option
+from collidium.cli.output import note, print_json, print_record, print_table
+from collidium.cli.progress import duration_text, status_line
+
+if TYPE_CHECKING:
+    from collidium.seeding.steps import Report, Seeding
+
+#: The last one is for the demo and for tests: it simulates nothing.
+SIZES: Final = ("workshop", "release", "demo")
+
+
+@click.command()
+@click.option(
+    "--size",
+    type=click.Choice(SIZES),
+    default=SIZES[0],
+    show_default=True,
+    help="How much is made; demo: what comes with the package.",
+)
+@click.option("--tasks", metavar="NAME,…", default="", help="Tasks to open; default: all.")
+@click.option("--dry-run", is_flag=True, help="Show what is to be made, and what it takes.")
+@json_option
+def seed(size: str, tasks: str, dry_run: bool, as_json: bool) -> None:
+    """Fill this server: training sets, blind evaluation sets, truth and baselines.
+
+    Simulates events with the pipeline acts, publishes them on the server's hub, which has to run, opens the
+    tasks and submits their baselines as the account `baselines`, which earns nothing. The same command
+    resumes after an interruption and does only what is missing.
+
+    \b
+    collidium seed --dry-run
+    collidium seed
+    collidium seed --size release --tasks jets,anomaly
+    """
+    import asyncio
+
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+    show_json = print_json if as_json else None
+    with status_line() as update:
+
+        def report(title: str, fraction: float, left: float) -> None:
+            update(f"{title} ({fraction:.0%}, about {duration_text(left)} left)")
+
+        record = asyncio.run(_seed(size, names, dry_run, _by_title(report)))
+    if show_json:
+        show_json(record)
+    elif dry_run:
+        _show_plan(record)
+    else:
+        boards = ", ".join(record["tasks"])
+        note(f"{record['steps']} steps done. Tasks that take submissions: {boards}.")
+
+
+def _by_title(report: Report) -> Report:
+    """Pass on the first report of each step and, on a terminal, all others."""
+    import sys
+
+    last = ""
+
+    def pass_on(title: str, fraction: float, left: float) -> None:
+        nonlocal last
+        if sys.stderr.isatty() or title != last:
+            last = title
+            report(title, fraction, left)
+
+    return pass_on
+
+
+async def _seed(size: str, names: list[str], dry_run: bool, report: Report) -> dict[str, Any]:
+    from collidium.platform import Platform
+    from collidium.seeding import checks, plan
+    from collidium.seeding.access import endpoint_of
+    from collidium.seeding.state import State
+    from collidium.seeding.steps import Seeding
+
+    settings = quiet_settings()
+    local = not settings.hub_url
+    settings = settings.model_copy(update={"hub_url": endpoint_of(settings)})
+    async with Platform.open(settings) as platform:
+        state = State.open(settings.data_dir, size)
+        tasks = checks.tasks_of(platform, names)
+        seeding = Seeding(platform, plan.SIZES[size], tasks, state, local, report)
+        problems = [problem async for problem in checks.problems_of(seeding, size)]
+        if dry_run:
+            return _plan(seeding, size) | {"problems": problems}
+        checks.refuse(problems)
+        done = await seeding.run()
+    published = {name: facts | {"dataset": name} for name, facts in state.published.items()}
+    return {
+        "size": size,
+        "steps": done,
+        "tasks": [task.card.name for task in tasks],
+        "datasets": [*published.values()],
+    }
+
+
+def _plan(seeding: Seeding, size: str) -> dict[str, Any]:
+    datasets = [
+        {
+            "dataset": one.name,
+            "config": one.config,
+            "channels": [*one.channels],
+            "events": one.events * len(one.channels),
+            "scored": one.evaluated,
+            "bytes": one.bytes,
+        }
+        for one in seeding.datasets
+    ]
+    return {
+        "size": size,
+        "datasets": datasets,
+        "tasks": {task.card.name: [*seeding.baselines(task)] for task in seeding.tasks},
+        "bytes": seeding.bytes,
+        "seconds": round(sum(step.seconds for step in seeding.steps())),
+    }
+
+
+def _show_plan(record: dict[str, Any]) -> None:
+    print_table(
+        ("dataset", "config", "channels", "events to simulate", "scored", "MB"),
+        (
+            (
+                *(one["dataset"], one["config"], len(one["channels"]), one["events"]),
+                *(one["scored"], round(one["bytes"] / 1e6)),
+            )
+            for one in record["datasets"]
+        ),
+    )
+    print_table(("task", "baselines"), ((name, ", ".join(found)) for name, found in record["tasks"].items()))
+    for problem in record["problems"]:
+        note(f"Problem: {problem}")
+    print_record(
+        {"disk": f"{record['bytes'] / 1e9:.1f} GB", "time": f"about {duration_text(record['seconds'])}"}
+    )

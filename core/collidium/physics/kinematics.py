@@ -1,0 +1,107 @@
+"""Momenta and directions of particles, tracks and jets, and positions of hits and cells.
+
+Tables are anything with columns by name: tables of a batch, :func:`~collidium.physics.columns` of an arrow
+table, dicts of arrays, data frames, awkward arrays of records. What comes back is of the kind of the columns.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from collidium.physics.ragged import Ragged
+
+#: Transverse components below this count as none: along the beams, pseudorapidities are large and finite.
+_TINY = 1e-30
+
+
+def pt(table: Any) -> Any:
+    """Return transverse momenta, GeV: of columns ``pt``, of ``theta`` and ``qop``, or of ``px`` and ``py``.
+
+    Examples
+    --------
+    >>> pt({"px": np.array([3.0]), "py": np.array([4.0])}).tolist()
+    [5.0]
+    """
+    if _has(table, "pt"):
+        return table["pt"]
+    if _has(table, "qop"):
+        return np.sin(table["theta"]) / np.abs(table["qop"])
+    return np.hypot(table["px"], table["py"])
+
+
+def eta(table: Any) -> Any:
+    """Return pseudorapidities: of columns ``eta``, ``theta``, momenta, or positions seen from the centre.
+
+    0 without momentum; at the beams beyond 60, and finite.
+    """
+    if _has(table, "eta"):
+        return table["eta"]
+    if _has(table, "theta"):
+        return np.arcsinh(1 / np.tan(table["theta"]))
+    x, y, z = _vector(table)
+    return np.arcsinh(z / np.maximum(np.hypot(x, y), _TINY))
+
+
+def phi(table: Any) -> Any:
+    """Return azimuths from -π to π, rad: of columns ``phi``, momenta, or positions."""
+    if _has(table, "phi"):
+        return table["phi"]
+    x, y, _ = _vector(table)
+    return np.arctan2(y, x)
+
+
+def r(table: Any) -> Any:
+    """Return distances from the beams, mm: of hits and cells, or of the vertices of particles."""
+    x, y = ("x", "y") if _has(table, "x") else ("vx", "vy")
+    return np.hypot(table[x], table[y])
+
+
+def delta_phi(one: Any, other: Any) -> Any:
+    """Return differences of azimuths, from -π to below π."""
+    return np.remainder(one - other + np.pi, 2 * np.pi) - np.pi
+
+
+def delta_r(one: Any, other: Any) -> Any:
+    """Return distances in pseudorapidity and azimuth of the directions of two tables, row by row."""
+    return np.hypot(eta(one) - eta(other), delta_phi(phi(one), phi(other)))
+
+
+def nearest_jet(tracks: Any, jets: Any, radius: float = 0.4) -> Ragged:
+    """Return for each track the place of the nearest jet in its event's list; -1 for none within the radius.
+
+    Parameters
+    ----------
+    tracks, jets
+        Tables of ragged columns with directions, of the same events: ``batch["tracks"]``, ``batch["jets"]``.
+    radius
+        Maximum distance in pseudorapidity and azimuth, exclusive.
+    """
+    eta_t, phi_t, eta_j, phi_j = eta(tracks), phi(tracks), eta(jets), phi(jets)
+    choices = eta_j.lengths[eta_t.event]
+    begins = np.cumsum(choices) - choices
+    track = np.repeat(np.arange(len(choices)), choices)
+    place = np.arange(len(track)) - begins[track]
+    jet = place + eta_j.offsets[eta_t.event[track]]
+    distance = np.hypot(
+        eta_t.values[track] - eta_j.values[jet], delta_phi(phi_t.values[track], phi_j.values[jet])
+    )
+    order = np.lexsort((distance, track))  # the first of each track is its nearest
+    nearest = np.full(len(choices), -1)
+    first = order[begins[choices > 0]]
+    nearest[choices > 0] = np.where(distance[first] < radius, place[first], -1)
+    return Ragged(nearest, eta_t.offsets)
+
+
+def _has(table: Any, name: str) -> bool:
+    """Whether there is a column: ``in`` asks awkward arrays for a value."""
+    names = getattr(table, "fields", None)
+    return name in (table if names is None else names)
+
+
+def _vector(table: Any) -> tuple[Any, Any, Any]:
+    """Momenta, or positions where there are none."""
+    names = ("px", "py", "pz") if _has(table, "px") else ("x", "y", "z")
+    x, y, z = (table[name] for name in names)
+    return x, y, z

@@ -1,0 +1,122 @@
+"""What belongs to which particle: particles of hits, primary ancestors, and events with less pileup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from collidium.physics.ragged import Array, Integers, Ragged
+
+#: More generations of particles than there are in an event: each step doubles what is looked at.
+_GENERATIONS: Final = 6
+#: ``vertex_primary`` of the hard scatter; those of pileup are larger.
+HARD_SCATTER: Final = 1
+
+
+class Finder:
+    """Finds rows of a table by event and id.
+
+    Parameters
+    ----------
+    ids : Ragged of integers
+        The ids of the rows, each there once in an event: ``particles["particle_id"]``.
+
+    Examples
+    --------
+    >>> ids = Ragged(np.array([7, 8, 7]), np.array([0, 2, 3]))
+    >>> Finder(ids).rows(Ragged(np.array([8, 9, 7]), np.array([0, 1, 3]))).tolist()
+    [1, -1, 2]
+    """
+
+    def __init__(self, ids: Ragged) -> None:
+        self._known, number = np.unique(ids.values, return_inverse=True)
+        keys = ids.event * max(len(self._known), 1) + number
+        self._order = np.argsort(keys, kind="stable")
+        self._keys = keys[self._order]
+
+    def rows(self, ids: Ragged) -> Integers:
+        """Return the place of each id in the values of the table's columns; -1 of those that are not there.
+
+        Parameters
+        ----------
+        ids : Ragged of integers
+            Of the same events.
+
+        Returns
+        -------
+        numpy.ndarray of int64, shape (values of ids,)
+            Where a hit's particle or a particle's parent is: ``particles["pdg_id"].values[rows]``.
+        """
+        if not len(self._keys):
+            return np.full(len(ids.values), -1)
+        wanted = ids.values.astype(self._known.dtype)  # unsigned ones: -1 becomes one that no particle has
+        number = np.minimum(np.searchsorted(self._known, wanted), len(self._known) - 1)
+        key = ids.event * len(self._known) + number
+        at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
+        return np.where((self._known[number] == wanted) & (self._keys[at] == key), self._order[at], -1)
+
+
+def primary_ancestor(primary: Array, parent: Integers) -> Integers:
+    """Return for each particle the primary that it comes from: itself, for a primary or without a parent.
+
+    Parameters
+    ----------
+    primary : array of bool, shape (particles,)
+        Column ``primary``.
+    parent : array of int64, shape (particles,)
+        The row of each particle's parent, -1 without: ``Finder(particle_id).rows(parent_id)``.
+    """
+    rows = np.arange(len(parent))
+    root = np.where(primary.astype(bool) | (parent < 0), rows, parent)
+    for _ in range(_GENERATIONS):
+        root = root[root]
+    return root
+
+
+def subsample_pileup(
+    tables: Mapping[str, Mapping[str, Ragged]], collisions: int, random: np.random.Generator
+) -> dict[str, dict[str, Ragged]]:
+    """Return events with the hard scatter and some of their pileup collisions, drawn at random.
+
+    Noise stays. Tracks, jets and cells are of several collisions and cannot be taken apart.
+
+    Parameters
+    ----------
+    tables
+        ``particles`` with ``particle_id`` and ``vertex_primary``, and ``tracker_hits`` with ``particle_id``, or
+        the former alone: ``batch.tables``.
+    collisions
+        How many pileup collisions each event keeps; all, where it has no more.
+    random
+        Where chance comes from.
+
+    Raises
+    ------
+    ValueError
+        For other tables.
+    """
+    if other := set(tables) - {"particles", "tracker_hits"}:
+        raise ValueError(f"the collisions of {', '.join(sorted(other))} cannot be taken apart")
+    particles = tables["particles"]
+    number = particles["vertex_primary"]
+    is_pileup = number.values > HARD_SCATTER
+    pairs, of_particle = np.unique(
+        np.stack([number.event, number.values.astype(np.int64)])[:, is_pileup], axis=1, return_inverse=True
+    )
+    order = np.lexsort((random.random(pairs.shape[1]), pairs[0]))
+    first = np.searchsorted(pairs[0][order], pairs[0][order])
+    kept_pairs = np.zeros(pairs.shape[1], bool)
+    kept_pairs[order] = np.arange(len(order)) - first < collisions
+    kept: npt.NDArray[np.bool_] = ~is_pileup
+    kept[is_pileup] = kept_pairs[of_particle.ravel()]
+    chosen = {"particles": kept}
+    if "tracker_hits" in tables:
+        row = Finder(particles["particle_id"]).rows(tables["tracker_hits"]["particle_id"])
+        chosen["tracker_hits"] = (row < 0) | np.append(kept, False)[row]
+    return {
+        name: {column: of.where(chosen[name]) for column, of in columns.items()}
+        for name, columns in tables.items()
+    }

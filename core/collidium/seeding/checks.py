@@ -1,0 +1,123 @@
+"""What stands against seeding a server: all of it is found before anything is made."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import AsyncIterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+from collidium import accounts, simulations
+from collidium.benchmarks import tasklist
+from collidium.contracts.task import Task
+from collidium.errors import CollidiumError, InvalidInput, NotFound
+from collidium.hub.client import Hub
+from collidium.order import Order
+from collidium.pipelines.choice import BUILT_IN, NONE, choose
+from collidium.plugins import DISTRIBUTION
+from collidium.seeding import access
+from collidium.seeding.access import ACCOUNT
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+    from collidium.seeding.steps import Seeding
+
+#: Shorter secret seeds could be found by trying.
+_SHORTEST_SEED: Final = 2**64
+
+
+def tasks_of(platform: Platform, names: Sequence[str]) -> list[Task]:
+    """Return the installed tasks of these names, the built-in ones without any.
+
+    Raises InvalidInput for unknown ones.
+    """
+    installed = platform.tasks.things
+    if unknown := [name for name in names if name not in installed]:
+        raise InvalidInput(f"no such task: {', '.join(unknown)}; there are {', '.join(sorted(installed))}")
+    built_in = [name for name, origin in platform.tasks.distributions.items() if origin == DISTRIBUTION]
+    return [installed[name] for name in names or sorted(built_in)]
+
+
+def refuse(problems: Sequence[str]) -> None:
+    """Raise InvalidInput with all problems, if there are any."""
+    if problems:
+        raise InvalidInput("; ".join(problems), errors=[{"detail": problem} for problem in problems])
+
+
+async def problems_of(seeding: Seeding, size: str) -> AsyncIterator[str]:
+    """Yield everything that stands against a run; only reads."""
+    state, settings = seeding.state, seeding.platform.settings
+    if state.size != size:
+        yield f"this server was seeded with --size {state.size}: go on with that size"
+    if problem := await _account_problem():
+        yield problem
+    for task in seeding.tasks:
+        if problem := await _task_problem(seeding, task):
+            yield problem
+    if problem := _pipeline_problem(seeding):
+        yield problem
+    free = shutil.disk_usage(settings.data_dir).free
+    if free < seeding.bytes:
+        yield f"{settings.data_dir} has room for {free / 1e9:.1f} GB, not for {seeding.bytes / 1e9:.1f} GB"
+    async for problem in _seed_problems(seeding):
+        yield problem
+    token = access.saved_token(settings, state, local=seeding.local)
+    if problem := await access.hub_problem(settings.hub, token, local=seeding.local):
+        yield problem
+        return
+    async for problem in _repository_problems(seeding, token):
+        yield problem
+
+
+async def _account_problem() -> str | None:
+    try:
+        account = await accounts.find(ACCOUNT)
+    except NotFound:
+        return None
+    if account.banned:
+        return f"the account {ACCOUNT} is banned"
+    return None if account.baseline else f"the account {ACCOUNT} is a user's: baselines need one of their own"
+
+
+async def _task_problem(seeding: Seeding, task: Task) -> str | None:
+    name = task.card.name
+    status = await tasklist.status_of(seeding.platform.tasks, name)
+    if not status.listed:
+        return f"{name} is not listed: run `collidium task add {name}`, or leave it out with --tasks"
+    if status.truth_version is not None and f"truth of {name}" not in seeding.state.begun:
+        return f"{name} is scored on other truth already: leave it out with --tasks"
+    return None
+
+
+def _pipeline_problem(seeding: Seeding) -> str | None:
+    """Why the pipeline does not run here, where events are to be simulated."""
+    simulated = [one for one in seeding.datasets if one.packaged is None]
+    try:
+        for one in simulated[:1]:
+            order = Order(one.channels[0], one.events, one.pileup)
+            choose(BUILT_IN, NONE, order, seeding.platform.plugins.pipelines().get, lambda _: None)
+    except CollidiumError as error:
+        return error.detail
+    return None
+
+
+async def _seed_problems(seeding: Seeding) -> AsyncIterator[str]:
+    for one in seeding.datasets:
+        if (text := seeding.state.seeds.get(one.name)) is None:
+            continue
+        derived = [seeding.state.secret_seed(one.name, channel) for channel in one.channels]
+        if int(text) < _SHORTEST_SEED or await simulations.were_ordered([int(text), *derived]):
+            yield f"the secret seed of {one.name} is known or short: anybody can make its events"
+
+
+async def _repository_problems(seeding: Seeding, token: str) -> AsyncIterator[str]:
+    """Repositories that this server did not make: what they have may be public already."""
+    hub = Hub(seeding.platform.settings.hub, token)
+    owner = ACCOUNT
+    if not seeding.local:
+        owner = str((await hub.ask(lambda api: api.whoami()))["name"])
+    others = [f"{owner}/{one.name}" for one in seeding.datasets if one.name not in seeding.state.begun]
+    there = await hub.ask(
+        lambda api: [repo for repo in others if api.repo_exists(repo, repo_type="dataset")], 300
+    )
+    for repo in there:
+        yield f"the hub has a dataset {repo} already, whose events may be public: remove it there first"

@@ -1,0 +1,172 @@
+"""What a server is seeded with: datasets, which of them tasks are scored on, and what making them takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+from collidium.contracts.task import Card, EventRange
+from collidium.datasets import sample
+from collidium.datasets.publishing.public_part import CHANNELS as CHANNEL_TABLE
+from collidium.order import DEFAULT_SEED
+from collidium.seeding.events import BACKGROUND, MIX, SIGNALS
+
+#: Of training sets.
+PUBLIC_SEED: Final = DEFAULT_SEED
+#: Event ids of evaluation sets start here, those of training sets at 0.
+FIRST_EVALUATED: Final = 90_000
+#: CPU seconds and bytes of an event of ttbar, and of each collision of its pileup.
+_SECONDS, _PILEUP_SECONDS, _BYTES, _PILEUP_BYTES = 0.24, 0.095, 300_000, 46_000
+#: Intermediate files of a simulation, in the size of its tables.
+_WORK_FACTOR: Final = 4
+#: CPU seconds that the stages take for a channel before its first event, and those of a truth or submission.
+_START_SECONDS, SCORING_SECONDS = 12.0, 4.0
+#: CPU seconds of the slowest track finder, for an event without pileup and for each collision.
+_TRACKING_SECONDS, _PILEUP_TRACKING_SECONDS = 0.2, 0.08
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetPlan:
+    """Events of one channel, or of several that are mixed, and the name of their repository."""
+
+    name: str
+    #: The dataset config, ``<name>_pu<pileup>``.
+    config: str
+    #: Of each channel.
+    events: int
+    channels: tuple[str, ...]
+    #: Whether the events are scored: made with a secret seed, published without truth.
+    evaluated: bool = False
+    #: The training set that cards name with these events.
+    train: str = ""
+    #: Events that come with the package, and are not simulated.
+    packaged: Path | None = None
+    first_packaged: int = 0
+
+    @property
+    def pileup(self) -> int:
+        return int(self.config.rpartition("_pu")[2])
+
+    @property
+    def first_event(self) -> int:
+        return self.first_packaged if self.packaged else FIRST_EVALUATED * self.evaluated
+
+    @property
+    def mixed(self) -> bool:
+        return len(self.channels) > 1
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds of the simulation."""
+        per_event = _SECONDS + _PILEUP_SECONDS * self.pileup
+        made = 0 if self.packaged else len(self.channels)
+        return made * (_START_SECONDS + self.events * per_event)
+
+    @property
+    def work_bytes(self) -> int:
+        """Bytes of what it is made from, which goes when it is published."""
+        return 0 if self.packaged else self._size + self._size * _WORK_FACTOR // len(self.channels)
+
+    @property
+    def bytes(self) -> int:
+        """Bytes on disk, the truth that is kept apart included; of a mix at most half of the events stay."""
+        return self._size * (1 + self.evaluated) // (1 + self.mixed)
+
+    @property
+    def _size(self) -> int:
+        return len(self.channels) * self.events * (_BYTES + _PILEUP_BYTES * self.pileup)
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much is made."""
+
+    datasets: tuple[DatasetPlan, ...]
+    #: Datasets by the kind of task: ``reading`` public events, ``tracking``, ``mix`` and ``events``.
+    scored_on: MappingProxyType[str, str]
+    #: Events of the kinds that are scored on few of a dataset.
+    limits: MappingProxyType[str, int]
+
+    def of_task(self, card: Card) -> DatasetPlan:
+        """Return the dataset that a task is scored on."""
+        name = self.scored_on[_kind(card)]
+        return next(dataset for dataset in self.datasets if dataset.name == name)
+
+    def events_of(self, card: Card, made: EventRange) -> EventRange:
+        """Return the events of a dataset that a task is scored on."""
+        limit = self.limits.get(_kind(card), len(made))
+        return EventRange(made.start, min(made.stop, made.start + limit))
+
+    def seconds_of(self, card: Card) -> float:
+        """CPU seconds of a task's truth and of one of its baselines."""
+        if _kind(card) != "tracking":
+            return SCORING_SECONDS
+        pileup = self.of_task(card).pileup
+        per_event = _TRACKING_SECONDS + _PILEUP_TRACKING_SECONDS * pileup
+        return SCORING_SECONDS + self.limits["tracking"] * per_event
+
+
+def _kind(card: Card) -> str:
+    """What a task needs, by the events and the tables that its card names."""
+    if card.eval_events.start < FIRST_EVALUATED:  # events that anybody may have
+        return "reading"
+    if CHANNEL_TABLE in card.truth_sources:
+        return "mix"
+    return "tracking" if "particles" in card.truth_sources else "events"
+
+
+def _made(
+    ttbar: int,
+    evaluated: int,
+    background: int,
+    mixed: int,
+    tracking: int,
+    reading: int,
+    busy: tuple[int, int],
+) -> Size:
+    """The datasets of a size; ``busy`` has the events with 200 collisions to learn from, and to score."""
+    datasets = [
+        DatasetPlan("ttbar-train", "ttbar_pu0", ttbar, ("ttbar",)),
+        *(
+            DatasetPlan(f"{channel}-train", f"{channel}_pu0", background, (channel,))
+            for channel in BACKGROUND
+            if channel != "ttbar"
+        ),
+        DatasetPlan("ttbar-eval", "ttbar_pu0", evaluated, ("ttbar",), True, "ttbar-train"),
+        DatasetPlan("anomaly-eval", MIX, mixed, (*BACKGROUND, *SIGNALS), True, "ttbar-train"),
+    ]
+    if all(busy):
+        datasets += [
+            DatasetPlan("ttbar-pu200-train", "ttbar_pu200", busy[0], ("ttbar",)),
+            DatasetPlan("ttbar-pu200-eval", "ttbar_pu200", busy[1], ("ttbar",), True, "ttbar-pu200-train"),
+        ]
+    scored = {"reading": "ttbar-train", "mix": "anomaly-eval", "events": "ttbar-eval"}
+    scored["tracking"] = "ttbar-pu200-eval" if all(busy) else "ttbar-eval"
+    limits = {"tracking": tracking, "reading": reading}
+    return Size(tuple(datasets), MappingProxyType(scored), MappingProxyType(limits))
+
+
+_PACKAGED: Final = sample.DIRECTORY.parent
+#: Of the demo, which simulates nothing.
+_DEMO: Final = Size(
+    (
+        DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), packaged=sample.DIRECTORY),
+        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3),
+        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", FIRST_EVALUATED),
+        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", FIRST_EVALUATED),
+    ),
+    MappingProxyType(
+        {"reading": "odd-train", "tracking": "odd-eval", "mix": "anomaly-eval", "events": "jets-eval"}
+    ),
+    MappingProxyType({"tracking": 2, "reading": 3}),
+)
+
+SIZES: Final = MappingProxyType(
+    {
+        "workshop": _made(1200, 600, 150, 200, 100, 1000, (0, 0)),
+        "release": _made(20_000, 10_000, 2_000, 1_500, 200, 1000, (200, 1_000)),
+        "demo": _DEMO,
+    }
+)
