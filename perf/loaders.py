@@ -4,8 +4,8 @@
     python perf/loaders.py --quick    a smoke: 60 events
 
 All readers take turns in one run; rates are events per CPU second of the process, the best of five rounds,
-and ratios the median of those of each round. pyarrow alone reads the same columns of the same row groups. Torch's
-workers are measured by the clock, as their CPU is in other processes, from the second epoch on.
+and ratios the median of those of each round. pyarrow alone reads the same columns of the same row groups.
+Torch's workers are measured by the clock, as their CPU is in other processes, from the second epoch on.
 """
 
 from __future__ import annotations
