@@ -57,7 +57,7 @@ def draw_groups(groups: int) -> None:
 
 def set_errors(wanted: bool) -> None:
     """Compute standard errors from now on, or not; the groups of events stay."""
-    span.resampled = uncertainty.resampled if wanted else lambda task, tallies: {}  # type: ignore[attr-defined]
+    span.resampled = uncertainty.resampled if wanted else lambda *of: {}  # type: ignore[attr-defined]
 
 
 def anonymous_bytes(_: None) -> int:

@@ -25,7 +25,7 @@ API, BENCHMARKS, SCORING, TASKS = (
     "tests/core/scoring",
     "tests/tasks",
 )
-HERE = f"{API}/test_gaming.py"
+HERE = f"{API}/test_benchmark_attacks.py"
 
 #: What was tried -> where it fails.
 ATTEMPTS = {
@@ -61,7 +61,7 @@ ATTEMPTS = {
     ],
     "submitting twice at once: both are paid, and the best goes down": [
         f"{API}/test_benchmark_api.py::test_eight_at_once_never_pay_one_best_twice_nor_lower_it",
-        f"{BENCHMARKS}/test_replay.py::test_bests_and_credits_stay_true",
+        f"{BENCHMARKS}/test_submission_histories.py::test_bests_and_credits_stay_true",
     ],
     "a score that is NaN or infinite: an error after the row was written": [
         f"{SCORING}/test_engine.py::test_a_task_that_goes_wrong_is_not_the_submitters_fault",
