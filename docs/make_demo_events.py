@@ -7,6 +7,7 @@ They stand below core/collidium/demo/data. Of the mix, every 60th deposit and hi
 
 from __future__ import annotations
 
+import argparse
 import shutil
 import subprocess
 import sys
@@ -81,4 +82,6 @@ def _write(dataset: str, name: str, table: pa.Table) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("work", type=Path)
+    main(parser.parse_args().work)

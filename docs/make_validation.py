@@ -1,6 +1,6 @@
 """Makes docs/validation.md and the reports in docs/validation, from events of the pipeline ``acts``::
 
-    python -m docs.make_validation                                           ten to twenty minutes of CPU
+    python -m docs.make_validation                                           some ten minutes of CPU
     python -m docs.make_validation --muons 2000 --ttbar 100 --crowded 1      less
     python -m docs.make_validation --work DIR        keeps events in DIR, and uses those that are there
 

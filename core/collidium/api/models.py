@@ -9,7 +9,6 @@ from collidium.api.answers import answer, page_of
 from collidium.api.context import caller_address, platform
 from collidium.api.schemas import ModelsQuery
 from collidium.hub.models import ModelQuery
-from collidium.hub.repo_cards import Kind
 from collidium.records import HubModel, RepoCard
 
 blueprint = Blueprint("models", __name__, url_prefix="/v1")
@@ -38,11 +37,14 @@ async def listed(query_args: ModelsQuery) -> Response:
     return page_of(found.models, query_args, found.cursor).response()
 
 
-@blueprint.get("/cards/<any(datasets, models):kind>/<namespace>/<name>")
+@blueprint.get("/cards/<kind>/<namespace>/<name>")
 @operation_id("card")
 @tag(["models"])
 @document_response(RepoCard)
-async def card(kind: Kind, namespace: str, name: str) -> Response:
-    """The card and the files of a public repository on the hub that carries the platform's tag."""
+async def card(kind: str, namespace: str, name: str) -> Response:
+    """The card and the files of a public repository on the hub that carries the platform's tag.
+
+    `kind` is datasets or models.
+    """
     address = caller_address(platform().settings.trusted_proxies)
     return answer(await platform().repo_cards.read(kind, f"{namespace}/{name}", address))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=DIRECTORY,
     help="An empty directory, which is kept; default: a temporary one.",
 )
-@click.option("--keep", is_flag=True, help="Open all six tasks, and keep the server running until Ctrl-C.")
+@click.option("--keep", is_flag=True, help="Keep the server running until Ctrl-C, with all six tasks open.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -63,16 +63,13 @@ def demo(
     from collidium.demo.loop import demonstrated
 
     signal.signal(signal.SIGTERM, _leave)
-    with (
-        _directory(data_dir) as directory,
-        demonstrated(directory, port, runner, _report, boards=keep) as outcome,
-    ):
+    with _directory(data_dir) as directory, demonstrated(directory, port, runner, _report) as outcome:
         if as_json:
             print_json(outcome)
         else:
             _show(outcome)
         if keep:
-            _stay(outcome)
+            _stay(outcome, directory)
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
@@ -135,11 +132,16 @@ def _show(outcome: Outcome) -> None:
     print_places(outcome.card, outcome.leaderboard, title="Leaderboard")
 
 
-def _stay(outcome: Outcome) -> None:
+def _stay(outcome: Outcome, directory: Path) -> None:
+    from collidium.demo.loop import open_other_tasks
+
     note(f"Collidium is at {outcome.url} until you press Ctrl-C. In another shell, for example:")
     note(f"  export PLATFORM_BACKEND={outcome.url} HF_TOKEN=$(cat {outcome.tokens['alice']})")
     note(f"  export HF_ENDPOINT={outcome.hub_url}")
     note("  collidium me")
     note("  collidium requests")
     with suppress(KeyboardInterrupt):
+        _report("Opening the other tasks on small sets of events, and submitting their baselines")
+        open_other_tasks(directory, outcome.url)
+        _report("All six leaderboards are live")
         signal.pause()

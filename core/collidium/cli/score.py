@@ -99,6 +99,7 @@ def score(
     """
     from collidium.client import score as score_here
 
+    click.get_current_context().find_root().obj.checks = True  # no advice to check the file
     if plots is not None:
         _figure()  # before it takes its time
     place = locate_source(source, hub, revision)

@@ -6,7 +6,7 @@ import asyncio
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -62,17 +62,9 @@ class Outcome:
 
 @contextmanager
 def demonstrated(
-    data_dir: Path,
-    port: int,
-    runner: Literal["auto", "local", "mock"],
-    report: Report,
-    *,
-    boards: bool = False,
+    data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], report: Report
 ) -> Iterator[Outcome]:
-    """Go through the whole loop; the server runs until the context ends. Raises CollidiumError.
-
-    ``boards`` opens the other built-in tasks, too, with their baselines.
-    """
+    """Go through the whole loop; the server runs until the context ends. Raises CollidiumError."""
     loaded = plugins.load()
     computing = choose(runner, loaded)
     machine = Machine(data_dir, computing.settings)
@@ -103,14 +95,15 @@ def demonstrated(
         orders = order_events(url, tokens, report, computing)
         report("Auditing the ledger and the totals of usage")
         machine.command("ledger", "audit")
-        if boards:
-            tasks = loaded.tasks()
-            others = [name for name, origin in tasks.distributions.items() if origin == plugins.DISTRIBUTION]
-            report("Opening the other tasks with small sets of events, and submitting their baselines")
-            at_server = replace(machine, settings={**machine.settings, "PLATFORM_BACKEND": url})
-            names = ",".join(name for name in others if name != TASK)
-            at_server.command("seed", "--size", "demo", "--tasks", names)
         yield _outcome(url, hub, tokens, submissions, orders, data_dir)
+
+
+def open_other_tasks(data_dir: Path, url: str) -> None:
+    """Open the other built-in tasks on small sets of events, with their baselines. Raises CollidiumError."""
+    origins = plugins.load().tasks().distributions
+    names = [name for name, origin in origins.items() if origin == plugins.DISTRIBUTION and name != TASK]
+    machine = Machine(data_dir, {"PLATFORM_BACKEND": url})
+    machine.command("seed", "--size", "demo", "--tasks", ",".join(names))
 
 
 def _add_user(machine: Machine, name: str) -> str:

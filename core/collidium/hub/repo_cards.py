@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from cachetools import TTLCache
 
@@ -17,8 +17,8 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     import httpx
 
-Kind = Literal["datasets", "models"]
-
+#: The kinds of repositories, as the hub's addresses have them.
+KINDS: Final = ("datasets", "models")
 #: Characters of a card that are kept, and files that are named.
 CARD_LENGTH: Final = 64 * 1024
 FILES: Final = 200
@@ -39,15 +39,15 @@ class RepoCards:
         self._hub = hub
         self._tag = tag
         self._http = HttpClient(_TIMEOUT_SECONDS, _CONNECTIONS)
-        self._cards: SharedCalls[tuple[Kind, str], RepoCard] = SharedCalls(TTLCache(_KEPT, _KEPT_SECONDS))
+        self._cards: SharedCalls[tuple[str, str], RepoCard] = SharedCalls(TTLCache(_KEPT, _KEPT_SECONDS))
         self._limits = CallerLimits("cards", 60, 60, 300)
 
-    async def read(self, kind: Kind, repo: str, address: str) -> RepoCard:
+    async def read(self, kind: str, repo: str, address: str) -> RepoCard:
         """The card of a repository; ``address`` is the caller's.
 
         Raises NotFound, TooManyRequests, Unavailable while the hub is away, and UpstreamError for nonsense.
         """
-        if not _REPO.fullmatch(repo) or ".." in repo:
+        if kind not in KINDS or not _REPO.fullmatch(repo) or ".." in repo:
             raise NotFound(f"there is no repository {repo[:200]!r}")
         if (kind, repo) not in self._cards:
             self._limits.take(address)
@@ -58,7 +58,7 @@ class RepoCards:
         await self._cards.close()
         await self._http.close()
 
-    async def _read(self, kind: Kind, repo: str) -> RepoCard:
+    async def _read(self, kind: str, repo: str) -> RepoCard:
         found = await self._get(f"/api/{kind}/{repo}")
         try:
             about: dict[str, Any] = json.loads(found.content) if found.status_code == 200 else {}

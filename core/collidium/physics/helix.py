@@ -71,8 +71,8 @@ class Helix:
         Parameters
         ----------
         tracks
-            A table with ``d0``, ``z0`` (mm), ``phi``, ``theta`` (rad) and ``qop`` (1/GeV), as ACTS has them: the
-            perigee lies at d0 times the direction to the left of the flight, seen from positive z.
+            A table with ``d0``, ``z0`` (mm), ``phi``, ``theta`` (rad) and ``qop`` (1/GeV), as ACTS has them:
+            the perigee lies at d0 times the direction to the left of the flight, seen from positive z.
         field
             Tesla, along z.
         """

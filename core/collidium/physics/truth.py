@@ -86,8 +86,8 @@ def subsample_pileup(
     Parameters
     ----------
     tables
-        ``particles`` with ``particle_id`` and ``vertex_primary``, and ``tracker_hits`` with ``particle_id``, or
-        the former alone: ``batch.tables``.
+        ``particles`` with ``particle_id`` and ``vertex_primary``, alone or with ``tracker_hits`` that have
+        ``particle_id``: ``batch.tables``.
     collisions
         How many pileup collisions each event keeps; all, where it has no more.
     random

@@ -9,7 +9,7 @@ import pytest
 
 from collidium import accounts
 from collidium.contracts.identity import Identity
-from collidium.errors import Forbidden, NotFound
+from collidium.errors import Conflict, Forbidden, NotFound
 
 
 async def test_fifty_first_sign_ins_at_once_give_one_grant(connected: str) -> None:
@@ -22,6 +22,16 @@ async def test_without_a_grant_the_account_starts_empty(connected: str) -> None:
     account = await accounts.recognise("alice", signup_grant=Decimal(0))
     assert account.credits == 0
     assert await accounts.entries(account.id, limit=1) == []
+
+
+async def test_a_baselines_account_has_no_grant_and_is_no_users(connected: str) -> None:
+    marked = await asyncio.gather(*(accounts.mark_baseline("baselines") for _ in range(5)))
+    assert {account.id for account in marked} == {marked[0].id}
+    again = await accounts.recognise("Baselines", signup_grant=Decimal(10))
+    assert (again.baseline, again.credits) == (True, 0)
+    await accounts.recognise("alice", signup_grant=Decimal(10))
+    with pytest.raises(Conflict, match="alice is a user's"):
+        await accounts.mark_baseline("alice")
 
 
 async def test_a_ban_holds_from_the_next_call_until_it_is_lifted(connected: str) -> None:

@@ -64,11 +64,6 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     me = httpx.get(f"{outcome['url']}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
     assert me.json()["hub_username"] == "alice"
     assert token not in told.read_text()
-    for task in httpx.get(f"{outcome['url']}/v1/benchmark/tasks", trust_env=False).json():
-        board = httpx.get(f"{outcome['url']}/v1/leaderboard/{task['name']}", trust_env=False).json()
-        assert task["accepts_submissions"]
-        assert board, task["name"]
-        assert board[0]["hub_username"] == ("alice" if task["name"] == "tracking" else "baselines")
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) == 0
     naive, best = outcome["submissions"][0], outcome["submissions"][-1]
@@ -101,6 +96,20 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
         httpx.get(outcome["url"], trust_env=False)
     assert list(scratch.iterdir()) == []
     assert not (tmp_path / "data").exists()
+
+
+@pytest.mark.long
+def test_a_demo_that_is_kept_shows_six_boards(start_demo: StartDemo) -> None:
+    process, told, shown = start_demo("--runner", "mock", "--json", "--keep")
+    eventually(lambda: "boards are live" in told.read_text() or process.poll() is not None, 100)
+    url = json.loads(shown.read_text())["url"]
+    tasks = httpx.get(f"{url}/v1/benchmark/tasks", trust_env=False).json()
+    assert len(tasks) == 6
+    for task in tasks:
+        board = httpx.get(f"{url}/v1/leaderboard/{task['name']}", trust_env=False).json()
+        assert board[0]["hub_username"] == ("alice" if task["name"] == "tracking" else "baselines")
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(60) == 0
 
 
 def test_the_computing_runner_is_detected() -> None:

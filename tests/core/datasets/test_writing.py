@@ -54,10 +54,10 @@ def test_row_groups_are_bounded_and_only_events_have_statistics(
     with pq.ParquetFile(path) as file:
         groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
         assert len(groups) > 3
-        told = [(s.min, s.max) for group in groups if (s := group.column(0).statistics)]
-        assert len(told) == len(groups)
-        assert (told[0][0], told[-1][1]) == (0, 39)
-        assert all((last or 0) + 1 == first for (_, last), (first, _) in pairwise(told))
+        ranges = [(s.min, s.max) for group in groups if (s := group.column(0).statistics)]
+        assert len(ranges) == len(groups)
+        assert (ranges[0][0], ranges[-1][1]) == (0, 39)
+        assert all((last or 0) + 1 == first for (_, last), (first, _) in pairwise(ranges))
         assert not any(
             group.column(index).is_stats_set for group in groups for index in range(1, group.num_columns)
         )
@@ -78,7 +78,7 @@ def test_a_table_without_events_is_a_shard_without_events(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("wrong", "told"),
+    ("wrong", "message"),
     [
         (lambda table: table.drop_columns(["x"]), "columns are"),
         (lambda table: table.append_column("more", table["x"]), "columns are"),
@@ -86,7 +86,7 @@ def test_a_table_without_events_is_a_shard_without_events(tmp_path: Path) -> Non
         (lambda table: pa.concat_tables([hits(50, 51), hits(50, 51)]), "events must rise"),
     ],
 )
-def test_when_something_is_wrong_nothing_is_left(tmp_path: Path, wrong: object, told: str) -> None:
+def test_when_something_is_wrong_nothing_is_left(tmp_path: Path, wrong: object, message: str) -> None:
     assert callable(wrong)
 
     def write() -> None:
@@ -94,6 +94,6 @@ def test_when_something_is_wrong_nothing_is_left(tmp_path: Path, wrong: object, 
             writer.write(hits(0, 10))
             writer.write(wrong(hits(5, 12)))
 
-    with pytest.raises(ValueError, match=told):
+    with pytest.raises(ValueError, match=message):
         write()
     assert list(tmp_path.iterdir()) == []

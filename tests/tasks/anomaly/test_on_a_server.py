@@ -201,8 +201,8 @@ def test_all_problems_at_once_and_no_truth_in_them(caller: httpx.Client) -> None
     events = [FIRST, FIRST + 1, FIRST + 1, FIRST + 2, STOP + 7]
     table = pa.table({"event_id": events, "anomaly_score": [0.1, 0.2, 0.3, nan, 0.5]})
     done = caller.post(SUBMIT, content=parquet(table))
-    told = {(problem["column"], problem["count"]) for problem in done.json()["errors"]}
+    problems = {(problem["column"], problem["count"]) for problem in done.json()["errors"]}
     assert done.status_code == 422
-    assert told == {("event_id", 1), ("anomaly_score", 1)}
+    assert problems == {("event_id", 1), ("anomaly_score", 1)}
     assert len(done.json()["errors"]) == 3
     assert not [word for word in (*CHANNELS, "signal") if word in done.text]

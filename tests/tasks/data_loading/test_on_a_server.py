@@ -95,7 +95,7 @@ def with_values(**values: Any) -> bytes:
     return file(VALID | values)
 
 
-#: What is sent -> the columns of which problems are told, all at once.
+#: What is sent -> the columns of which problems are reported, all at once.
 BAD: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "a wrong digest": (lambda: with_values(digest=VALID["digest"] ^ 1), {"digest"}),
     "a wrong number of events": (lambda: with_values(events=11), {"events"}),
@@ -141,8 +141,8 @@ def test_bad_rows_are_rejected_with_all_problems_and_not_kept(site: Site) -> Non
         for endpoint in ("check", "submit"):
             for name, (spoilt, columns) in BAD.items():
                 answer = client.post(f"/v1/benchmark/data_loading/{endpoint}", content=spoilt())
-                told = {problem.get("column") for problem in answer.json().get("errors", [])} - {None}
-                if answer.status_code != 422 or told != columns:
+                reported = {problem.get("column") for problem in answer.json().get("errors", [])} - {None}
+                if answer.status_code != 422 or reported != columns:
                     wrong[name, endpoint] = (answer.status_code, answer.json())
         assert not wrong, wrong
         board = client.get("/v1/leaderboard/data_loading").json()
@@ -152,17 +152,17 @@ def test_bad_rows_are_rejected_with_all_problems_and_not_kept(site: Site) -> Non
 
 def test_a_measured_result_counts_once_an_operator_verifies_it(site: Site, tmp_path: Path) -> None:
     predictions = tmp_path / "times.parquet"
-    told = json.loads(
+    result = json.loads(
         site.done(
             "bench", "data-loading", "rita/slice", "--repeats", "2", "--output", str(predictions), "--json"
         )
     )
-    assert (told["config"], told["table"], told["events"]) == (CONFIG, "tracker_hits", "0:12")
-    assert told["digest"] == VALID["digest"]
-    assert len(told["local"]["seconds"]) == len(told["streaming"]["seconds"]) == 2
+    assert (result["config"], result["table"], result["events"]) == (CONFIG, "tracker_hits", "0:12")
+    assert result["digest"] == VALID["digest"]
+    assert len(result["local"]["seconds"]) == len(result["streaming"]["seconds"]) == 2
     receipt = json.loads(site.done("submit", "data_loading", str(predictions), "--json"))
     assert receipt["scores"] == pytest.approx(
-        {f"events_per_second_{name}": told[name]["events_per_second"] for name in ("local", "streaming")}
+        {f"events_per_second_{name}": result[name]["events_per_second"] for name in ("local", "streaming")}
     )
     assert receipt["uncertainties"] == {}
     assert receipt["credits_earned"] == 0

@@ -35,16 +35,18 @@ def truth(flavours: Sequence[Sequence[int]] = FLAVOURS, first: int = 1) -> dict[
 
 
 def block(
-    told: Mapping[tuple[int, int], Probabilities],
+    probabilities: Mapping[tuple[int, int], Probabilities],
     flavours: Sequence[Sequence[int]] = FLAVOURS,
     kind: pa.DataType | None = None,
 ) -> Block:
     """Probabilities of b, c and light by event and jet, and the truth of all jets of events 1, 2, …"""
-    return Block(EventRange(1, len(flavours) + 1), predictions(told, kind), truth(flavours))
+    return Block(EventRange(1, len(flavours) + 1), predictions(probabilities, kind), truth(flavours))
 
 
-def predictions(told: Mapping[tuple[int, int], Probabilities], kind: pa.DataType | None = None) -> pa.Table:
-    rows = sorted(told.items(), key=lambda row: row[0][0])
+def predictions(
+    probabilities: Mapping[tuple[int, int], Probabilities], kind: pa.DataType | None = None
+) -> pa.Table:
+    rows = sorted(probabilities.items(), key=lambda row: row[0][0])
     columns: dict[str, Any] = {
         "event_id": pa.array([event for (event, _), _ in rows], pa.int64()),
         "jet_id": pa.array([jet for (_, jet), _ in rows], pa.int64()),

@@ -16,13 +16,15 @@ def test_metrics_are_those_of_scikit_learn(seed: int, digits: int) -> None:
     random = np.random.default_rng(seed)
     flavour = random.choice((0, 4, 5), 900, p=(0.6, 0.15, 0.25))
     three = np.array([random.dirichlet([1 + 2 * (f == 5), 1 + (f == 4), 1 + 2 * (f == 0)]) for f in flavour])
-    told = np.round(three, digits)
-    rows = {(1, jet): tuple(one) for jet, one in enumerate(told.tolist())}
+    probabilities = np.round(three, digits)
+    rows = {(1, jet): tuple(one) for jet, one in enumerate(probabilities.tolist())}
     found = TASK.metrics(TASK.score(block(rows, (tuple(flavour.tolist()),))))
-    assert found["btag_auc"] == pytest.approx(metrics.roc_auc_score(flavour == 5, told[:, 0]), rel=1e-12)
+    assert found["btag_auc"] == pytest.approx(
+        metrics.roc_auc_score(flavour == 5, probabilities[:, 0]), rel=1e-12
+    )
     for name, other, column in (("light", 0, 2), ("c", 4, 1)):
         chosen = (flavour == 5) | (flavour == other)
-        b, others = told[chosen, 0], told[chosen, column]
+        b, others = probabilities[chosen, 0], probabilities[chosen, column]
         score = np.where(b + others > 0, b / np.where(b + others > 0, b + others, 1), 0.5)
         passing, found_b, _ = metrics.roc_curve(flavour[chosen] == 5, score, drop_intermediate=False)
         background = np.interp(0.7, found_b, passing)

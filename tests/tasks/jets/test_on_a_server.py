@@ -1,4 +1,4 @@
-"""The task on a real server: bad files are told everything and leave nothing; a good one is scored."""
+"""The task on a real server: a bad file leaves nothing but a list of its problems; a good one is scored."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def with_null(name: str) -> bytes:
     return file(columns | {name: pa.array(columns[name], mask=np.arange(len(columns[name])) == 3)})
 
 
-#: What is sent -> the columns of which problems are told, all at once.
+#: What is sent -> the columns of which problems are reported, all at once.
 BAD: dict[str, tuple[Callable[[], bytes], set[str]]] = {
     "a jet that is not there": (lambda: spoilt(jet_id=[9]), {"jet_id"}),
     "a jet twice": (lambda: spoilt(jet_id=[1]), {"jet_id"}),
@@ -119,10 +119,10 @@ def test_bad_files_are_rejected_with_all_problems_and_not_kept(
     wrong = {}
     for endpoint in ("check", "submit"):
         for name, (made, columns) in BAD.items():
-            told = client.post(f"/v1/benchmark/jets/{endpoint}", content=made())
-            found = {problem.get("column") for problem in told.json().get("errors", [])} - {None}
-            if told.status_code != 422 or found != columns:
-                wrong[name, endpoint] = (told.status_code, told.json())
+            response = client.post(f"/v1/benchmark/jets/{endpoint}", content=made())
+            found = {problem.get("column") for problem in response.json().get("errors", [])} - {None}
+            if response.status_code != 422 or found != columns:
+                wrong[name, endpoint] = (response.status_code, response.json())
     assert not wrong, wrong
     assert [place["hub_username"] for place in client.get("/v1/leaderboard/jets").json()] == []
     assert [*(server.data_dir / "storage").rglob("*.parquet")] == []

@@ -78,12 +78,12 @@ def test_leaving_out_never_pays() -> None:
     score, is_signal = rng.normal(size=400), rng.random(400) < 0.4
     score += is_signal
     whole = Scores.of(score, is_signal)
-    for told in (score > 1, score < 1, is_signal, ~is_signal, rng.random(400) < 0.9, score > 9):
+    for scored in (score > 1, score < 1, is_signal, ~is_signal, rng.random(400) < 0.9, score > 9):
         part = Scores.of(
-            score[told],
-            is_signal[told],
-            unscored_signal=np.count_nonzero(is_signal & ~told),
-            unscored_background=np.count_nonzero(~is_signal & ~told),
+            score[scored],
+            is_signal[scored],
+            unscored_signal=np.count_nonzero(is_signal & ~scored),
+            unscored_background=np.count_nonzero(~is_signal & ~scored),
         )
         assert part.auc() < whole.auc()
         for rate in (Fraction(1, 100), SEVEN_TENTHS):

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import doctest
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -177,6 +179,10 @@ def test_score_names_what_is_wrong_beyond_the_file(site: Site) -> None:
 class Unlucky(TrackingTask):
     def check(self, block: Block) -> list[Problem]:
         raise ValueError("no luck")
+
+
+def test_the_example_of_score_is_true() -> None:
+    assert doctest.testmod(import_module("collidium.client.local_scoring")) == (0, 7)
 
 
 def test_the_command_scores_and_draws(site: Site, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def nested(kind: pa.DataType, *lists: list[object]) -> pa.Array:
 
 
 @pytest.mark.parametrize(
-    ("tracker_hits", "particle_table", "told"),
+    ("tracker_hits", "particle_table", "message"),
     [
         (hits().drop_columns(["particle_id"]), particles(), "tracker_hits, column particle_id"),
         (hits(), particles().drop_columns(["particle_id"]), "particles, column particle_id"),
@@ -140,6 +140,8 @@ def nested(kind: pa.DataType, *lists: list[object]) -> pa.Array:
         (hits(), particles(particle_id=nested(pa.uint64(), [6, 7, 6], [5])), "6 appears twice in event 3"),
     ],
 )
-def test_what_cannot_be_truth_is_refused(tracker_hits: pa.Table, particle_table: pa.Table, told: str) -> None:
-    with pytest.raises(UnusableTruth, match=told):
+def test_what_cannot_be_truth_is_refused(
+    tracker_hits: pa.Table, particle_table: pa.Table, message: str
+) -> None:
+    with pytest.raises(UnusableTruth, match=message):
         prepare(tracker_hits, particle_table, "weighted")

@@ -82,8 +82,8 @@ def test_omitting_slow_events_gives_no_speed() -> None:
     assert honest["events_per_second"] == pytest.approx(4 / 60.3)
     assert metrics({0: 0.1, 1: 0.1, 2: 0.1}) == {"trackml_weighted_efficiency": 0.75}
     (block,) = cut({0: 0.1, 1: 0.1, 2: 0.1})
-    told = TASK.warnings(TASK.score(block))
-    assert told[0] == "1 events have no row: the total time is unknown"
+    warnings = TASK.warnings(TASK.score(block))
+    assert warnings[0] == "1 events have no row: the total time is unknown"
 
 
 def test_the_shortest_and_the_longest_times_have_finite_speeds() -> None:

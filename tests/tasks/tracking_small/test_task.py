@@ -1,4 +1,4 @@
-"""Tracking with few parameters: the efficiency of the tracking task, and the number that is told."""
+"""Tracking with few parameters: the efficiency of the tracking task, and the number that is reported."""
 
 from __future__ import annotations
 

@@ -115,8 +115,8 @@ def export(
     if events_per_file:
         total = f"{len(starts):05}"
         files = [file.with_name(f"{file.stem}-{n:05}-of-{total}{file.suffix}") for n in range(len(starts))]
-        chosen_events = [int(ids.min(initial=0)), int(ids.max(initial=0)), len(ids)]
-        options = {"format": format, "events": chosen_events, "events_per_file": per_file}
+        ends = [*ids[:1].tolist(), *ids[-1:].tolist(), len(ids)]
+        options = {"format": format, "events": ends, "events_per_file": per_file}
         reused = _written_before(file, files, options | _source(fetched))
     for start, one in zip(starts, files, strict=True):
         if one not in reused:

@@ -46,7 +46,6 @@ from collidium_plugins.local_hub.web.context import (
     authenticate,
     failure,
     open_threads,
-    pages_url,
     raw_segments,
 )
 

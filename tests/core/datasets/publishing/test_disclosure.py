@@ -1,4 +1,4 @@
-"""A repository's history keeps what it told: truth is withheld from its first version on, or not at all."""
+"""A history keeps what it disclosed: truth is withheld from the first version on, or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def config(first: int, stop: int, withheld: str | None = None, opened: tuple[str
 
 
 def opened(*versions: ConfigFiles) -> list[str]:
-    """What has been told after these versions, one after the other."""
+    """What has been disclosed after these versions, one after the other."""
     last = with_history(versions[0], {})
     for version in versions[1:]:
         last = with_history(version, {last.name: last})

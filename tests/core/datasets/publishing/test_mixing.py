@@ -22,7 +22,7 @@ from collidium.datasets.writing import write_dataset
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.testing.server import run_command
 
-#: How many events each channel has, and how many hits one of its events: so the truth can be told here.
+#: How many events each channel has, and how many hits one of its events: so that the truth is known here.
 CHANNELS = {"ttbar": (14, 310), "zmumu": (9, 300), "zprime": (7, 320)}
 CONFIG = "anomaly_pu0"
 EVENTS = EventRange(90_000, 90_030)
@@ -167,10 +167,10 @@ def test_ids_tell_nothing(sources: list[Path], tmp_path: Path) -> None:
 
 
 def test_publishing_a_mix_with_its_channels_is_refused(mixed: Mixed, tmp_path: Path) -> None:
-    told = "add --withhold-truth 90000:90030"
+    advice = "add --withhold-truth 90000:90030"
     for withholding in (None, Withholding(EventRange(90_000, 90_029), tmp_path / "truth")):
         publication = Publication(mixed.directory, "mix", withholding=withholding)
-        with pytest.raises(InvalidInput, match=told):
+        with pytest.raises(InvalidInput, match=advice):
             prepare(publication, tmp_path, lambda *_: None)
 
 
@@ -193,7 +193,7 @@ def test_what_tells_channels_apart_is_refused_all_at_once(sources: list[Path], t
         pq.write_table(table, folder / "train-00000-of-00001.parquet")
     with pytest.raises(UnusableDataset) as refused:
         mix(Mixing([*sources, sources[0], bad], CONFIG, tmp_path / "mix", first_event=2**32 - 5))
-    told = json.dumps([error["detail"] for error in refused.value.errors])
+    problems = json.dumps([error["detail"] for error in refused.value.errors])
     for problem in (
         "ttbar: there more than once",
         "ids from 4294967291",
@@ -205,7 +205,7 @@ def test_what_tells_channels_apart_is_refused_all_at_once(sources: list[Path], t
         "column layer_id is missing",
         "column note is",
     ):
-        assert problem in told
+        assert problem in problems
     assert not (tmp_path / "mix").exists()
 
 

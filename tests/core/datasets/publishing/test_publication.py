@@ -178,10 +178,10 @@ async def test_a_card_of_ones_own_keeps_its_words(ada: Ada, source: Path, tmp_pa
     )
     await ada.publish(source)
     _, matter, body = (ada.copy(tmp_path / "copy") / "README.md").read_text().split("---\n", 2)
-    told = yaml.safe_load(matter)
-    assert (told["license"], told["pretty_name"]) == ("mit", "Mine")
-    assert {"collidium", "seed-42", "ttbar"} <= set(told["tags"])
-    assert len(told["configs"]) == 4
+    card = yaml.safe_load(matter)
+    assert (card["license"], card["pretty_name"]) == ("mit", "Mine")
+    assert {"collidium", "seed-42", "ttbar"} <= set(card["tags"])
+    assert len(card["configs"]) == 4
     assert body == "\n# My events\n\nSeed: 42.\n"
 
 
@@ -231,16 +231,16 @@ async def test_truth_of_other_events_is_never_replaced(ada: Ada, source: Path, t
     assert ada.titles().count(f"Publish {CONFIG}") == 1
 
 
-async def test_progress_is_told_in_bytes(ada: Ada, source: Path) -> None:
-    told: dict[str, list[tuple[int, int]]] = {}
+async def test_progress_is_reported_in_bytes(ada: Ada, source: Path) -> None:
+    progress: dict[str, list[tuple[int, int]]] = {}
     await publish(
         Publication(source, ada.name),
         ada.hub,
-        lambda step, done, total: told.setdefault(step, []).append((done, total)),
+        lambda step, done, total: progress.setdefault(step, []).append((done, total)),
     )
     size = sum(path.stat().st_size for path in source.rglob("*.parquet"))
-    assert list(told) == ["checking", "sending"]
-    for steps in told.values():
+    assert list(progress) == ["checking", "sending"]
+    for steps in progress.values():
         assert steps[-1] == (size, size)
         assert len(steps) > 3
 
@@ -420,14 +420,14 @@ async def test_every_problem_is_told_at_once_and_nothing_is_made(
     pq.write_table(pq.read_table(by_table["tracks"][0]), by_table["tracks"][2])
     with pytest.raises(UnusableDataset, match="has 7 problems") as raised:
         await ada.publish(source)
-    told = {
+    problems = {
         error["field"].rpartition("/data/")[2].removeprefix("data/"): error["detail"]
         for error in raised.value.errors
     }
     folder = f"{CONFIG}_"
-    assert "cannot be read as parquet" in told[f"{folder}calo_hits/train-00001-of-00003.parquet"]
-    assert "cannot be read as parquet" in told[f"{folder}calo_hits/train-00002-of-00003.parquet"]
-    assert told[f"{folder}tracker_hits/train-00000-of-00003.parquet"] == "has no column event_id"
+    assert "cannot be read as parquet" in problems[f"{folder}calo_hits/train-00001-of-00003.parquet"]
+    assert "cannot be read as parquet" in problems[f"{folder}calo_hits/train-00002-of-00003.parquet"]
+    assert problems[f"{folder}tracker_hits/train-00000-of-00003.parquet"] == "has no column event_id"
     of_tracks = [e["detail"] for e in raised.value.errors if "tracks" in e["field"]]
     for number, words in enumerate(("different lengths", "other columns", "there twice", "lacks 1 of")):
         assert words in of_tracks[number]
@@ -435,7 +435,7 @@ async def test_every_problem_is_told_at_once_and_nothing_is_made(
 
 
 @pytest.mark.parametrize(
-    ("spoil", "told"),
+    ("spoil", "message"),
     [
         (lambda table: table.slice(0, 3), "lacks 1 of the 10 events"),
         (lambda table: table.take([1, 0, 2, 3]), "do not rise"),
@@ -450,17 +450,17 @@ async def test_every_problem_is_told_at_once_and_nothing_is_made(
     ],
 )
 async def test_tables_that_contradict_each_other(
-    ada: Ada, source: Path, spoil: Callable[[pa.Table], pa.Table], told: str
+    ada: Ada, source: Path, spoil: Callable[[pa.Table], pa.Table], message: str
 ) -> None:
     path = source / f"data/{CONFIG}_tracks/train-00001-of-00003.parquet"
     pq.write_table(spoil(pq.read_table(path)), path)
     with pytest.raises(UnusableDataset) as raised:
         await ada.publish(source)
-    assert any(told in error["detail"] for error in raised.value.errors), raised.value.errors
+    assert any(message in error["detail"] for error in raised.value.errors), raised.value.errors
 
 
 @pytest.mark.parametrize(
-    ("wishes", "told"),
+    ("options", "message"),
     [
         ({"config": "ttbar_pu200"}, "there is no config ttbar_pu200; there are ttbar_pu0"),
         ({"config": CONFIG, "directory": "flat/nowhere"}, "there is no directory"),
@@ -470,13 +470,13 @@ async def test_tables_that_contradict_each_other(
     ],
 )
 async def test_what_is_meant_must_be_clear(
-    ada: Ada, source: Path, tmp_path: Path, wishes: dict[str, str], told: str
+    ada: Ada, source: Path, tmp_path: Path, options: dict[str, str], message: str
 ) -> None:
     events.write_flat(tmp_path / "flat", tables_of(range(6)))
     (tmp_path / "empty").mkdir()
-    directory = tmp_path / wishes["directory"] if "directory" in wishes else source
-    with pytest.raises(UnusableDataset, match=told):
-        await ada.publish(directory, config=wishes.get("config"))
+    directory = tmp_path / options["directory"] if "directory" in options else source
+    with pytest.raises(UnusableDataset, match=message):
+        await ada.publish(directory, config=options.get("config"))
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def test_what_is_shown(site: Site, source: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "told"),
+    ("more", "code", "message"),
     [
         (("--withhold-truth", EVALUATION), 2, "go together"),
         (("--config", "ttbar_pu200"), 1, "there is no config ttbar_pu200"),
@@ -165,10 +165,10 @@ def test_what_is_shown(site: Site, source: Path) -> None:
         (("--hub", "http://127.0.0.1:9"), 4, "cannot be reached"),
     ],
 )
-def test_exit_codes(site: Site, source: Path, more: tuple[str, ...], code: int, told: str) -> None:
+def test_exit_codes(site: Site, source: Path, more: tuple[str, ...], code: int, message: str) -> None:
     done = site.run("datasets", "publish", str(source), "--repo", "x", *more, token=site.host)
     assert done.returncode == code, done.stderr
-    assert told in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
     assert site.host not in done.stderr + done.stdout
 
 
