@@ -53,7 +53,7 @@ class WebSettings(BaseSettings):
     )
 
     docs_url: str = Field(
-        "", description="Documentation, linked at the foot of pages; empty: the API's alone."
+        "", description="Documentation, linked at the foot of pages; empty: /guide, where it is installed."
     )
     source_url: str = Field("", description="Source code, linked at the foot of pages.")
     citation_url: str = Field("", description="How to cite the platform, linked at the foot of pages.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -11,7 +12,10 @@ from quart import Response, send_from_directory
 from collidium.errors import NotFound
 from collidium_plugins.webapps.context import Route
 
+ADDRESS: Final = "/guide/"
 
+
+@cache
 def directory() -> Path | None:
     """Where the site lies."""
     found = find_spec("collidium_docs")

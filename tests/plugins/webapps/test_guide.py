@@ -39,6 +39,7 @@ def test_the_guide_is_shown_under_the_policy_of_pages(server: ServerProcess) -> 
     status, body, policy = fetched(server, "/guide/")
     assert (status, body) == (200, PAGE)
     assert "script-src 'self';" in policy
+    assert '<a href="/guide/">Documentation</a>' in fetched(server, "/")[1]
 
 
 @pytest.mark.parametrize("path", ["/guide/none.html", "/guide/../__init__.py", "/guide/%2e%2e/__init__.py"])
