@@ -35,9 +35,10 @@ def arguments(work: Path, **changes: object) -> list[str]:
     return [word for name, value in values.items() for word in (f"--{name.replace('_', '-')}", str(value))]
 
 
-def start(stage: str, options: Sequence[str]) -> subprocess.Popen[str]:
+def start(stage: str, options: Sequence[str], *, start_new_session: bool = False) -> subprocess.Popen[str]:
     command = [sys.executable, "-m", "collidium_plugins.acts_pipeline", stage, *options]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, start_new_session=start_new_session)
 
 
 def run(stage: str, options: Sequence[str]) -> tuple[int, str, str]:
