@@ -49,6 +49,7 @@ nb_execution_show_tb = True
 nb_execution_timeout = 600
 nb_execution_excludepatterns = [] if os.environ.get("COLLIDIUM_TUTORIALS", "1") == "1" else ["tutorials/*"]
 
+autodoc_mock_imports = ["grain", "torch"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"

@@ -24,7 +24,7 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
     """Batches of a stream for ``torch.utils.data.DataLoader(dataset, batch_size=None)``.
 
     Each worker of the loader has a share of its own. Persistent workers go on to the next epoch by
-    themselves; others start anew and need :meth:`EventStream.set_epoch` before each one.
+    themselves; others start anew and need :meth:`~collidium.learning.EventStream.set_epoch` before each one.
 
     Parameters
     ----------
@@ -56,11 +56,11 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
         return made if get_worker_info() is None else (_Packed(tree, self._slots) for tree in made)
 
     def state_dict(self) -> dict[str, Any]:
-        """As :meth:`EventStream.state_dict`, of the worker that it is called in."""
+        """As :meth:`~collidium.learning.EventStream.state_dict`, of the worker that it is called in."""
         return self._share().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """As :meth:`EventStream.load_state_dict`."""
+        """As :meth:`~collidium.learning.EventStream.load_state_dict`."""
         self._share().load_state_dict(state)
 
 
