@@ -170,7 +170,7 @@ def _mapped(convert: Callable[[str, Array], Any], tree: Tree) -> Tree:
 
 
 def _torch() -> Callable[[str, Array], Any]:
-    import torch
+    import torch  # pyright: ignore[reportMissingImports]
 
     def convert(_: str, array: Array) -> Any:
         with warnings.catch_warnings():
@@ -182,7 +182,7 @@ def _torch() -> Callable[[str, Array], Any]:
 
 
 def _jax() -> Callable[[str, Array], Any]:
-    import jax
+    import jax  # pyright: ignore[reportMissingImports]
 
     def convert(name: str, array: Array) -> Any:
         kind = jax.dtypes.canonicalize_dtype(array.dtype)

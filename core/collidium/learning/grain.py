@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
-import grain
+import grain  # pyright: ignore[reportMissingImports]
 
 from collidium.learning.batch import Batch
 from collidium.learning.stream import EventStream

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import torch
-from torch.utils.data import IterableDataset, get_worker_info
+import torch  # pyright: ignore[reportMissingImports]
+from torch.utils.data import IterableDataset, get_worker_info  # pyright: ignore[reportMissingImports]
 
 from collidium.learning.batch import Batch
 from collidium.learning.stream import EventStream

@@ -133,7 +133,7 @@ def _splits(own: Mapping[str, Any], config: ConfigFiles) -> Mapping[str, str]:
         named = {str(name): str(events) for name, events in own[cards.SPLITS][config.name].items()}
         ranges = list(map(EventRange.parse, named.values()))
     except (AttributeError, KeyError, TypeError, ValueError):
-        ranges = []
+        named, ranges = {}, []
     if ranges and not any(withheld and events.overlaps(withheld) for events in ranges):
         return named
     return cards.splits(config.first_event, config.events, withheld)
