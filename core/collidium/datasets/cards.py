@@ -77,11 +77,21 @@ def front_matter(
 
 
 def card(matter: Mapping[str, Any], body: str) -> str:
-    """A whole card; values of the front matter have one line each, so that none can end it."""
+    """A whole card; names and values of the front matter have one line each, so that none can end it."""
     import yaml
 
-    text = yaml.safe_dump(
-        dict(matter), sort_keys=False, allow_unicode=True, default_flow_style=False, width=float("inf")
+    class OneLine(yaml.SafeDumper):
+        def represent_str(self, data: str) -> yaml.ScalarNode:
+            return self.represent_scalar("tag:yaml.org,2002:str", data, '"' if "\n" in data else None)
+
+    OneLine.add_representer(str, OneLine.represent_str)
+    text = yaml.dump(
+        dict(matter),
+        Dumper=OneLine,
+        sort_keys=False,
+        allow_unicode=True,
+        default_flow_style=False,
+        width=float("inf"),
     )
     return f"---\n{text}---\n\n{body}"
 

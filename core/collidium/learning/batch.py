@@ -170,13 +170,13 @@ def _mapped(convert: Callable[[str, Array], Any], tree: Tree) -> Tree:
 
 
 def _torch() -> Callable[[str, Array], Any]:
-    import torch  # pyright: ignore[reportMissingImports]
+    import torch
 
     def convert(_: str, array: Array) -> Any:
         with warnings.catch_warnings():
             # The memory of decoded row groups is arrow's, and only this batch has these values of it.
             warnings.filterwarnings("ignore", message=".*not writable")
-            return torch.from_numpy(array)
+            return torch.from_numpy(array)  # pyright: ignore[reportAttributeAccessIssue] -- takes torch.py here
 
     return convert
 

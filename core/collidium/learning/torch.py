@@ -1,3 +1,4 @@
+# pyright: reportMissingImports=false, reportAttributeAccessIssue=false
 """A stream as a dataset of torch. Needs torch, which this package does not bring."""
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import torch  # pyright: ignore[reportMissingImports]
-from torch.utils.data import IterableDataset, get_worker_info  # pyright: ignore[reportMissingImports]
+import torch
+from torch.utils.data import IterableDataset, get_worker_info
 
 from collidium.learning.batch import Batch
 from collidium.learning.stream import EventStream

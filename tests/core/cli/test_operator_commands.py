@@ -160,8 +160,8 @@ def test_the_ledger_is_audited(collidium: RunCommand, database: Path) -> None:
     )
     with sqlite3.connect(database) as connection:
         connection.execute(
-            "INSERT INTO accounts (hub_username, name_key, credits, banned, created_at) "
-            "VALUES ('forger', 'forger', '7.000', 0, '2026-01-01 00:00:00')"
+            "INSERT INTO accounts (hub_username, name_key, credits, banned, baseline, created_at) "
+            "VALUES ('forger', 'forger', '7.000', 0, 0, '2026-01-01 00:00:00')"
         )
     connection.close()
     done = collidium("ledger", "audit", "--json")

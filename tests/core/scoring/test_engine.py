@@ -247,7 +247,7 @@ async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
     with caplog.at_level(logging.ERROR), pytest.raises(ScoringFailed) as raised:
-        await evaluate(broken(), truth, path, executor=executor, limits=Limits(1024**3, 2))
+        await evaluate(broken(), truth, path, executor=executor, limits=Limits(1024**3, 5))
     assert raised.value.status == 503
     assert "fault of the task" not in raised.value.detail
     assert "scoring for task toy failed" in caplog.text

@@ -51,7 +51,7 @@ def test_the_backend_is_away(path: str, page: Page, watch: Watch, without_backen
 
 def test_an_event_that_is_not_there(page: Page, watch: Watch) -> None:
     watch.allow("status of 404")
-    page.goto("/events")
+    page.goto("/events?repo=sample&config=ttbar_pu0")
     page.get_by_role("spinbutton", name="Event").fill("99")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.get_by_role("main")).to_contain_text(re.compile("0 to 4"))

@@ -63,7 +63,7 @@ def test_ordering_asks_for_what_publishing_needs(web: ServerProcess, furnished: 
 
 def order_events(page: Page, token: str) -> None:
     """Choose, see the price, order, let the platform publish, and watch until the events are there."""
-    page.get_by_role("link", name="Simulate").click()
+    page.get_by_role("link", name="Simulate", exact=True).click()
     page.get_by_label("Channel").select_option("ttbar")
     page.get_by_role("spinbutton", name="Events").fill("2")
     page.get_by_role("spinbutton", name="Pileup").fill("0")

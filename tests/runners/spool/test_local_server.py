@@ -74,8 +74,8 @@ def test_an_order_becomes_a_dataset_on_the_local_hub(
     with Client(server.base_url, token) as ada:
         request = ada.wait(request_id, timeout=60)
         assert (request.state, request.output_is_mock) == ("completed", False)
-    repo = f"ada/collidium-{request_id}"
-    assert request.output_hub_repo == f"{server.base_url}/hub/datasets/{repo}"
+    repo = (request.output_hub_repo or "").removeprefix(f"{server.base_url}/hub/datasets/")
+    assert repo.startswith("ada/ttbar-pu0-3ev-seed7-")
     hub = HfApi(endpoint=f"{server.base_url}/hub", token=token)
     shard = "data/ttbar_pu0_particles/train-00000-of-00001.parquet"
     found = hub.hf_hub_download(repo, shard, repo_type="dataset", local_dir=tmp_path / "got")
