@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -170,13 +171,14 @@ def _mapped(convert: Callable[[str, Array], Any], tree: Tree) -> Tree:
 
 
 def _torch() -> Callable[[str, Array], Any]:
-    import torch
+    # By its name: type checkers would take this package's torch.py where torch is not installed.
+    torch: Any = import_module("torch")
 
     def convert(_: str, array: Array) -> Any:
         with warnings.catch_warnings():
             # The memory of decoded row groups is arrow's, and only this batch has these values of it.
             warnings.filterwarnings("ignore", message=".*not writable")
-            return torch.from_numpy(array)  # pyright: ignore[reportAttributeAccessIssue] -- takes torch.py here
+            return torch.from_numpy(array)
 
     return convert
 
