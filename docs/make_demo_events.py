@@ -1,4 +1,4 @@
-"""Makes the events of `collidium demo` beside the real ones: jets, and a thinned mix of channels::
+"""Makes the events of `collidium demo` next to the real ones: jets, and a thinned mix of channels::
 
     python docs/make_demo_events.py WORK        two minutes on one core; WORK keeps what was simulated
 
