@@ -47,7 +47,6 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_show_tb = True
 nb_execution_timeout = 600
-nb_execution_excludepatterns = [] if os.environ.get("COLLIDIUM_TUTORIALS", "1") == "1" else ["tutorials/*"]
 
 autodoc_mock_imports = ["grain", "torch"]
 autodoc_member_order = "bysource"
