@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from matplotlib.image import imread
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import BrowserContext, Page, Route, expect
 
 from collidium.datasets import sample
 from collidium.testing.browser import Watch
@@ -53,6 +53,18 @@ def pixels(page: Page) -> np.ndarray:
 def differ(one: np.ndarray, other: np.ndarray) -> float:
     """The share of pixels that are others."""
     return float(np.mean(np.any(np.abs(one - other) > 0.05, axis=2)))
+
+
+def test_the_number_typed_before_the_scripts_run_is_kept(page: Page) -> None:
+    held: list[Route] = []
+    page.route("**/detectors/*.json*", lambda route: held.append(route))
+    with page.expect_request("**/detectors/*.json*"):
+        page.goto(EVENT, wait_until="commit")
+    page.get_by_role("spinbutton", name="Event").fill("2")
+    held[0].continue_()
+    expect(page.locator("#summary")).to_contain_text("Event 0 of ttbar_pu0")
+    page.get_by_role("button", name="Show", exact=True).click()
+    expect(page.locator("#summary")).to_contain_text("Event 2 of ttbar_pu0")
 
 
 def test_each_view_and_colour_is_another_picture(page: Page) -> None:

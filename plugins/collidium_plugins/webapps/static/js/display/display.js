@@ -128,7 +128,7 @@ export class Display {
   }
 
   async #go(source) {
-    this.#source = source;
+    this.#name(source);
     this.view = { ...this.view, pick: null };
     this.#address.write(source, this.view, true);
     await this.#load();
@@ -137,18 +137,23 @@ export class Display {
   async #goBack() {
     const { source } = this.#address;
     const other = JSON.stringify(source) !== JSON.stringify(this.#source);
-    this.#source = source;
+    this.#name(source);
     const before = this.view;
     this.view = this.#address.view;
     if (other) await this.#load();
     else this.#refresh(before.view !== this.view.view || this.view.camera !== null);
   }
 
+  // Not what loading does: somebody may be writing the next number while an event arrives.
+  #name(source) {
+    this.#source = source;
+    $("event").value = source.event;
+  }
+
   async #load() {
     this.#loading?.abort();
     const controller = (this.#loading = new AbortController());
     this.#close();
-    $("event").value = this.#source.event;
     $("waiting").hidden = false;
     $("message").hidden = true;
     $("progress").removeAttribute("value");
