@@ -80,9 +80,9 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         collisionRegionMax=_COLLISIONS,
         sigmaScattering=5.0,
         radLengthPerSeed=0.1,
-        # Production has 40, which take half a minute with 200 pileup collisions. Few are enough where the best
-        # come first: those from near to the beams, and those whose curvature a fourth hit confirms to 2% of
-        # 1/GeV (by default 7%, which chance does as well).
+        # Production has 40, which take half a minute with 200 pileup collisions. Few do where the best come
+        # first: those from near to the beams, and those whose curvature a fourth hit confirms to 0.02/GeV (by
+        # default 0.07, which chance does as well).
         maxSeedsPerSpM=5,
         impactWeightFactor=100.0,
         deltaInvHelixDiameter=1e-5,
