@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.core.datasets.events import CONFIG, tables_of, write
+from tests.documents import ROOT
 
 from collidium.learning import EventStream
 
@@ -82,6 +84,13 @@ def test_what_a_worker_makes_of_batches_comes_over(directory: Path) -> None:
     (first, *_) = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1)
     assert first["number"] == 64
     assert first["ids"].tolist() == list(range(64))
+
+
+def test_the_tutorial_runs_and_its_model_learns() -> None:
+    """The site is made without torch: its cells run here."""
+    page = (ROOT / "docs/tutorials/loaders-with-torch.md").read_text()
+    cells = re.findall(r"^```\{code-cell\}\n(?::tags: .*\n)?(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec("\n".join(cells), {})  # noqa: S102
 
 
 def test_tensors_share_the_memory_of_a_batch(directory: Path) -> None:
