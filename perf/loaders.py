@@ -172,10 +172,9 @@ def main() -> None:
             return
         for workers in (0, 2):
             epochs, cpu = torch_epochs(stream(True), workers, 2 if options.quick else 7)
-            after = (
-                f"then {min(epochs[1:]):.2f} s at best, {statistics.median(epochs[1:]):.2f} s in the middle"
-            )
-            print(f"torch, {workers} workers: {epochs[0]:.2f} s, {after}; {cpu:.2f} s of CPU an epoch")
+            first, *others = epochs
+            after = f"then {min(others):.2f} s at best, {statistics.median(others):.2f} s in the middle"
+            print(f"torch, {workers} workers: {first:.2f} s, {after}; {cpu:.2f} s of CPU an epoch")
 
 
 if __name__ == "__main__":
