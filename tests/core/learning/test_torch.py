@@ -18,6 +18,9 @@ torch = pytest.importorskip("torch", reason="torch is not installed: not run")
 
 from collidium.learning.torch import SLOTS, EventDataset  # noqa: E402 -- it imports torch
 
+# JAX, which other tests of the process loaded, warns of every fork; workers do not touch it.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
 EVENTS = range(200)
 COLUMNS = {"tracker_hits": ["x", "particle_id"], "tracks": ["d0", "hit_ids"]}
 
