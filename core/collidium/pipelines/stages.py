@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
 
-from collidium.contracts.pipeline import Stage
+from collidium.contracts.pipeline import SEED, Stage
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
@@ -95,7 +95,7 @@ class Stages:
                 self.runtime.command(stage, words, place, left),
                 log,
                 directory=place,
-                environment=self.runtime.environment(place),
+                environment={**self.runtime.environment(place), SEED: str(self.production.order.seed)},
                 tick=tick,
                 deadline=self.deadline,
             )

@@ -32,7 +32,7 @@ IMAGE: Final = f"collidium-acts:{VERSION}"
 VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "smear")
 
 _ARGUMENTS: Final = (
-    *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}", "--seed", "{seed}"),
+    *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}"),
     *("--vary", "{vary}", "--lhe", "{lhe}"),
     *("--first-event", "{first_event}", "--processes", "{processes}", "--work", "{work}"),
 )

@@ -16,6 +16,7 @@ from typing import Final
 
 import click
 
+from collidium.contracts.pipeline import SEED
 from collidium.errors import InvalidInput
 from collidium.files.durable import is_full
 from collidium.order import Variation
@@ -48,7 +49,7 @@ def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -
 @click.option("--channel", required=True)
 @click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
 @click.option("--pileup", default=0, type=click.IntRange(0, PIPELINE.max_pileup))
-@click.option("--seed", default=42, type=click.IntRange(0, PIPELINE.largest_seed))
+@click.option("--seed", envvar=SEED, default=42, type=click.IntRange(0, PIPELINE.largest_seed))
 @click.option("--vary", default="", callback=_check_variation)
 @click.option("--lhe", default="")
 @click.option("--first-event", default=0, type=click.IntRange(0, _MAX_EVENTS - 1))

@@ -44,7 +44,7 @@ def test_stages_run_in_order_and_leave_a_dataset(machine: Machine) -> None:
     assert made.size_bytes == sum((machine.directory / path).stat().st_size for path in DATA)
     assert Dataset(machine.directory).configs() == {"ttbar_pu0": ("particles", "tracker_hits")}
     knobs = "events=4 pileup=0 seed=42 first=0 on=1"
-    assert machine.log("generate") == f"stage generate of ttbar: {knobs} {{braces}}\n"
+    assert machine.log("generate") == f"stage generate of ttbar: {knobs} {{braces}} environment: 42\n"
     assert not machine.work.exists()
     card = (machine.directory / "README.md").read_text()
     for told in ("| seed | 42 |", "| pipeline | shell, version 1 |", "| Detector | none |", "0 to 3"):

@@ -20,10 +20,12 @@ pytest.importorskip("pythia8mc")
 pytest.importorskip("acts")
 pytest.importorskip("fastjet")
 
-from collidium.contracts.pipeline import TABLES
+from collidium.contracts.pipeline import SEED, TABLES
 from collidium.datasets.schemas import EXTENDED
+from collidium.order import LARGEST_SEED, Order
+from collidium.pipelines.production import Production
 from collidium_plugins.acts_pipeline import PIPELINE
-from collidium_plugins.acts_pipeline.__main__ import failure_text
+from collidium_plugins.acts_pipeline.__main__ import failure_text, main
 from collidium_plugins.jet_finder.table import jets
 
 STAGES = [stage.name for stage in PIPELINE.stages]
@@ -45,6 +47,16 @@ def run(stage: str, options: Sequence[str]) -> tuple[int, str, str]:
     with start(stage, options) as process:
         output, errors = process.communicate(timeout=100)
     return process.returncode, output, errors
+
+
+def test_the_seed_is_in_no_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every user of the machine can read those; evaluation sets have a secret one."""
+    production = Production(Order("single_muon", 4, 0, LARGEST_SEED), PIPELINE)
+    monkeypatch.setenv(SEED, str(LARGEST_SEED))
+    for stage in PIPELINE.stages:
+        words = production.words(stage, python="python3", work=str(tmp_path), processes=1)
+        assert not [word for word in words if str(LARGEST_SEED) in word]
+        assert main.make_context(stage.name, words[3:]).params["seed"] == LARGEST_SEED
 
 
 def simulate(work: Path, events: int, first_event: int, processes: int) -> dict[str, pa.Table]:

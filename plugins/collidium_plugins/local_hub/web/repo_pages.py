@@ -9,8 +9,10 @@ from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
-from quart import Response
+from quart import Response, request
 
+from collidium.api import cards
+from collidium.api.hub_port import hub_path
 from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import repo_document
 from collidium_plugins.local_hub.failures import HubError
@@ -54,7 +56,7 @@ async def show(namespace: str, name: str, kind: Kind = "models") -> Response:
         commit=commit,
         files=[_file(repo, commit, path, entry) for path, entry in entries[:FILES]],
         more=len(entries) > FILES,
-        card=await asyncio.to_thread(_text, card) if card else "",
+        card=await cards.rendered(await asyncio.to_thread(_text, card), _base(repo)) if card else "",
     )
 
 
@@ -68,6 +70,10 @@ def _read(
     card = trees.find(commit.tree, (_CARD,))
     tags: list[str] = repo_document(db, repo, commit)["tags"]
     return repo, tags, commit.oid, entries, None if card is None or card.is_directory else card
+
+
+def _base(repo: Repo) -> str:
+    return f"{request.root_path}{hub_path()}/{page_prefix(repo.kind)}{repo.full_name}"
 
 
 def _file(repo: Repo, commit: str, path: str, entry: Entry) -> File:
