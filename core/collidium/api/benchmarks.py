@@ -10,8 +10,6 @@ from quart.blueprints import BlueprintSetupState
 from quart_schema import (
     document_response,
     operation_id,
-    security_scheme,
-    tag,
     validate_querystring,
     validate_request,
 )
@@ -45,7 +43,6 @@ def _prepare(state: BlueprintSetupState) -> None:
 
 
 @blueprint.get("/benchmark/tasks")
-@tag(["benchmark"])
 @document_response(list[TaskCard])
 async def tasks() -> Response:
     """The tasks that can be worked on, each with its card."""
@@ -55,7 +52,6 @@ async def tasks() -> Response:
 
 @blueprint.get("/benchmark/<task>")
 @operation_id("task")
-@tag(["benchmark"])
 @document_response(TaskCard)
 async def task_card(task: str) -> Response:
     """The card of one task."""
@@ -63,8 +59,6 @@ async def task_card(task: str) -> Response:
 
 
 @blueprint.post("/benchmark/<task>/submit")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
 @predictions_body(PART)
 @signed_in
 @validate_querystring(SubmitQuery)
@@ -80,8 +74,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 
 
 @blueprint.post("/benchmark/<task>/check")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @predictions_body(PART)
 @document_response(Checked)
 async def check(task: str) -> Response:
@@ -92,7 +85,6 @@ async def check(task: str) -> Response:
 
 
 @blueprint.get("/submissions/<submission_id>")
-@tag(["benchmark"])
 @document_response(Submission)
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
@@ -100,8 +92,6 @@ async def submission(submission_id: str) -> Response:
 
 
 @blueprint.patch("/submissions/<submission_id>")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_request(LinksBody)
 @document_response(Submission)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cachetools import LRUCache
 from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
-from quart_schema import document_response, operation_id, tag, validate_querystring
+from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
@@ -37,7 +37,6 @@ def _prepare(state: BlueprintSetupState) -> None:
 
 
 @blueprint.get("/<task>")
-@tag(["benchmark"])
 @validate_querystring(LeaderboardQuery)
 @document_response(list[Place])
 async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
@@ -60,7 +59,6 @@ async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
 
 @blueprint.get("/<task>/history")
 @operation_id("leaderboard_history")
-@tag(["benchmark"])
 @validate_querystring(HistoryQuery)
 @document_response(list[BestStep])
 async def history(task: str, query_args: HistoryQuery) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring
+from quart_schema import document_response, validate_querystring
 
 from collidium.accounts import AccountView
 from collidium.api.answers import cut, page_of
@@ -17,8 +17,6 @@ blueprint = Blueprint("submissions", __name__, url_prefix="/v1")
 
 
 @blueprint.get("/me/submissions")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(MySubmissionsQuery)
 @document_response(list[Submission])
