@@ -22,9 +22,8 @@ from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import LinksBody, SubmitQuery
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.admission import Admission, admit
 from collidium.benchmarks.submissions import links, reading, submitting
-from collidium.benchmarks.submissions.submitting import Predictions
+from collidium.benchmarks.submissions.submitting import Admission, Predictions, admit
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns

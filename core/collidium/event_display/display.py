@@ -38,7 +38,7 @@ from collidium.files.durable import is_full
 from collidium.files.held import held_directory
 from collidium.records import DatasetEntry
 from collidium.runtime.shared_calls import SharedCalls
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import in_thread
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -23,7 +23,7 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.runtime.http_client import past_proxies
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi

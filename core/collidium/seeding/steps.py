@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from collidium import accounts
-from collidium.benchmarks import admission, tasklist
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import reading, submitting
 from collidium.benchmarks.submissions.links import Claim
 from collidium.benchmarks.truth import truth_versions
@@ -37,8 +37,8 @@ from collidium.pipelines.choice import BUILT_IN, NONE
 from collidium.pipelines.simulating import RunOptions, simulate
 from collidium.pipelines.stages import Progress as StageProgress
 from collidium.runtime.failpoints import reached
-from collidium.runtime.text import single_line
-from collidium.runtime.threads import in_thread
+from collidium.runtime.logs import single_line
+from collidium.runtime.waiting import in_thread
 from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 from collidium.seeding import access, plan
@@ -317,7 +317,7 @@ class Seeding:
     async def _submit(self, task: Task, baseline: str) -> None:
         await self._publish_model(task, baseline)
         account = await accounts.find(ACCOUNT)
-        admitted = await admission.admit(self.platform, account, task.card.name)
+        admitted = await submitting.admit(self.platform, account, task.card.name)
         with tempfile.TemporaryDirectory(dir=self.state.directory, prefix=".predictions-") as scratch:
             path = Path(scratch) / "predictions.parquet"
             try:

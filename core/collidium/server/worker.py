@@ -20,7 +20,7 @@ from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.platform import Platform
-from collidium.runtime import logs, prctl
+from collidium.runtime import logs, subprocesses
 from collidium.server import protocol
 from collidium.server.pruning import pruning
 from collidium.settings import Settings, forget_secrets
@@ -74,7 +74,7 @@ async def _serve(
 def hide_secrets() -> None:
     """Hide the secrets of the settings, and what is in the memory of this process, from scoring workers."""
     forget_secrets()
-    prctl.hide_memory()
+    subprocesses.hide_memory()
 
 
 def _freeze_gc() -> None:

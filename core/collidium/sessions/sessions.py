@@ -21,7 +21,7 @@ from tortoise.queryset import QuerySet
 
 from collidium import database
 from collidium.database import transactional
-from collidium.database.row_by_key import RowByKey
+from collidium.database.statements import RowByKey
 from collidium.files import data_directory
 from collidium.secrets import LostKey, Secrets, open_secrets
 from collidium.sessions.models import WebSession

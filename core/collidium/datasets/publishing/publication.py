@@ -25,7 +25,7 @@ from collidium.hub import publishing
 from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
 from collidium.hub.publishing import Contents, Target
 from collidium.runtime.failpoints import reached
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
