@@ -1,4 +1,4 @@
-"""``/v1/benchmark``, ``/v1/submissions``: tasks, and predictions for them."""
+"""``/v1/benchmark``, ``/v1/submissions``: tasks, predictions for them, and what became of these."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from quart_schema import (
     validate_request,
 )
 
+from collidium.accounts import AccountView
 from collidium.api import metrics
-from collidium.api.answers import answer, answer_list
+from collidium.api.answers import answer, answer_list, cut, page_of
 from collidium.api.authentication import caller, check_claim, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
-from collidium.api.schemas import LinksBody, SubmitQuery
+from collidium.api.schemas import LinksBody, MySubmissionsQuery, SubmitQuery
 from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import links, reading, submitting
 from collidium.benchmarks.submissions.submitting import Admission, Predictions, admit
@@ -146,3 +147,28 @@ async def _received(task: str) -> AsyncIterator[tuple[Admission, Predictions, di
 def _in_flight() -> InFlight:
     under_way: InFlight = current_app.extensions[_IN_FLIGHT]
     return under_way
+
+
+@blueprint.get("/me/submissions")
+@signed_in
+@validate_querystring(MySubmissionsQuery)
+@document_response(list[Submission])
+async def submissions(query_args: MySubmissionsQuery) -> Response:
+    """Your submissions, newest first, without their earlier scores."""
+    return await listed(query_args, await caller())
+
+
+async def listed(
+    query: MySubmissionsQuery, account: AccountView | None, *, unverified: bool = False
+) -> Response:
+    """A page of one account's submissions, or of everybody's; for operators, too."""
+    found = await reading.list_submissions(
+        platform(),
+        limit=query.limit + 1,
+        task=query.task,
+        account_id=account.id if account else None,
+        unverified=unverified,
+        after=query.cursor,
+    )
+    page, last = cut(found, query.limit)
+    return page_of(page, query, last.submission_id if last else None).response()

@@ -58,7 +58,6 @@ _TAG_OF = {
     "benchmarks": "benchmark",
     "leaderboards": "benchmark",
     "simulations": "simulation",
-    "submissions": "benchmark",
 }
 
 PARQUET = "application/vnd.apache.parquet"

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.leaderboard import score_cell, value_cell
 from collidium.cli.options import (
     DIRECTORY,
     EVENTS,
     EXISTING_FILE,
     SourceType,
+    complete_installed_tasks,
     config_option,
     hub_options,
     json_option,

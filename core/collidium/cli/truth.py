@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.context import on_platform
-from collidium.cli.options import EVENTS, json_option, parse_options, truth_option
+from collidium.cli.options import EVENTS, complete_installed_tasks, json_option, parse_options, truth_option
 from collidium.cli.output import note, show_items, show_record
 from collidium.cli.progress import progress_bar
 

@@ -16,10 +16,9 @@ from quart import Response, current_app, request
 from collidium.client import DatasetEntry, RepoCard
 from collidium.errors import CollidiumError, NotFound
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.webapps import cards
 from collidium_plugins.webapps.context import Route, backend, hub_url
 from collidium_plugins.webapps.errors import in_words
-from collidium_plugins.webapps.rendering import render, with_query
+from collidium_plugins.webapps.rendering import render, render_card, with_query
 
 #: Datasets on a page, and events that are linked.
 PAGE: Final = 50
@@ -118,7 +117,7 @@ async def _card(entry: DatasetEntry) -> tuple[RepoCard | None, Markup]:
         card = await backend().card("datasets", entry.repo)
     except CollidiumError as error:
         return None, Markup("<p>{}</p>").format(in_words(error))
-    return card, await cards.rendered(card.text, card.url)
+    return card, await render_card(card.text, card.url)
 
 
 # -- columns ---------------------------------------------------------------------------------------------

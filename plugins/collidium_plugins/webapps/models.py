@@ -10,9 +10,8 @@ from quart import Response, request
 
 from collidium.client import AsyncClient, Place, RepoCard, TaskCard
 from collidium.errors import CollidiumError, NotFound
-from collidium_plugins.webapps import cards
 from collidium_plugins.webapps.context import Route, backend, web
-from collidium_plugins.webapps.rendering import render, with_query
+from collidium_plugins.webapps.rendering import render, render_card, with_query
 
 #: Models on a page, and places of one model on each leaderboard.
 PAGE: Final = 24
@@ -53,7 +52,7 @@ async def show_one(namespace: str, name: str) -> Response:
     if model is None and not places:
         raise NotFound(f"no model {repo!r} is listed, and no leaderboard names it")
     card = await _card(repo) if model else None
-    text = await cards.rendered(card.text, card.url) if card else ""
+    text = await render_card(card.text, card.url) if card else ""
     return await render("model.html", repo=repo, model=model, places=places, card=card, text=text)
 
 

@@ -1,9 +1,11 @@
-"""Pages from templates, which escape whatever they are given, and redirects between pages."""
+"""Pages from templates, which escape whatever they are given, redirects, and cards of repositories."""
 
 from __future__ import annotations
 
+import asyncio
+import re
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urljoin
 
 from markupsafe import Markup
 from quart import Response, render_template, request
@@ -36,6 +38,10 @@ NAVIGATION: Final = (
 
 _MINUTE: Final = 60
 _HOUR: Final = 60 * _MINUTE
+#: Between these lines stands what the hub reads.
+_FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+#: A card's first heading is below those of the page.
+_DEEPER: Final = 2
 
 
 async def render(template: str, **values: Any) -> Response:
@@ -93,3 +99,27 @@ def with_query(path: str, **query: object) -> str:
     """The path with a query; what is empty or None is left out."""
     text = urlencode({name: value for name, value in query.items() if value not in ("", None)})
     return f"{path}?{text}" if text else path
+
+
+async def render_card(text: str, base: str) -> Markup:
+    """A repository's card as markup; links without a host are those of ``base``.
+
+    Its owner wrote it: no HTML, no pictures, no script of theirs.
+    """
+    return await asyncio.to_thread(_card_markup, text, base)
+
+
+def _card_markup(text: str, base: str) -> Markup:
+    from markdown_it import MarkdownIt
+
+    # This preset escapes HTML and refuses addresses like javascript:.
+    markdown = MarkdownIt("js-default", {"linkify": False}).disable(["image", "linkify"])
+    tokens = markdown.parse(_FRONT_MATTER.sub("", text.replace("\r\n", "\n"), count=1))
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(int(token.tag[1]) + _DEEPER, 6)}"
+        for inner in token.children or ():
+            if inner.type == "link_open":
+                inner.attrSet("href", urljoin(f"{base}/", str(inner.attrGet("href") or "")))
+                inner.attrSet("rel", "nofollow noopener")
+    return Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704 -- escaped above

@@ -9,7 +9,6 @@ from typing import Any, Final
 from quart import Response, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
-from collidium_plugins.local_hub.blobs import LARGEST
 from collidium_plugins.local_hub.cards import BadCard, read_card
 from collidium_plugins.local_hub.commits import (
     REGULAR_BYTES,
@@ -32,6 +31,7 @@ from collidium_plugins.local_hub.repositories import (
     writable,
 )
 from collidium_plugins.local_hub.signing import Upload
+from collidium_plugins.local_hub.store import LARGEST
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     READERS,
