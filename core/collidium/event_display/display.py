@@ -31,9 +31,8 @@ from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, Piece
-from collidium.event_display.shards import LocalShards, Shards, find, range_in_words
+from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_in_words
 from collidium.event_display.tables import SHOWN
-from collidium.event_display.workers import Workers
 from collidium.files.durable import is_full
 from collidium.files.held import held_directory
 from collidium.records import DatasetEntry
