@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager
 from copy import copy
-from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,6 +15,7 @@ from collidium.client.transports import AsyncTransport, BlockingTransport
 from collidium.client.uploads import Progress, predictions_file
 from collidium.client.waiting import PASSING, OnChange, Waiting
 from collidium.records import Checked, Receipt, SimulationRequest
+from collidium.runtime.waiting import entered_in_thread
 
 if TYPE_CHECKING:
     import httpx
@@ -226,20 +224,10 @@ class AsyncClient(_Client, Awaitable):
         progress: Progress | None = None,
     ) -> Receipt:
         """As :meth:`collidium.client.Client.submit`."""
-        async with _entered_in_thread(predictions_file(path)) as file:
+        async with entered_in_thread(predictions_file(path)) as file:
             return await self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     async def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
         """As :meth:`collidium.client.Client.check`."""
-        async with _entered_in_thread(predictions_file(path)) as file:
+        async with entered_in_thread(predictions_file(path)) as file:
             return await self._transport.send(benchmarks.check(task, file), progress)
-
-
-@asynccontextmanager
-async def _entered_in_thread(context: AbstractContextManager[Path]) -> AsyncIterator[Path]:
-    """The context, entered in a thread: it may write a large file."""
-    path = await asyncio.to_thread(context.__enter__)
-    try:
-        yield path
-    finally:
-        context.__exit__(None, None, None)

@@ -6,20 +6,20 @@ Code that writes below a directory that outlives the process takes a :class:`Hel
 
 from __future__ import annotations
 
-import asyncio
 import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, closing, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
 from collidium.errors import TooLarge, Unavailable
 from collidium.files.durable import is_full, sync_directory
+from collidium.runtime.waiting import entered_in_thread
 
 
 def lock(descriptor: int, *, wait: bool = False) -> bool:
@@ -148,15 +148,21 @@ def held_directory(directory: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-@asynccontextmanager
-async def scratch_directory(directory: Path) -> AsyncIterator[Path]:
+def scratch_directory(directory: Path) -> AbstractAsyncContextManager[Path]:
     """A :func:`held_directory` for the event loop: threads make and delete it."""
-    context = held_directory(directory)
-    held = await asyncio.to_thread(context.__enter__)
+    return entered_in_thread(held_directory(directory))
+
+
+@contextmanager
+def work_directory(directory: Path) -> Iterator[Path]:
+    """A :func:`held_directory` in one that is for this alone: swept before, and gone with the last in it."""
+    sweep(directory)
     try:
-        yield held
+        with held_directory(directory) as held:
+            yield held
     finally:
-        await asyncio.to_thread(context.__exit__, None, None, None)
+        with suppress(OSError):  # another process may be at work there
+            directory.rmdir()
 
 
 def sweep(directory: Path) -> int:

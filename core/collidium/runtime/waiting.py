@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import random
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeVar
@@ -97,3 +97,13 @@ async def in_thread(work: Callable[[], Result], name: str) -> Result:
     except RuntimeError as error:
         raise Unavailable(f"the system has no more threads for this ({name}); try again later") from error
     return await asyncio.wrap_future(future)
+
+
+@asynccontextmanager
+async def entered_in_thread(context: AbstractContextManager[Result]) -> AsyncIterator[Result]:
+    """A context whose beginning and end block, such as one that writes files: threads enter and leave it."""
+    value = await asyncio.to_thread(context.__enter__)
+    try:
+        yield value
+    finally:
+        await asyncio.to_thread(context.__exit__, None, None, None)

@@ -30,6 +30,7 @@ from collidium.datasets.publishing.preparing import Publication, Withholding
 from collidium.datasets.publishing.public_part import without_truth
 from collidium.datasets.publishing.publication import publish
 from collidium.errors import CollidiumError
+from collidium.files.durable import sha256_of
 from collidium.hub.client import Hub, hub_failures
 from collidium.hub.sources import HubDataset
 from collidium.order import Order
@@ -326,7 +327,7 @@ class Seeding:
                 raise CollidiumError(
                     f"the baseline {baseline} of {task.card.name} failed: {single_line(repr(error))}"
                 ) from error
-            sha256 = await asyncio.to_thread(cards.sha256_of, path)
+            sha256 = await asyncio.to_thread(sha256_of, path)
             predictions = submitting.Predictions(path, sha256, path.stat().st_size)
             model = self._model(task, baseline)
             await submitting.submit(

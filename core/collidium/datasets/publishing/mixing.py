@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -30,7 +30,7 @@ from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.schemas import events_per_shard
 from collidium.datasets.writing import ShardWriter, folder
 from collidium.errors import InvalidInput
-from collidium.files.held import held_directory, sweep
+from collidium.files.held import work_directory
 
 #: Bytes of all tables that are sorted at once, if the ranges are not too many for that.
 RANGE_BYTES: Final = 128 * 1024**2
@@ -151,14 +151,9 @@ def mix(mixing: Mixing, report: ReportProgress | None = None) -> Mixed:
     if mixing.signals:
         sources = matched(sources, mixing.signals, mixing.signal_percent, chance)
     work = mixing.output.absolute().with_name(f".{mixing.output.name}.work")
-    sweep(work)
-    try:
-        with held_directory(work) as scratch:
-            made = _write(mixing, sources, chance, scratch, report)
-            _publish(made.directory, mixing.output)
-    finally:
-        with suppress(OSError):  # another mix may be at work there
-            work.rmdir()
+    with work_directory(work) as scratch:
+        made = _write(mixing, sources, chance, scratch, report)
+        _publish(made.directory, mixing.output)
     return Mixed(mixing.output, made.config, made.events, made.channels)
 
 

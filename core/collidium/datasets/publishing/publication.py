@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,12 +20,12 @@ from collidium.datasets.cards import CARD, MANIFEST, DatasetFile
 from collidium.datasets.publishing.preparing import Publication, ReportProgress, Withholding, prepare
 from collidium.datasets.publishing.version import ConfigFiles, DatasetVersion, make_version, read_manifest
 from collidium.errors import Conflict, Unauthenticated, UnusableDataset
-from collidium.files.held import scratch_directory, sweep
+from collidium.files.held import work_directory
 from collidium.hub import publishing
 from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
 from collidium.hub.publishing import Contents, Target
 from collidium.runtime.failpoints import reached
-from collidium.runtime.waiting import in_thread
+from collidium.runtime.waiting import entered_in_thread, in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
@@ -69,26 +69,20 @@ async def publish(publication: Publication, hub: Hub, report: ReportProgress | N
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
     with hub_failures(hub.endpoint):
         target = Target(hub, await _full_name(publication.repo, hub), publication.private)
-        async with _scratch(publication.withholding) as scratch:
+        async with entered_in_thread(_scratch(publication.withholding)) as scratch:
             return await _Publishing(publication, target, scratch, report or (lambda *_: None)).run()
 
 
-@asynccontextmanager
-async def _scratch(withholding: Withholding | None) -> AsyncIterator[Path]:
+@contextmanager
+def _scratch(withholding: Withholding | None) -> Iterator[Path]:
     """A directory for intermediate files: next to the truth, where there is room for as much as the data."""
     if withholding is None:
         with tempfile.TemporaryDirectory(prefix="collidium-") as name:
             yield Path(name)
         return
     place = withholding.truth.absolute()
-    work = place.with_name(f".{place.name}.work")
-    await asyncio.to_thread(sweep, work)
-    try:
-        async with scratch_directory(work) as directory:
-            yield directory
-    finally:
-        with suppress(OSError):  # another publication may be at work there
-            await asyncio.to_thread(work.rmdir)
+    with work_directory(place.with_name(f".{place.name}.work")) as directory:
+        yield directory
 
 
 @dataclass(frozen=True, slots=True)
