@@ -12,11 +12,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collidium.contracts.tables import list_lengths
+from collidium.contracts.tables import is_list, list_lengths
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
-from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
+from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.errors import UnusableDataset
