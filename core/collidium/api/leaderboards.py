@@ -10,9 +10,8 @@ from quart_schema import document_response, operation_id, validate_querystring
 from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
-from collidium.benchmarks.leaderboard import ranks as boards
-from collidium.benchmarks.leaderboard.history import steps
-from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
 from collidium.settings import MEBIBYTE
@@ -72,7 +71,7 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:
-        found = await steps(edition, card, query_args.metric, limit=query_args.limit)
+        found = await boards.steps(edition, card, query_args.metric, limit=query_args.limit)
         page = WrittenPage(encode(found))
         pages[edition, query_args] = page
     return await _of_edition(edition, page)
