@@ -27,8 +27,8 @@ from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import (
     consent,
+    context,
     files,
-    pages,
     provider,
     repo_pages,
     repos,
@@ -93,7 +93,7 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", "/.well-known/openid-configuration", provider.configuration),
     ("GET", "/oauth/authorize", consent.ask),
     ("POST", "/oauth/authorize", consent.answer),
-    ("GET", "/oauth/pages.css", pages.style),
+    ("GET", "/oauth/pages.css", context.style),
     ("POST", TOKEN_PATH, tokens.token),
     ("GET", "/oauth/jwks", provider.jwks),
     ("GET", "/oauth/userinfo", provider.userinfo),
@@ -171,7 +171,7 @@ async def _nothing(**_: Any) -> Response:
 
 async def _refuse(error: HubError) -> Response:
     if browsers.wants_page():
-        return await pages.page("failure.html", error.status, error=error)
+        return await context.page("failure.html", error.status, error=error)
     return failure(error)
 
 

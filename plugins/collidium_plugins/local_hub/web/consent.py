@@ -28,8 +28,15 @@ from collidium_plugins.local_hub.openid.requests import (
     unseal,
     with_query,
 )
-from collidium_plugins.local_hub.web.context import attempts, client, pages_url, sent_form, store, writing
-from collidium_plugins.local_hub.web.pages import page
+from collidium_plugins.local_hub.web.context import (
+    attempts,
+    client,
+    page,
+    pages_url,
+    sent_form,
+    store,
+    writing,
+)
 
 logger = logging.getLogger(__name__)
 

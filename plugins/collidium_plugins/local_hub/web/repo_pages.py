@@ -17,8 +17,7 @@ from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import RESERVED, Kind, page_prefix
 from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
-from collidium_plugins.local_hub.web.context import address, reading, store
-from collidium_plugins.local_hub.web.pages import page
+from collidium_plugins.local_hub.web.context import address, page, reading, store
 
 #: Files that are named, and bytes of the card that are shown; clients have all of them.
 FILES: Final = 200

@@ -30,8 +30,7 @@ from collidium_plugins.local_hub.repositories import (
     owns_object,
     writable,
 )
-from collidium_plugins.local_hub.signing import Upload
-from collidium_plugins.local_hub.store import LARGEST
+from collidium_plugins.local_hub.store import LARGEST, Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     READERS,
