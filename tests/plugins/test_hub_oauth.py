@@ -813,14 +813,30 @@ def test_addresses_to_return_to_that_none_can_have(address: str) -> None:
         client_of(Settings(oauth_redirect_uris=(address,)))
 
 
-# -- files of other releases ---------------------------------------------------------------------------------
+# -- files of earlier releases -------------------------------------------------------------------------------
 
 
-def test_files_are_opened_again_but_not_those_of_another_version(tmp_path: Path) -> None:
+def test_files_of_the_first_version_go_on(tmp_path: Path) -> None:
     path = tmp_path / "hub.sqlite3"
+    with closing(sqlite3.connect(path)) as db:
+        db.executescript(database.VERSIONS[1])
+        db.execute("INSERT INTO accounts VALUES (1, 'ada', '2026-01-01T00:00:00.000Z')")
+        db.execute(
+            "INSERT INTO tokens VALUES (?, 1, 'user add', '2026-01-01T00:00:00.000Z', NULL)",
+            (digest("hub_old"),),
+        )
+        db.execute("PRAGMA user_version = 1")
+        db.commit()
+    from collidium_plugins.local_hub import accounts
+
     for _ in range(2):
         with closing(database.Database(path)) as opened, opened.reading() as db:
+            caller = accounts.owner_of(db, "hub_old")
+            assert caller is not None
+            assert caller.name == "ada"
+            assert caller.may("manage-repos")
             assert db.execute("PRAGMA user_version").fetchone()[0] == database.SCHEMA_VERSION
+            assert db.execute("PRAGMA foreign_key_check").fetchall() == []
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(RuntimeError, match="version 99"):
