@@ -20,9 +20,7 @@ from collidium.api.context import caller_scheme
 from collidium.api.hub_port import HUB_PATH, hub_path
 from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
-from collidium_plugins.local_hub.names import Kind
 from collidium_plugins.local_hub.openid.clients import Client
-from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
 
 EXTENSION: Final = "collidium_local_hub"
@@ -140,11 +138,6 @@ def caller() -> Caller | None:
     """The caller, if authenticated."""
     account: Caller | None = g.hub_caller
     return account
-
-
-def address(kind: Kind, namespace: str, name: str) -> Address:
-    """The repository that the request names."""
-    return Address(kind, namespace, name, caller())
 
 
 def base_url() -> str:
