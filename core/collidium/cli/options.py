@@ -217,10 +217,20 @@ def hub_options(command: Command) -> Command:
     return hub(revision(command))
 
 
+def events_option(description: str) -> Callable[[Command], Command]:
+    """Add ``--events`` to a command."""
+    return click.option("--events", type=EVENTS, metavar="START:STOP", help=description)
+
+
 config_option = click.option(
     "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
 )
 
+cache_option = click.option(
+    "--cache",
+    type=DIRECTORY,
+    help="Directory of downloads; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
+)
 
 truth_option = click.option(
     "--option",
