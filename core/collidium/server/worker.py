@@ -85,6 +85,7 @@ def _freeze_gc() -> None:
     """Exempt what exists by now from garbage collection, which would stall requests."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def log_plugin_errors() -> None:
