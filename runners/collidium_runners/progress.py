@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
-from collidium.runtime.logs import single_line
 
 from collidium.contracts.runner import JobProgress
+from collidium.runtime.logs import single_line
 
 #: The file in a folder of the job.
 NAME: Final = "progress.json"
