@@ -20,8 +20,8 @@ import pluggy
 
 from collidium import hookspecs
 from collidium.errors import ConfigurationError, NotFound
+from collidium.runtime.logs import message_of
 from collidium.runtime.observers import Observers
-from collidium.runtime.text import message_of
 
 if TYPE_CHECKING:
     import click

@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from collidium.contracts.runner import JobProgress
-from collidium.runtime.text import single_line
+from collidium.runtime.logs import single_line
 
 #: The file in a folder of the job.
 NAME: Final = "progress.json"

@@ -18,10 +18,11 @@ import httpx
 import pytest
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc import jwt
 from joserfc.jwk import KeySet
+from tests.counts import LONG
 from tests.hub import HubServer
 
 from collidium.contracts.identity import Identity
@@ -32,8 +33,7 @@ from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.local_hub import database
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
 from collidium_plugins.local_hub.openid.clients import Client, client_of
-from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI
-from collidium_plugins.local_hub.openid.tickets import seal, unseal
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI, seal, unseal
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
 EVERYTHING: Final = "openid profile read-repos write-repos manage-repos"
@@ -432,7 +432,7 @@ def test_a_ticket_is_whole_and_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
             unseal(key, bad)
     with pytest.raises(InvalidRedirectURI):
         unseal(b"l" * 32, ticket)
-    monkeypatch.setattr("collidium_plugins.local_hub.openid.tickets.VALID_SECONDS", -1)
+    monkeypatch.setattr("collidium_plugins.local_hub.openid.requests.VALID_SECONDS", -1)
     old = seal(key, REQUEST)
     with pytest.raises(InvalidRedirectURI):
         unseal(key, old)
@@ -735,7 +735,7 @@ VALUES = st.text(max_size=60) | st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60 if LONG else 15)
 @given(sent=st.lists(st.tuples(NAMES, VALUES), max_size=12))
 def test_nothing_that_is_sent_is_an_error_of_the_server(
     application: Application, sent: list[tuple[str, str]]

@@ -26,7 +26,7 @@ from collidium.pipelines.production import (
 from collidium.pipelines.runtimes import Containers
 from collidium.pipelines.stages import ReportProgress, Stages
 from collidium.pipelines.work import Work
-from collidium.runtime.text import single_line
+from collidium.runtime.logs import single_line
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from collidium.pipelines import processes
 from collidium.pipelines.production import CannotSimulate, Production, StageFailed
 from collidium.pipelines.runtimes import Runtime, end_quietly
 from collidium.pipelines.work import Work
-from collidium.runtime.text import single_line
+from collidium.runtime.logs import single_line
 
 #: Last lines of a log, shown with a failure.
 LAST_LINES: Final = 12

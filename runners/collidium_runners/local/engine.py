@@ -17,7 +17,7 @@ from typing import Final
 from collidium.contracts.runner import PROGRESS_FILE, Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime import subprocesses
-from collidium.runtime.text import last_line, single_line
+from collidium.runtime.logs import last_line, single_line
 from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.processes import PROC, boot, with_variable

@@ -25,7 +25,7 @@ import msgspec
 
 from collidium.contracts.runner import Job, JobStatus, RunnerUnavailable
 from collidium.files import durable
-from collidium.files.locks import locked
+from collidium.files.held import locked
 from collidium_runners import progress
 from collidium_runners.command import REQUEST_ID, job_name
 from collidium_runners.outputs import gather, has_tables
