@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -80,6 +81,11 @@ _PAGE_OF: Final = {(ROOT / path).resolve(): page for page, path in _PAGES.items(
 _LINK: Final = re.compile(
     r"(?P<image>!?)\[(?P<text>[^]]*)\]\((?!https?:|#)(?P<path>[^)#\s]+)(?P<anchor>#[^)\s]*)?\)"
 )
+#: A line of tutorials with cells that are tagged ``torch``, and what it becomes where that is not installed.
+_TORCH: Final = "% where torch is missing"
+_NOT_RUN: Final = """:::{note}
+Cells that need torch were not run for this page: it was made where torch is not installed.
+:::"""
 _SCRIPT: Final = re.compile(r"<script(?![^>]*\bsrc=)[^>]*>(.*?)</script>", re.DOTALL)
 
 
@@ -102,6 +108,8 @@ def _source(app: Sphinx, name: str, source: list[str]) -> None:
         return f"{link['image']}[{link['text']}]({path}{link['anchor'] or ''})"
 
     source[0] = _LINK.sub(replaced, source[0])
+    if not find_spec("torch"):
+        source[0] = source[0].replace(":tags: [torch", ":tags: [skip-execution").replace(_TORCH, _NOT_RUN)
 
 
 def _scripts_in_files(app: Sphinx, failure: Exception | None) -> None:

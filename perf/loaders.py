@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import statistics
 import sys
 import tempfile
@@ -61,6 +62,20 @@ def hub_library(paths: list[Path], *, shuffle: bool, form: str | None) -> int:
     return sum(len(batch["event_id"]) for batch in rows.with_format(form).iter(BATCH))
 
 
+def grain_epoch(stream: EventStream) -> int:
+    from collidium.learning.grain import EventDataset
+
+    return sum(len(batch["event_id"]) for batch in EventDataset(stream))
+
+
+def torch_epoch(stream: EventStream) -> int:
+    from torch.utils.data import DataLoader
+
+    from collidium.learning.torch import EventDataset
+
+    return sum(len(batch["event_id"]) for batch in DataLoader(EventDataset(stream), batch_size=None))
+
+
 def in_turns(readers: dict[str, Callable[[], int]], rounds: int) -> dict[str, list[float]]:
     """Events per CPU second of each in every round."""
     rates: dict[str, list[float]] = {name: [] for name in readers}
@@ -76,8 +91,8 @@ def memory() -> float:
     return getrusage(RUSAGE_SELF).ru_maxrss / 1024
 
 
-def torch_epochs(stream: EventStream, workers: int, epochs: int) -> list[float]:
-    """Seconds of each epoch by the clock."""
+def torch_epochs(stream: EventStream, workers: int, epochs: int) -> tuple[list[float], float]:
+    """Seconds of each epoch by the clock, and those of CPU that an epoch takes, of workers as well."""
     from torch.utils.data import DataLoader
 
     from collidium.learning.torch import EventDataset
@@ -85,13 +100,14 @@ def torch_epochs(stream: EventStream, workers: int, epochs: int) -> list[float]:
     loader = DataLoader(
         EventDataset(stream), batch_size=None, num_workers=workers, persistent_workers=workers > 0
     )
-    seconds = []
+    seconds, before = [], sum(os.times()[:4])
     for _ in range(epochs):
         started = time.perf_counter()
         total = sum(len(batch["event_id"]) for batch in loader)
         seconds.append(time.perf_counter() - started)
         assert total == len(stream) * BATCH or total > (len(stream) - 1) * BATCH
-    return seconds
+    del loader  # ends the workers, which then count
+    return seconds, (sum(os.times()[:4]) - before) / epochs
 
 
 def main() -> None:
@@ -132,6 +148,10 @@ def main() -> None:
                 EventStream(directory, CONFIG, "tracker_hits", COLUMNS[:3], batch=BATCH, shuffle=True),
                 Batch.to_jax,
             )
+        if find_spec("torch"):
+            readers["torch, no workers, shuffled"] = partial(torch_epoch, stream(True))
+        if find_spec("grain"):
+            readers["grain, shuffled"] = partial(grain_epoch, stream(True))
         if find_spec("datasets"):
             for shuffle in (False, True):
                 title = f"`datasets` streaming, numpy, {'shuffled' if shuffle else 'in order'}"
@@ -145,14 +165,16 @@ def main() -> None:
         for title, own in rates.items():
             ratio = statistics.median(one / other for one, other in zip(own, base, strict=True))
             print(f"| {title} | {max(own):,.0f} | {ratio:.2f} |")
-        if not find_spec("datasets"):
-            print("`datasets`: not installed, not run")
+        for library in ("jax", "datasets", "grain", "torch"):
+            if not find_spec(library):
+                print(f"{library}: not installed, not run")
         if not find_spec("torch"):
-            print("torch: not installed, not run")
             return
         for workers in (0, 2):
-            epochs = torch_epochs(stream(True), workers, 2 if options.quick else 5)
-            print(f"torch, {workers} workers: {epochs[0]:.2f} s, then {min(epochs[1:]):.2f} s at best")
+            epochs, cpu = torch_epochs(stream(True), workers, 2 if options.quick else 7)
+            first, *others = epochs
+            after = f"then {min(others):.2f} s at best, {statistics.median(others):.2f} s in the middle"
+            print(f"torch, {workers} workers: {first:.2f} s, {after}; {cpu:.2f} s of CPU an epoch")
 
 
 if __name__ == "__main__":

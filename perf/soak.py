@@ -2,9 +2,10 @@
 
     python perf/soak.py [--minutes 10] [--database postgresql] [--quick]
 
-A server of two processes and a `collidium worker`, the mock runner, the local hub and 20 clients on loopback.
-Every 10 to 30 seconds SIGKILL ends the whole server, one process of it, or the worker. At the end everything
-has to have ended, and the books have to be right; exits with 1 if something is not.
+A server of two processes and a `collidium worker`, the mock runner, a hub on a server of its own and 20
+clients on loopback. Every 10 to 30 seconds SIGKILL ends the whole server, one process of it, the worker, or
+the hub, which is then away for some seconds. At the end everything has to have ended, and the books have to
+be right; exits with 1 if something is not.
 """
 
 from __future__ import annotations
@@ -58,12 +59,13 @@ SETTLE_SECONDS = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much, and for how long."""
+    """How much, and for how long, in seconds."""
 
     seconds: float
     clients: int
     pause: tuple[float, float]
     newcomer_seconds: float
+    hub_away: tuple[float, float]
 
 
 @dataclass(slots=True)
@@ -79,10 +81,12 @@ class Recoveries:
 
 
 class Site:
-    """The server and the worker, to be killed and started again on the same port and data."""
+    """The server, the worker and the hub, to be killed and started again on the same port and data."""
 
-    def __init__(self, directory: Path, database_url: str | None) -> None:
-        self.server = ServerProcess(directory, database_url, SETTINGS)
+    def __init__(self, directory: Path, database_url: str | None, hub_away: tuple[float, float]) -> None:
+        self.hub = ServerProcess(directory / "hub")
+        self.server = ServerProcess(directory / "server", database_url, SETTINGS)
+        self._hub_away = hub_away
         self.database_url = database_url or sqlite_url(self.server.data_dir / "collidium.sqlite3")
         self.recoveries = Recoveries()
         #: Anonymous memory in bytes, open files and processes, as they were in turn.
@@ -99,6 +103,8 @@ class Site:
         self._thread.submit(self._open).result()
 
     def _open(self) -> None:
+        self.hub.start()
+        self.server.environment["PLATFORM_HUB_URL"] = f"{self.hub.base_url}/hub"
         self.server.start()
         self._port = urlsplit(self.server.base_url).port or 0
         truth = ("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
@@ -108,7 +114,7 @@ class Site:
         self._start_worker()
 
     def close(self) -> list[str]:
-        """Stop both as an operator does, once the last kill is over; what went wrong, and what is left."""
+        """Stop all as an operator does, once the last kill is over; what went wrong, and what is left."""
         return self._thread.submit(self._close).result()
 
     def _close(self) -> list[str]:
@@ -116,8 +122,9 @@ class Site:
         problems = [
             f"process {pid} has lost its parent and lives" for pid in {*members(self.server.pid)} - ours
         ]
-        if (code := self.server.stop()) != 0:
-            problems.append(f"the server ended with {code}")
+        for name, server in (("server", self.server), ("hub", self.hub)):
+            if (code := server.stop()) != 0:
+                problems.append(f"the {name} ended with {code}")
         assert self._worker is not None
         self._worker.terminate()
         if (code := self._worker.wait(60)) != 0:
@@ -129,11 +136,11 @@ class Site:
 
     async def kill_now_and_then(self, pause: tuple[float, float]) -> None:
         """Kill something every so often, until cancelled."""
-        kinds = ["server", "process", "worker"]
+        kinds = ["server", "hub", "process", "worker"]
         while True:
             await asyncio.sleep(random.uniform(*pause))
             # Each in its turn at first, so that a short run has all of them.
-            kind = kinds.pop() if kinds else random.choice(["server", "process", "process", "worker"])
+            kind = kinds.pop() if kinds else random.choice(["server", "process", "process", "worker", "hub"])
             await asyncio.shield(self.in_thread(self.kill, kind))
 
     def kill(self, kind: str) -> None:
@@ -145,6 +152,12 @@ class Site:
             self._worker.kill()
             self._worker.wait()
             self._start_worker()
+            return
+        if kind == "hub":
+            port = urlsplit(self.hub.base_url).port or 0
+            self.hub.kill()
+            time.sleep(random.uniform(*self._hub_away))
+            self.hub.start(port=port)
             return
         if kind == "process" and (processes := children(self.server.pid)):
             with suppress(ProcessLookupError):
@@ -168,8 +181,8 @@ class Site:
                 self.held.append((sum(map(anonymous, pids)), sum(map(open_files, pids)), len(pids)))
 
     def token(self, name: str) -> str:
-        """A new account's on the local hub."""
-        store = Store(self.server.data_dir / "hub")
+        """A new account's on the hub."""
+        store = Store(self.hub.data_dir / "hub")
         try:
             with store.database.writing() as db:
                 return accounts.make_token(db, accounts.add(db, name))
@@ -301,7 +314,7 @@ def counted(counts: Mapping[str, int]) -> str:
 
 def run(directory: Path, database_url: str | None, load: Load) -> int:
     """The soak; how many things are wrong."""
-    site = Site(directory, database_url)
+    site = Site(directory, database_url, load.hub_away)
     try:
         site.open()
         seen = asyncio.run(soak(site, load))
@@ -314,6 +327,7 @@ def run(directory: Path, database_url: str | None, load: Load) -> int:
         print(f"\naudit: {'; '.join(audit.stdout.split(chr(10))).strip('; ')}")
     finally:
         site.server.close()
+        site.hub.close()
     for problem in wrong[:50]:
         print(f"WRONG: {problem}")
     print(f"{len(wrong)} things are wrong" if wrong else "nothing is wrong")
@@ -336,9 +350,9 @@ def main() -> None:
     parser.add_argument("--database", choices=["sqlite", "postgresql"], default="sqlite")
     parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
     given = parser.parse_args()
-    load = Load(given.minutes * 60, clients=20, pause=(10, 30), newcomer_seconds=15)
+    load = Load(given.minutes * 60, clients=20, pause=(10, 30), newcomer_seconds=15, hub_away=(5, 20))
     if given.quick:
-        load = Load(3, clients=4, pause=(1, 1.5), newcomer_seconds=1)
+        load = Load(3, clients=4, pause=(1, 1.5), newcomer_seconds=1, hub_away=(0.5, 1))
     with tempfile.TemporaryDirectory() as name, database_of(given.database) as url:
         wrong = run(Path(name), url, load)
     sys.exit(1 if wrong else 0)

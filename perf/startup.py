@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import subprocess
 import sys
@@ -43,6 +44,7 @@ def by_turns(name: str, measure: Callable[[], float], turns: int) -> Figure:
 
 def figures(quick: bool) -> Iterator[Figure]:
     turns = 1 if quick else TURNS
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else this checkout is compiled in every turn
     for name, arguments in COMMANDS.items():
         yield by_turns(name, partial(milliseconds, arguments), turns)
     with tempfile.TemporaryDirectory() as directory:

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from functools import partial
-from importlib.metadata import EntryPoint, entry_points
+from functools import cache, partial
+from importlib.metadata import Distribution, EntryPoint, entry_points
 from opcode import opmap
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -20,8 +20,8 @@ import pluggy
 
 from collidium import hookspecs
 from collidium.errors import ConfigurationError, NotFound
+from collidium.runtime.logs import message_of
 from collidium.runtime.observers import Observers
-from collidium.runtime.text import message_of
 
 if TYPE_CHECKING:
     import click
@@ -115,8 +115,7 @@ class Plugins:
         self._refuse_unknown_hooks()
 
     def _load(self, point: EntryPoint, blocked: Sequence[str]) -> None:
-        distribution = point.dist.name if point.dist else "unknown"
-        version = point.dist.version if point.dist else ""
+        distribution, version = origin(point.dist)
 
         def record(state: str, error: str | None = None) -> None:
             self.records[point.name] = PluginRecord(point.name, distribution, version, state, error)
@@ -279,15 +278,19 @@ class Plugins:
 def load(blocked: Sequence[str] = ()) -> Plugins:
     """Load every plugin of the installed distributions, the platform's own first."""
     points = entry_points(group=GROUP)
-    own_first = sorted(
-        points, key=lambda point: (not is_own(point), point.name, str(point.dist and point.dist.name))
-    )
+    own_first = sorted(points, key=lambda point: (not is_own(point), point.name, origin(point.dist)))
     return Plugins(own_first, blocked)
 
 
 def is_own(point: EntryPoint) -> bool:
     """Whether the entry point belongs to the platform's own distribution."""
-    return point.dist is not None and point.dist.name == DISTRIBUTION
+    return origin(point.dist)[0] == DISTRIBUTION
+
+
+@cache
+def origin(distribution: Distribution | None) -> tuple[str, str]:
+    """Name and version of a distribution, each access to which would parse all its metadata."""
+    return (distribution.name, distribution.version) if distribution else ("unknown", "")
 
 
 def _name(thing: Named) -> str:

@@ -36,7 +36,7 @@ from collidium.contracts.executor import (
     WorkerDied,
 )
 from collidium.hookspecs import hookimpl
-from collidium.runtime.prctl import hide_memory
+from collidium.runtime.subprocesses import hide_memory
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import hookspecs
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.hub.whoami import token_owner
+from collidium.hub.client import token_owner
 from collidium.runtime.http_client import HttpClient, NoResponse
 
 if TYPE_CHECKING:

@@ -12,12 +12,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.contracts.runner import Job, Runner, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import PROGRESS_FILE, Job, Runner, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.hookspecs import hookimpl
 from collidium.runtime.containers import Container, Engine, Engines, bind, confined
 from collidium.runtime.containers import options as as_options
 from collidium.settings import Settings
+from collidium_runners import progress
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run
 from collidium_runners.spool.jobs import SpooledJobs
@@ -56,7 +57,11 @@ def options(name: str, settings: Settings, output: Path, scratch: Path, *, rootl
         "--log-driver": ["json-file"],
         "--log-opt": [f"max-size={_LOG_SIZE}"],
         "--workdir": [SCRATCH],
-        "--env": [f"HOME={SCRATCH}", f"TMPDIR={SCRATCH}"],
+        "--env": [
+            f"HOME={SCRATCH}",
+            f"TMPDIR={SCRATCH}",
+            f"{PROGRESS_FILE}={SCRATCH}/{progress.NAME}",
+        ],
     }
     mounts = [_mounted(output, OUTPUT), _mounted(scratch, SCRATCH)]
     return [*confined(rootless=rootless), "--read-only", *as_options(words), *mounts]

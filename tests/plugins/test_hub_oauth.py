@@ -33,8 +33,7 @@ from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.local_hub import database
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
 from collidium_plugins.local_hub.openid.clients import Client, client_of
-from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI
-from collidium_plugins.local_hub.openid.tickets import seal, unseal
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI, seal, unseal
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
 EVERYTHING: Final = "openid profile read-repos write-repos manage-repos"
@@ -433,7 +432,7 @@ def test_a_ticket_is_whole_and_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
             unseal(key, bad)
     with pytest.raises(InvalidRedirectURI):
         unseal(b"l" * 32, ticket)
-    monkeypatch.setattr("collidium_plugins.local_hub.openid.tickets.VALID_SECONDS", -1)
+    monkeypatch.setattr("collidium_plugins.local_hub.openid.requests.VALID_SECONDS", -1)
     old = seal(key, REQUEST)
     with pytest.raises(InvalidRedirectURI):
         unseal(key, old)

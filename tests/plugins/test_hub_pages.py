@@ -26,7 +26,8 @@ def test_a_public_repository_has_a_page_with_its_files(hub: HubServer, kind: str
         assert "script-src" not in page.headers["Content-Security-Policy"]
         assert f"<h1>{repo}</h1>" in page.text
         assert "tags: shared" in page.text
-        assert "# Title" in page.text
+        assert '<div class="card"><h3>Title</h3>' in page.text
+        assert "shared]" not in page.text, "the front matter"
         assert HOSTILE not in page.text
         (address,) = re.findall(r'href="/hub([^"]+)" download>data/a b.txt<', page.text)
         assert browser.get(address).content == b"12345"

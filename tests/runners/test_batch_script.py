@@ -73,7 +73,7 @@ def test_each_task_simulates_its_part(tmp_path: Path, index: int) -> None:
 def test_output_of_array_tasks_is_private(tmp_path: Path) -> None:
     assert run(f"umask 022\n{written(PRINTER, tmp_path)}", tmp_path).returncode == 0
     made = [tmp_path / "r1", *(tmp_path / "r1").rglob("*")]
-    assert len(made) == 7  # status, log and output, and a file in each
+    assert len(made) == 8  # progress, and status, log and output with a file in each
     assert [path for path in made if path.stat().st_mode & 0o077] == []
 
 
@@ -182,7 +182,7 @@ def test_a_failed_task_leaves_a_record_and_no_output(tmp_path: Path) -> None:
     assert run(text, tmp_path, 1).returncode == 3
     assert record(tmp_path, "7_1")["exit_code"] == 3
     left = {path.name for path in (tmp_path / "r1").iterdir()}
-    assert left == {"status", "log"}
+    assert left == {"status", "log", "progress"}
     assert (tmp_path / "r1" / "log" / "7_1").read_text() == "told\n"
 
 

@@ -18,7 +18,7 @@ from collidium.accounts import ledger
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import USERNAME
 from collidium.database import Statement, connection, transactional
-from collidium.database.row_by_key import RowByKey
+from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, Forbidden, NotFound, UnknownCursor
 
 #: ``last_seen_at`` is true to this much, so that reading does not write on every call.

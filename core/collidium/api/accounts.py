@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, security_scheme, tag, validate_querystring
+from quart_schema import document_response, validate_querystring
 
 from collidium import accounts
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
@@ -14,8 +14,7 @@ blueprint = Blueprint("accounts", __name__)
 
 
 @blueprint.get("/v1/me")
-@tag(["account"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @document_response(Account)
 async def me() -> Response:
     """Your account and its balance."""
@@ -23,8 +22,6 @@ async def me() -> Response:
 
 
 @blueprint.get("/v1/me/transactions")
-@tag(["account"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(Page)
 @document_response(list[Transaction])

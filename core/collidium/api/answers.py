@@ -1,17 +1,22 @@
-"""Answers as JSON; lists come in pages, with the next page's address in the Link header."""
+"""Answers as JSON, lists in pages with the address of the next in the Link header; and stored files."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import BinaryIO, Final, TypeVar
 from urllib.parse import urlencode
 
 from pydantic import BaseModel, Field
 from quart import Response, request
 
-from collidium.errors import UnknownCursor
+from collidium.contracts.storage import MissingFile, Storage
+from collidium.errors import NotFound, UnknownCursor
+from collidium.files.held import scratch_directory
 from collidium.records import Record, encode
+from collidium.settings import MEBIBYTE
 
 T = TypeVar("T")
 
@@ -19,6 +24,7 @@ JSON = "application/json"
 
 #: Ids are signed 64-bit numbers in the database.
 LARGEST_ID = 2**63 - 1
+PIECE_BYTES: Final = MEBIBYTE
 
 
 class Page(BaseModel):
@@ -75,3 +81,38 @@ def answer_list(records: Sequence[Record]) -> Response:
 def cut(items: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
     """The page from ``limit + 1`` items asked for, and its last item when there is more."""
     return items[:limit], items[limit - 1] if len(items) > limit else None
+
+
+async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type: str) -> Response:
+    """The stored file as a download, by way of a copy below ``scratch``; raises NotFound."""
+    async with scratch_directory(scratch) as directory:
+        copy = directory / "file"
+        try:
+            await storage.get(key, copy)
+        except MissingFile:
+            raise NotFound("the file is not kept any more") from None
+        # It loses its name with the directory, and is gone when it is closed, or its process is killed.
+        file = await asyncio.to_thread(copy.open, "rb")
+        size = (await asyncio.to_thread(copy.stat)).st_size
+    response = Response(_Pieces(file), content_type=media_type)
+    response.content_length = size
+    response.headers.set("Content-Disposition", "attachment", filename=key.rpartition("/")[2])
+    return response
+
+
+class _Pieces:
+    """What is in an open file; closed when it was sent, or is not wanted any more."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file = file
+
+    def __aiter__(self) -> _Pieces:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if piece := await asyncio.to_thread(self._file.read, PIECE_BYTES):
+            return piece
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        self._file.close()

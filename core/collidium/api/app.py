@@ -25,7 +25,6 @@ from collidium.api import (
     openapi,
     problems,
     simulations,
-    submissions,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -38,7 +37,6 @@ BLUEPRINTS: Final = (
     webhooks.blueprint,
     benchmarks.blueprint,
     leaderboards.blueprint,
-    submissions.blueprint,
     models.blueprint,
     datasets.blueprint,
     admin.blueprint,

@@ -8,6 +8,7 @@ from functools import wraps
 from typing import ParamSpec, TypeVar, cast
 
 from quart import g, request
+from quart_schema import security_scheme
 
 from collidium import accounts
 from collidium.accounts import AccountView
@@ -64,8 +65,12 @@ async def check_claim(model_repo: str) -> links.Claim | None:
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Ask who calls before anything of the request is read; goes above what validates it."""
+    """Ask who calls before anything of the request is read; goes above what validates it.
 
+    The OpenAPI document says so, too.
+    """
+
+    @security_scheme([{"hub_token": []}])
     @wraps(handler)
     async def only_accounts(*arguments: P.args, **options: P.kwargs) -> T:
         await caller()

@@ -1,4 +1,4 @@
-"""``/v1/benchmark``, ``/v1/submissions``: tasks, and predictions for them."""
+"""``/v1/benchmark``, ``/v1/submissions``: tasks, predictions for them, and what became of these."""
 
 from __future__ import annotations
 
@@ -10,23 +10,21 @@ from quart.blueprints import BlueprintSetupState
 from quart_schema import (
     document_response,
     operation_id,
-    security_scheme,
-    tag,
     validate_querystring,
     validate_request,
 )
 
+from collidium.accounts import AccountView
 from collidium.api import metrics
-from collidium.api.answers import answer, answer_list
+from collidium.api.answers import answer, answer_list, cut, page_of
 from collidium.api.authentication import caller, check_claim, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
-from collidium.api.schemas import LinksBody, SubmitQuery
+from collidium.api.schemas import LinksBody, MySubmissionsQuery, SubmitQuery
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.admission import Admission, admit
 from collidium.benchmarks.submissions import links, reading, submitting
-from collidium.benchmarks.submissions.submitting import Predictions
+from collidium.benchmarks.submissions.submitting import Admission, Predictions, admit
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
@@ -45,7 +43,6 @@ def _prepare(state: BlueprintSetupState) -> None:
 
 
 @blueprint.get("/benchmark/tasks")
-@tag(["benchmark"])
 @document_response(list[TaskCard])
 async def tasks() -> Response:
     """The tasks that can be worked on, each with its card."""
@@ -55,7 +52,6 @@ async def tasks() -> Response:
 
 @blueprint.get("/benchmark/<task>")
 @operation_id("task")
-@tag(["benchmark"])
 @document_response(TaskCard)
 async def task_card(task: str) -> Response:
     """The card of one task."""
@@ -63,8 +59,6 @@ async def task_card(task: str) -> Response:
 
 
 @blueprint.post("/benchmark/<task>/submit")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
 @predictions_body(PART)
 @signed_in
 @validate_querystring(SubmitQuery)
@@ -80,8 +74,7 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 
 
 @blueprint.post("/benchmark/<task>/check")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @predictions_body(PART)
 @document_response(Checked)
 async def check(task: str) -> Response:
@@ -92,7 +85,6 @@ async def check(task: str) -> Response:
 
 
 @blueprint.get("/submissions/<submission_id>")
-@tag(["benchmark"])
 @document_response(Submission)
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
@@ -100,8 +92,6 @@ async def submission(submission_id: str) -> Response:
 
 
 @blueprint.patch("/submissions/<submission_id>")
-@tag(["benchmark"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_request(LinksBody)
 @document_response(Submission)
@@ -157,3 +147,28 @@ async def _received(task: str) -> AsyncIterator[tuple[Admission, Predictions, di
 def _in_flight() -> InFlight:
     under_way: InFlight = current_app.extensions[_IN_FLIGHT]
     return under_way
+
+
+@blueprint.get("/me/submissions")
+@signed_in
+@validate_querystring(MySubmissionsQuery)
+@document_response(list[Submission])
+async def submissions(query_args: MySubmissionsQuery) -> Response:
+    """Your submissions, newest first, without their earlier scores."""
+    return await listed(query_args, await caller())
+
+
+async def listed(
+    query: MySubmissionsQuery, account: AccountView | None, *, unverified: bool = False
+) -> Response:
+    """A page of one account's submissions, or of everybody's; for operators, too."""
+    found = await reading.list_submissions(
+        platform(),
+        limit=query.limit + 1,
+        task=query.task,
+        account_id=account.id if account else None,
+        unverified=unverified,
+        after=query.cursor,
+    )
+    page, last = cut(found, query.limit)
+    return page_of(page, query, last.submission_id if last else None).response()

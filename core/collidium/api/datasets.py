@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quart import Blueprint, Response, request
-from quart_schema import document_response, operation_id, tag, validate_querystring
+from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api.answers import LARGEST_ID, page_of
 from collidium.api.context import platform
@@ -21,7 +21,6 @@ blueprint = Blueprint("datasets", __name__, url_prefix="/v1")
 
 @blueprint.get("/datasets")
 @operation_id("datasets")
-@tag(["datasets"])
 @validate_querystring(DatasetsQuery)
 @document_response(list[DatasetEntry])
 async def datasets(query_args: DatasetsQuery) -> Response:
@@ -42,7 +41,6 @@ async def datasets(query_args: DatasetsQuery) -> Response:
 
 
 @blueprint.get("/datasets/<config>/events/<event_id>")
-@tag(["datasets"])
 @event_answer
 @validate_querystring(EventQuery)
 async def event(config: str, event_id: str, query_args: EventQuery) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, operation_id, tag
+from quart_schema import document_response, operation_id
 from tortoise.exceptions import BaseORMException
 
 from collidium import __version__, database, operations
@@ -17,7 +17,6 @@ blueprint = Blueprint("health", __name__)
 
 @blueprint.get("/healthz")
 @operation_id("health")
-@tag(["health"])
 @document_response(Health)
 async def healthz() -> Response:
     """Whether the process runs."""
@@ -26,7 +25,6 @@ async def healthz() -> Response:
 
 @blueprint.get("/readyz")
 @operation_id("ready")
-@tag(["health"])
 @document_response(Readiness)
 @document_response(Readiness, 503)
 async def readyz() -> Response:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from cachetools import LRUCache
 from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
-from quart_schema import document_response, operation_id, tag, validate_querystring
+from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
-from collidium.benchmarks.leaderboard import ranks as boards
-from collidium.benchmarks.leaderboard.history import steps
-from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
 from collidium.settings import MEBIBYTE
@@ -37,7 +36,6 @@ def _prepare(state: BlueprintSetupState) -> None:
 
 
 @blueprint.get("/<task>")
-@tag(["benchmark"])
 @validate_querystring(LeaderboardQuery)
 @document_response(list[Place])
 async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
@@ -60,7 +58,6 @@ async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
 
 @blueprint.get("/<task>/history")
 @operation_id("leaderboard_history")
-@tag(["benchmark"])
 @validate_querystring(HistoryQuery)
 @document_response(list[BestStep])
 async def history(task: str, query_args: HistoryQuery) -> Response:
@@ -74,7 +71,7 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:
-        found = await steps(edition, card, query_args.metric, limit=query_args.limit)
+        found = await boards.steps(edition, card, query_args.metric, limit=query_args.limit)
         page = WrittenPage(encode(found))
         pages[edition, query_args] = page
     return await _of_edition(edition, page)

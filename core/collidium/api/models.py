@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, operation_id, tag, validate_querystring
+from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api.answers import answer, page_of
 from collidium.api.context import caller_address, platform
@@ -16,7 +16,6 @@ blueprint = Blueprint("models", __name__, url_prefix="/v1")
 
 @blueprint.get("/models")
 @operation_id("models")
-@tag(["models"])
 @validate_querystring(ModelsQuery)
 @document_response(list[HubModel])
 async def listed(query_args: ModelsQuery) -> Response:
@@ -39,7 +38,6 @@ async def listed(query_args: ModelsQuery) -> Response:
 
 @blueprint.get("/cards/<kind>/<namespace>/<name>")
 @operation_id("card")
-@tag(["models"])
 @document_response(RepoCard)
 async def card(kind: str, namespace: str, name: str) -> Response:
     """The card and the files of a public repository on the hub that carries the platform's tag.

@@ -52,6 +52,14 @@ TAGS = {
     "health": "Whether the server runs.",
 }
 
+#: Groups of blueprints that are not named as their group is.
+_TAG_OF = {
+    "accounts": "account",
+    "benchmarks": "benchmark",
+    "leaderboards": "benchmark",
+    "simulations": "simulation",
+}
+
 PARQUET = "application/vnd.apache.parquet"
 
 _EVENT_CONTENT = {
@@ -138,6 +146,7 @@ class Provider(OpenAPIProvider):
         paths = {_PARAMETER.sub(r"{\1}", rule.rule): operations for operations in written.values()}
         handler = self._app.view_functions[rule.endpoint]
         part = getattr(handler, _PART, None)
+        blueprint = rule.endpoint.partition(".")[0]
         for operation in (operation for path in paths.values() for operation in path.values()):
             operation["responses"] = {
                 str(status): answer for status, answer in operation["responses"].items()
@@ -146,8 +155,9 @@ class Provider(OpenAPIProvider):
                 "description": "What went wrong.",
                 "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
             }
-            if rule.rule.startswith("/admin/"):
-                operation |= {"tags": ["admin"], "security": [{"admin_token": []}]}
+            operation["tags"] = [_TAG_OF.get(blueprint, blueprint)]
+            if blueprint == "admin":
+                operation["security"] = [{"admin_token": []}]
             if part is not None:
                 operation["requestBody"] = _file_body(part)
             if "requestBody" in operation:

@@ -10,8 +10,6 @@ from quart_schema import (
     document_request,
     document_response,
     operation_id,
-    security_scheme,
-    tag,
     validate_querystring,
 )
 
@@ -39,8 +37,7 @@ blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 
 
 @blueprint.post("/simulate")
-@tag(["simulation"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @document_request(SimulateBody)
 @document_headers(IdempotencyHeaders)
 @document_response(SimulationRequest)
@@ -73,7 +70,6 @@ async def ordered(channel_body: type[ChannelBody]) -> Response:
 
 
 @blueprint.get("/estimate")
-@tag(["simulation"])
 @validate_querystring(EstimateQuery)
 @document_response(Estimate)
 async def estimate(query_args: EstimateQuery) -> Response:
@@ -83,7 +79,6 @@ async def estimate(query_args: EstimateQuery) -> Response:
 
 
 @blueprint.get("/limits")
-@tag(["simulation"])
 @document_response(OrderLimits)
 async def limits() -> Response:
     """The channels that can be ordered, and the limits of events, pileup and seed."""
@@ -91,7 +86,6 @@ async def limits() -> Response:
 
 
 @blueprint.get("/presets")
-@tag(["simulation"])
 @document_response(list[Preset])
 async def presets() -> Response:
     """The presets that can be ordered, and what each costs."""
@@ -99,8 +93,6 @@ async def presets() -> Response:
 
 
 @blueprint.get("/requests")
-@tag(["simulation"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(RequestsQuery)
 @document_response(list[SimulationRequest])
@@ -112,8 +104,7 @@ async def requests(query_args: RequestsQuery) -> Response:
 
 @blueprint.get("/requests/<request_id>")
 @operation_id("request")
-@tag(["simulation"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @document_response(SimulationRequest)
 async def find(request_id: str) -> Response:
     """A simulation request that you ordered, or were answered with."""
@@ -123,8 +114,7 @@ async def find(request_id: str) -> Response:
 
 @blueprint.get("/requests/<request_id>/progress")
 @operation_id("request_progress")
-@tag(["simulation"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @stream_answer
 async def watch(request_id: str) -> Response:
     """The request as server-sent events: its JSON at once, and again within two seconds of a change.
@@ -140,8 +130,7 @@ async def watch(request_id: str) -> Response:
 
 
 @blueprint.post("/requests/<request_id>/cancel")
-@tag(["simulation"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
 async def cancel(request_id: str) -> Response:

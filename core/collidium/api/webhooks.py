@@ -6,8 +6,6 @@ from quart import Blueprint, Response
 from quart_schema import (
     document_response,
     operation_id,
-    security_scheme,
-    tag,
     validate_querystring,
     validate_request,
 )
@@ -23,8 +21,6 @@ blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 
 
 @blueprint.put("")
-@tag(["webhooks"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_request(WebhookBody)
 @document_response(Webhook)
@@ -51,8 +47,7 @@ async def set_webhook(data: WebhookBody) -> Response:
 
 
 @blueprint.get("")
-@tag(["webhooks"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @document_response(Webhook)
 async def webhook() -> Response:
     """Your webhook."""
@@ -60,8 +55,7 @@ async def webhook() -> Response:
 
 
 @blueprint.delete("")
-@tag(["webhooks"])
-@security_scheme([{"hub_token": []}])
+@signed_in
 @document_response(WebhookRemoved)
 async def remove_webhook() -> Response:
     """Forget your webhook, its secret too; what is still to be delivered is given up."""
@@ -71,8 +65,6 @@ async def remove_webhook() -> Response:
 
 @blueprint.get("/deliveries")
 @operation_id("webhook_deliveries")
-@tag(["webhooks"])
-@security_scheme([{"hub_token": []}])
 @signed_in
 @validate_querystring(Page)
 @document_response(list[WebhookDelivery])

@@ -16,7 +16,7 @@ from collidium.benchmarks.truth import truth_versions
 from collidium.benchmarks.truth.task_data import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
-from collidium.database.row_by_key import RowByKey
+from collidium.database.statements import RowByKey
 from collidium.errors import NotFound
 from collidium.plugins import DISTRIBUTION
 from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus

@@ -9,9 +9,9 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import (
-    DIRECTORY,
-    EVENTS,
     FILE,
+    cache_option,
+    events_option,
     hub_options,
     json_option,
     locate_source,
@@ -40,9 +40,7 @@ def bench() -> None:
 @source_argument()
 @click.option("--config", metavar="NAME", help="Dataset config; default: the task's.")
 @click.option("--table", metavar="NAME", help="Table that is read; default: the task's.")
-@click.option(
-    "--events", type=EVENTS, metavar="START:STOP", help="Events that are read; default: the task's."
-)
+@events_option("Events that are read; default: the task's.")
 @click.option(
     "--loader", metavar="MODULE:FUNCTION", help="Function that reads them; default: collidium.datasets.load."
 )
@@ -61,11 +59,7 @@ def bench() -> None:
     show_default=True,
     help="Output file of the predictions.",
 )
-@click.option(
-    "--cache",
-    type=DIRECTORY,
-    help="Directory of downloads; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
-)
+@cache_option
 @hub_options
 @json_option
 def data_loading(

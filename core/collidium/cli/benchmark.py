@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client, on_platform
-from collidium.cli.options import json_option, key_option
+from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import cell, note, print_json, print_table, show_record
 from collidium.cli.progress import progress_bar
 

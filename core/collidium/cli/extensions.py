@@ -37,10 +37,10 @@ def declared() -> dict[str, EntryPoint]:
     """The plugin of each declared command."""
     from collidium.plugins import GROUP
 
-    plugins = {point.value: point for point in entry_points(group=GROUP)}
-    return {
-        point.name: plugins[point.value] for point in entry_points(group=DECLARED) if point.value in plugins
-    }
+    points = entry_points()
+    plugins = {point.value: point for point in points.select(group=GROUP)}
+    commands = points.select(group=DECLARED)
+    return {point.name: plugins[point.value] for point in commands if point.value in plugins}
 
 
 def summaries() -> dict[str, str]:
@@ -48,13 +48,12 @@ def summaries() -> dict[str, str]:
 
     Imports the platform's own plugins only.
     """
-    from collidium.plugins import Plugins, is_own
+    from collidium.plugins import Plugins, is_own, origin
 
     lines: dict[str, str] = {}
     for name, point in declared().items():
         command = Plugins([point]).commands().things.get(name) if is_own(point) else None
-        origin = f"From {point.dist.name if point.dist else 'unknown'}."
-        lines[name] = command.get_short_help_str(limit=80) if command else origin
+        lines[name] = command.get_short_help_str(limit=80) if command else f"From {origin(point.dist)[0]}."
     return lines
 
 

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
-from collidium.cli.options import json_option, limit_option
+from collidium.cli.options import complete_tasks, json_option, limit_option
 from collidium.cli.output import cell, print_json, print_table
 
 if TYPE_CHECKING:

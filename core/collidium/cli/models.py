@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
-from collidium.cli.options import json_option, limit_option
+from collidium.cli.options import complete_tasks, json_option, limit_option
 from collidium.cli.output import show_items
 
 

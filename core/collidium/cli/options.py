@@ -1,37 +1,90 @@
-"""Options, arguments and kinds of values that several commands share."""
+"""Options, arguments and kinds of values that several commands share, and what shells complete them with."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
 
-from collidium.cli.completion import complete_presets, complete_repositories
 from collidium.cli.context import check_environment
 
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.hub.sources import HubDataset
 
-
+#: How long a shell may wait for names from a server or a hub.
+_COMPLETION_SECONDS: Final = 5.0
+#: What a shell takes as one word: names come from a server.
+_PLAIN: Final = re.compile(r"[\w./@:+-]+", re.ASCII)
+Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Command = TypeVar("Command", bound=Callable[..., Any])
 Converted = TypeVar("Converted")
-
 DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
 EXISTING_DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 EXISTING_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-
 #: The longest page that the server returns.
 _LONGEST_PAGE: Final = 1000
 _UNITS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
+
+
+def completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
+    """Complete names that ``find`` returns; none after an error or that time."""
+
+    def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        found: list[str] = []
+
+        def look() -> None:
+            with suppress(Exception):  # while a shell completes a word, an error has no reader
+                found.extend(find())
+
+        thread = Thread(target=look, daemon=True)
+        thread.start()
+        thread.join(seconds)
+        names = [name for name in list(found) if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names if _PLAIN.fullmatch(name)]
+
+    return complete
+
+
+def _tasks() -> list[str]:
+    from collidium.client import Client
+
+    with Client() as server:
+        return [task.name for task in server.tasks()]
+
+
+def _installed_tasks() -> Iterable[str]:
+    from collidium import plugins
+
+    return plugins.load().tasks().things
+
+
+def _presets() -> Iterable[str]:
+    from collidium.order import PRESETS
+
+    return PRESETS
+
+
+def _repositories() -> list[str]:
+    from collidium.datasets import list_repositories
+
+    return [item["repo"] for item in list_repositories()]
+
+
+complete_tasks = completing(_tasks, _COMPLETION_SECONDS)
+complete_installed_tasks = completing(_installed_tasks)
+complete_presets = completing(_presets)
+complete_repositories = completing(_repositories, _COMPLETION_SECONDS)
 
 
 def json_option(command: Command) -> Command:
@@ -164,10 +217,20 @@ def hub_options(command: Command) -> Command:
     return hub(revision(command))
 
 
+def events_option(description: str) -> Callable[[Command], Command]:
+    """Add ``--events`` to a command."""
+    return click.option("--events", type=EVENTS, metavar="START:STOP", help=description)
+
+
 config_option = click.option(
     "--config", metavar="NAME", help="Dataset config, for example ttbar_pu200; default: the only one."
 )
 
+cache_option = click.option(
+    "--cache",
+    type=DIRECTORY,
+    help="Directory of downloads; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
+)
 
 truth_option = click.option(
     "--option",

@@ -10,10 +10,7 @@ from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from collidium.cli.output import note, printable
-from collidium.contracts.runner import PROGRESS_FILE, JobProgress
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
@@ -113,6 +110,8 @@ _FILE_SECONDS: Final = 0.5
 @contextmanager
 def stage_progress() -> Iterator[ReportProgress]:
     """Give a function that shows progress on standard error."""
+    from collidium.contracts.runner import PROGRESS_FILE
+
     with _Live() if sys.stderr.isatty() else nullcontext(_Lines()) as shown:
         watched = os.environ.get(PROGRESS_FILE)
         if not watched:
@@ -139,6 +138,10 @@ class _File:
         if now - self._written < _FILE_SECONDS and progress.state == "running":
             return
         self._written = now
+        import msgspec
+
+        from collidium.contracts.runner import JobProgress
+
         job = JobProgress(
             *(progress.number, progress.of, progress.stage.title),
             *(progress.fraction, progress.remaining_seconds),

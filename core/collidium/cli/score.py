@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.leaderboard import score_cell, value_cell
 from collidium.cli.options import (
     DIRECTORY,
-    EVENTS,
     EXISTING_FILE,
     SourceType,
+    cache_option,
+    complete_installed_tasks,
     config_option,
+    events_option,
     hub_options,
     json_option,
     locate_source,
@@ -53,12 +54,7 @@ _BARS: Final = {
     help="Dataset with the truth: a directory, or a repository on the hub.",
 )
 @config_option
-@click.option(
-    "--events",
-    type=EVENTS,
-    metavar="START:STOP",
-    help="Events to score; default: from the first to the last event of FILE.",
-)
+@events_option("Events to score; default: from the first to the last event of FILE.")
 @truth_option
 @click.option(
     "--plots",
@@ -68,11 +64,7 @@ _BARS: Final = {
     metavar="[DIR]",
     help="Write a PNG of each curve to DIR, `plots` by default; needs matplotlib.",
 )
-@click.option(
-    "--cache",
-    type=DIRECTORY,
-    help="Directory of downloads; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
-)
+@cache_option
 @hub_options
 @json_option
 def score(

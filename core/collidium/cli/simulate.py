@@ -35,23 +35,9 @@ RUNTIMES: Final = ("auto", "docker", "podman", "none")
 #: Signals that end the command as the keyboard's does.
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
-#: Options of one of the two modes alone: the parameter and the option.
-_REMOTE = {
-    "private": "--private",
-    "webhook_url": "--webhook-url",
-    "wait": "--wait",
-    "idempotency_key": "--idempotency-key",
-}
-_LOCAL = {
-    "first_event": "--first-event",
-    "lhe": "--lhe",
-    "pipeline": "--pipeline",
-    "runtime": "--runtime",
-    "processes": "--processes",
-    "time_limit": "--time-limit",
-    "output": "--output",
-    "flat": "--flat",
-}
+#: Options of one of the two modes alone.
+_REMOTE: Final = ("private", "webhook-url", "wait", "idempotency-key")
+_LOCAL: Final = ("first-event", "lhe", "pipeline", "runtime", "processes", "time-limit", "output", "flat")
 
 
 @click.command()
@@ -139,10 +125,10 @@ def simulate(
 
 def _reject_options_of_other_mode(ctx: click.Context, at_server: bool) -> None:
     others = _LOCAL if at_server else _REMOTE
-    given = [typed for name, typed in others.items() if ctx.params[name] not in (None, False)]
+    given = [name for name in others if ctx.params[name.replace("-", "_")] not in (None, False)]
     if given:
         reason = "is for simulations on this machine: not with" if at_server else "needs"
-        raise click.UsageError(f"{given[0]} {reason} --remote")
+        raise click.UsageError(f"--{given[0]} {reason} --remote")
 
 
 def _check_usage(preset: str | None, channel: str | None, events: int | None, pileup: int | None) -> None:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
 from collidium.cli.leaderboard import model_cell, score_cell
-from collidium.cli.options import EXISTING_FILE, json_option, limit_option
+from collidium.cli.options import EXISTING_FILE, complete_tasks, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
     note,

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
-from collidium.cli.options import json_option
+from collidium.cli.options import complete_tasks, json_option
 from collidium.cli.output import (
     ColumnSpec,
     print_json,

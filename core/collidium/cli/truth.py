@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.completion import complete_installed_tasks
 from collidium.cli.context import on_platform
-from collidium.cli.options import EVENTS, json_option, parse_options, truth_option
+from collidium.cli.options import (
+    complete_installed_tasks,
+    events_option,
+    json_option,
+    parse_options,
+    truth_option,
+)
 from collidium.cli.output import note, show_items, show_record
 from collidium.cli.progress import progress_bar
 
@@ -38,9 +43,7 @@ def truth() -> None:
 @click.argument("task", shell_complete=complete_installed_tasks)
 @click.option("--from", "source", required=True, metavar="DIR|REPO", help="Directory, or dataset on the hub.")
 @click.option("--config", metavar="NAME", help="Dataset config, for example ttbar_pu200.")
-@click.option(
-    "--events", type=EVENTS, metavar="START:STOP", help="Events to score; default: those of the task."
-)
+@events_option("Events to score; default: those of the task.")
 @truth_option
 @click.option(
     "--inputs",

@@ -19,9 +19,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 from collidium import records
-from collidium.client.asynchronous import AsyncClient
-from collidium.client.blocking import Client
 from collidium.client.calls import EventData
+from collidium.client.clients import AsyncClient, Client
 from collidium.client.connection import version_mismatch
 from collidium.hub.saved_login import forget_token, login_file, save_token
 

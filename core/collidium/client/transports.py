@@ -12,7 +12,7 @@ import httpx
 from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, worth_another_try
 from collidium.client.uploads import Progress, Upload
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import in_thread
 
 Result = TypeVar("Result")
 

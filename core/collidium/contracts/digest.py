@@ -16,6 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import is_list
+
 #: Digests are below it, so that they fit into a signed integer of 64 bits.
 MODULUS: Final = 2**63
 
@@ -87,7 +89,7 @@ def _levels(name: str, column: pa.Array[Any]) -> Iterator[tuple[bytes, Numbers, 
     in it each event begins and ends."""
     edges = np.arange(len(column) + 1)
     depth = 0
-    while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
+    while is_list(column.type):
         lengths = np.asarray(pc.list_value_length(column).fill_null(-1)).astype("<i8")
         yield f"{name}/{depth}".encode(), lengths, edges
         edges = np.cumsum([0, *np.maximum(lengths, 0)])[edges]

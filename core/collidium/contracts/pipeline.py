@@ -7,7 +7,8 @@ The words of a command may contain these placeholders: ``{python}`` (an interpre
 of the platform), ``{channel}``, ``{events}``, ``{pileup}``, ``{seed}``, ``{vary}`` (a systematic variation,
 empty without one), ``{lhe}`` (the sha256 of :data:`LES_HOUCHES`, empty without it), ``{first_event}``,
 ``{processes}`` and ``{work}`` (the working directory). Other braces are unchanged. Standard output and error
-are logged, except for lines ``collidium-progress DONE TOTAL``, which report progress.
+are logged, except for lines ``collidium-progress DONE TOTAL``, which report progress. The seed is also in the
+environment (:data:`SEED`), which other users of a machine cannot read, unlike command lines.
 
 Events get the ids ``first_event`` to ``first_event + events - 1``. An event must depend only on the
 pipeline's version, channel, pileup, seed, variation and its id: not on the number of events or processes.
@@ -24,6 +25,9 @@ TABLES = "tables"
 
 #: The Les Houches event file of ``--lhe`` below the working directory: event 7 is made of its event 7.
 LES_HOUCHES = "input.lhe"
+
+#: The variable of the environment of stages that has the seed.
+SEED = "COLLIDIUM_SEED"
 
 #: Placeholders of commands.
 PLACEHOLDERS = (

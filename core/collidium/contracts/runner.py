@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -179,6 +178,8 @@ class Runner(ABC):
         mapping of str to JobStatus or RunnerError
             What :meth:`poll` returns or raises for each handle.
         """
+        import asyncio  # which every command would pay for
+
         turns = asyncio.Semaphore(POLLS_AT_ONCE)
 
         async def ask(handle: str) -> JobStatus | RunnerError:

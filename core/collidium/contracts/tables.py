@@ -11,6 +11,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Return whether a column of this type holds lists of any length."""
+    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
+
+
+def lengths_of(column: Any) -> npt.NDArray[np.int64]:
+    """Return the length of each list of an array; 0 for a null."""
+    return np.asarray(pc.list_value_length(column).fill_null(0), dtype=np.int64)
+
+
 def list_lengths(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
     """Return the length of each event's list.
 
@@ -31,8 +41,7 @@ def list_lengths(table: pa.Table, column: str) -> npt.NDArray[np.int64]:
     >>> list_lengths(pa.table({"event_id": [7, 8], "x": [[0.5, 1.5], []]}), "x").tolist()
     [2, 0]
     """
-    lengths = pc.list_value_length(table.column(column)).fill_null(0)
-    return np.asarray(lengths, dtype=np.int64)
+    return lengths_of(table.column(column))
 
 
 def flatten(table: pa.Table, columns: Sequence[str]) -> pa.Table:

@@ -17,7 +17,7 @@ from tortoise.connection import get_connection
 
 from collidium.database.transactions import settled
 from collidium.errors import ConfigurationError
-from collidium.files.locks import use_write_ahead_log
+from collidium.files.held import use_write_ahead_log
 from collidium.settings import sqlite_path
 
 APP = "collidium"

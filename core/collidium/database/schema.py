@@ -19,7 +19,7 @@ from collidium.database.connections import APP, config, connected, connection, p
 from collidium.database.errors import is_away
 from collidium.database.statements import rows_of
 from collidium.errors import ConfigurationError
-from collidium.files.locks import lock
+from collidium.files.held import lock
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -6,7 +6,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from collidium.contracts.task import EventRange
@@ -44,12 +44,6 @@ class DatasetFile:
     size_bytes: int
     #: Events in it.
     rows: int
-
-
-def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hexadecimal. Blocks."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def sha256_of_bytes(content: bytes) -> str:

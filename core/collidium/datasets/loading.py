@@ -208,8 +208,4 @@ def convert(table: pa.Table, to: Frame) -> Any:
         library: Any = import_module(to)
     except ImportError as error:
         raise ImportError(f"to={to!r} needs {to}: pip install {to}", name=to) from error
-    if to == "polars":
-        return library.from_arrow(table)
-    if to == "awkward":
-        return library.from_arrow(table)
-    return table.to_pandas()
+    return table.to_pandas() if to == "pandas" else library.from_arrow(table)

@@ -17,12 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import DatasetFile, sha256_of
+from collidium.datasets.cards import DatasetFile
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import UnusableDataset
-from collidium.files.durable import bytes_taken, is_sparse
+from collidium.files.durable import bytes_taken, is_sparse, sha256_of
 
 #: Files of one output.
 MAX_FILES: Final = 20_000

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.contracts.tables import is_list
 from collidium.datasets.schemas import SCHEMAS
 
 #: Bytes in memory of a row group, unless one event has more.
@@ -206,7 +207,7 @@ def _encoding(leaf: str, kind: pa.DataType) -> str | None:
 
 def _leaves(path: str, kind: Any) -> Iterator[tuple[str, pa.DataType]]:
     """The columns of a parquet file that a field is stored in."""
-    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+    if is_list(kind):
         yield from _leaves(f"{path}.list.element", kind.value_type)
     elif pa.types.is_struct(kind):
         for field in kind:

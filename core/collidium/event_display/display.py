@@ -31,14 +31,13 @@ from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, Piece
-from collidium.event_display.shards import LocalShards, Shards, find, range_in_words
+from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_in_words
 from collidium.event_display.tables import SHOWN
-from collidium.event_display.workers import Workers
 from collidium.files.durable import is_full
-from collidium.files.held import held_directory
+from collidium.files.held import scratch_directory
 from collidium.records import DatasetEntry
 from collidium.runtime.shared_calls import SharedCalls
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import in_thread
 
 if TYPE_CHECKING:
     from collidium.settings import Settings
@@ -203,18 +202,16 @@ class EventDisplay:
         return self._make(key)
 
     async def _make(self, key: _Key) -> ShownEvent:
-        context = held_directory(self._scratch)
-        directory = await asyncio.to_thread(context.__enter__)
-        try:
-            job = await self._blocking(partial(self._collect, key, directory))
-            what = f"event {job.event_id} of {key.repo}, config {key.wanted.config},"
-            content = await self._workers.run(decoding.make, job, what)
-        except OSError as error:
-            if is_full(error):
-                raise Unavailable("there is no room left on the server's disk", retry_after=300) from error
-            raise
-        finally:
-            await asyncio.to_thread(context.__exit__, None, None, None)
+        async with scratch_directory(self._scratch) as directory:
+            try:
+                job = await self._blocking(partial(self._collect, key, directory))
+                what = f"event {job.event_id} of {key.repo}, config {key.wanted.config},"
+                content = await self._workers.run(decoding.make, job, what)
+            except OSError as error:
+                if is_full(error):
+                    detail = "there is no room left on the server's disk"
+                    raise Unavailable(detail, retry_after=300) from error
+                raise
         tag = hashlib.sha256(repr(key).encode()).hexdigest()[:32]
         return ShownEvent(content, MEDIA_TYPES[key.wanted.format], tag)
 

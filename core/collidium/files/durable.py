@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -89,3 +90,9 @@ def bytes_taken(status: os.stat_result) -> int:
 def is_sparse(status: os.stat_result) -> bool:
     """Return whether a file is mostly holes."""
     return status.st_size > _SMALL + _COMPRESSION * _BLOCK_BYTES * status.st_blocks
+
+
+def sha256_of(path: Path) -> str:
+    """The checksum of a file, in hexadecimal. Blocks."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,4 +1,4 @@
-"""Files and directories in use: held by a lock, and swept up when the process that held them was killed.
+"""Locks between processes, and files in use: held by a lock, swept up when their process was killed.
 
 Code that writes below a directory that outlives the process takes a :class:`HeldFile` or a
 :func:`held_directory` there; a process that starts calls :func:`sweep` on the same directory.
@@ -6,20 +6,74 @@ Code that writes below a directory that outlives the process takes a :class:`Hel
 
 from __future__ import annotations
 
-import asyncio
+import fcntl
 import hashlib
 import os
 import shutil
 import tempfile
 import threading
-from collections.abc import AsyncIterator, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, Self
 
 from collidium.errors import TooLarge, Unavailable
 from collidium.files.durable import is_full, sync_directory
-from collidium.files.locks import lock
+from collidium.runtime.waiting import entered_in_thread
+
+
+def lock(descriptor: int, *, wait: bool = False) -> bool:
+    """Lock an open file or directory until its last descriptor is closed.
+
+    Returns False where another has locked it and ``wait`` is not set.
+    """
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+@contextmanager
+def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
+    """Lock a directory, or a file that is made when absent, within the context; see :func:`lock`."""
+    flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
+    descriptor = os.open(path, flags, 0o600)
+    try:
+        yield lock(descriptor, wait=wait)
+    finally:
+        os.close(descriptor)
+
+
+#: Bytes 18 and 19 of a database define how it is written and read: 2 is by a write-ahead log.
+#: Source: the SQLite documentation, "Database File Format", 1.3.
+_VERSIONS: Final = slice(18, 20)
+_BY_LOG: Final = b"\x02\x02"
+
+
+def use_write_ahead_log(path: Path) -> None:
+    """Switch the database at ``path``, which may be new; nothing happens to one that is switched.
+
+    Two processes that switch at once meet "database is locked", whatever their busy timeouts: SQLite does
+    not wait there. So only one at a time does it, held by a lock on the directory.
+    """
+    import sqlite3  # 3 ms, and most who lock need no database
+
+    with locked(path.parent):
+        if not _is_switched(path):
+            with closing(sqlite3.connect(path)) as database:
+                database.execute("PRAGMA journal_mode = WAL")
+
+
+def _is_switched(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(_VERSIONS.stop)[_VERSIONS] == _BY_LOG
+    except FileNotFoundError:
+        return False
+
+
+# -- files and directories in use -------------------------------------------------------------------------
 
 PREFIX: Final = "held-"
 FILE: Final = ".part"
@@ -94,15 +148,21 @@ def held_directory(directory: Path) -> Iterator[Path]:
         os.close(descriptor)
 
 
-@asynccontextmanager
-async def scratch_directory(directory: Path) -> AsyncIterator[Path]:
+def scratch_directory(directory: Path) -> AbstractAsyncContextManager[Path]:
     """A :func:`held_directory` for the event loop: threads make and delete it."""
-    context = held_directory(directory)
-    held = await asyncio.to_thread(context.__enter__)
+    return entered_in_thread(held_directory(directory))
+
+
+@contextmanager
+def work_directory(directory: Path) -> Iterator[Path]:
+    """A :func:`held_directory` in one that is for this alone: swept before, and gone with the last in it."""
+    sweep(directory)
     try:
-        yield held
+        with held_directory(directory) as held:
+            yield held
     finally:
-        await asyncio.to_thread(context.__exit__, None, None, None)
+        with suppress(OSError):  # another process may be at work there
+            directory.rmdir()
 
 
 def sweep(directory: Path) -> int:

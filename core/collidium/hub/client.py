@@ -1,9 +1,10 @@
-"""``huggingface_hub`` for a server: bounded waits, errors of two kinds, no tokens on disk."""
+"""``huggingface_hub`` for a server: bounded waits, errors of two kinds, no tokens on disk; and whoami."""
 
 from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import logging
 import os
 import threading
@@ -13,6 +14,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from collidium.contracts.identity import USERNAME, Identity
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -23,7 +25,7 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.runtime.http_client import past_proxies
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
@@ -222,3 +224,44 @@ def _translated(error: HubError, detail: str) -> CollidiumError:
     if error.status == 401:
         return Unauthenticated(detail)
     return Forbidden(detail) if error.status == 403 else UpstreamError(detail)
+
+
+def token_owner(content: bytes) -> Identity | None:
+    """The account of a token, by the body of a whoami response; None for an organisation's token.
+
+    Raises ValueError that says what is wrong with the response.
+    """
+    try:
+        document: Any = json.loads(content)
+    except (ValueError, RecursionError):
+        raise ValueError("is not JSON") from None
+    name = document.get("name") if isinstance(document, dict) else None
+    if not isinstance(name, str):
+        raise ValueError("has no usable name")
+    try:
+        owner = Identity(
+            name, read_only=_role(document) == "read", organisations=frozenset(_organisations(document))
+        )
+    except ValueError:
+        raise ValueError("has no usable name") from None
+    # An organisation's token belongs to no single account.
+    return owner if document.get("type", "user") == "user" else None
+
+
+def _organisations(document: dict[str, Any]) -> Iterator[str]:
+    """Names of the organisations that the token shows, but for those where the account may only read.
+
+    What is no name is left out.
+    """
+    listed = document.get("orgs")
+    for item in listed if isinstance(listed, list) else ():
+        name = item.get("name") if isinstance(item, dict) else None
+        if isinstance(name, str) and USERNAME.fullmatch(name) and item.get("roleInOrg") != "read":
+            yield name
+
+
+def _role(document: dict[str, Any]) -> object:
+    """The token's role if the hub reports one: fine-grained tokens may or may not write."""
+    auth = document.get("auth")
+    token = auth.get("accessToken") if isinstance(auth, dict) else None
+    return token.get("role") if isinstance(token, dict) else None

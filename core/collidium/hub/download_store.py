@@ -18,8 +18,7 @@ from typing import IO, Final
 
 from collidium.errors import Conflict
 from collidium.files import durable
-from collidium.files.held import delete_older
-from collidium.files.locks import lock
+from collidium.files.held import delete_older, lock
 from collidium.hub.repository import HubFile, Repository
 
 #: How long a download that was broken off can be resumed from the cache.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakValueDictionary
 
 import httpcore
@@ -18,9 +18,7 @@ from standardwebhooks import Webhook
 
 from collidium import __version__
 from collidium.errors import TooManyRequests, Unavailable
-from collidium.outbox.addresses import Refused, addresses_of
-from collidium.outbox.bounded_network import BoundedNetwork
-from collidium.outbox.urls import HTTPS_PORT, host_of
+from collidium.outbox.urls import HTTPS_PORT, Refused, addresses_of, host_of
 from collidium.runtime.look_ups import LookUps, Resolve
 
 if TYPE_CHECKING:
@@ -31,6 +29,11 @@ MAX_ADDRESSES: Final = 3
 #: Deliveries under way at once to one address, of all receivers that have not answered before: names cost
 #: nothing, and any number of them may lead to one address that asked for nothing.
 MAX_PER_ADDRESS: Final = 8
+#: Bytes of an answer up to the end of its head, informational answers included; several times what servers
+#: let a head be.
+LONGEST_HEAD: Final = 32 * 1024
+#: Bytes that are parsed without a turn of the event loop between: many receivers may answer at once.
+MAX_READ_BYTES: Final = 1024
 #: The error of whatever goes wrong before an HTTP response: more would reveal which ports are open.
 NO_ANSWER: Final = "no HTTPS answer"
 #: What httpcore raises, and what it lets through.
@@ -197,3 +200,72 @@ def _kinds(failure: BaseException) -> str:
         kinds.append(type(cause).__name__)
         cause = cause.__cause__ or cause.__context__
     return " from ".join(kinds)
+
+
+class HeadTooLong(httpcore.ReadError):
+    """The answer's head does not end in time."""
+
+
+class BoundedNetwork(httpcore.AsyncNetworkBackend):
+    """Connections that end after :data:`LONGEST_HEAD` bytes: for who reads no body.
+
+    HTTP libraries read informational answers (``103 Early Hints``) for as long as they come, and a whole
+    buffer of them between two turns of the event loop: one receiver could hold up everything else.
+    """
+
+    def __init__(self) -> None:
+        # To pyright it may be the stand-in for environments without anyio, which httpx needs.
+        self._inner: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAttributeAccessIssue]
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 -- its interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """A connection; raises ConnectError and ConnectTimeout."""
+        try:
+            stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
+        except ExceptionGroup as errors:
+            # So anyio hands on what is no OSError: for a port that there is not an OverflowError.
+            raise httpcore.ConnectError from errors
+        return _BoundedStream(stream)
+
+
+class _BoundedStream(httpcore.AsyncNetworkStream):
+    def __init__(self, inner: httpcore.AsyncNetworkStream) -> None:
+        self._inner = inner
+        self._left = LONGEST_HEAD
+
+    async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- as above
+        if not self._left:
+            raise HeadTooLong
+        # What has arrived already is read without one.
+        await asyncio.sleep(0)
+        part = await self._inner.read(min(max_bytes, self._left, MAX_READ_BYTES), timeout)
+        self._left -= len(part)
+        return part
+
+    async def write(self, buffer: bytes, timeout: float | None = None) -> None:  # noqa: ASYNC109 -- as above
+        await self._inner.write(buffer, timeout)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    async def start_tls(
+        self,
+        ssl_context: ssl.SSLContext,
+        server_hostname: str | None = None,
+        timeout: float | None = None,  # noqa: ASYNC109 -- as above
+    ) -> httpcore.AsyncNetworkStream:
+        try:
+            return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
+        except asyncio.CancelledError:
+            # httpcore closes it after other failures only; no other code knows of it.
+            await self._inner.aclose()
+            raise
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)

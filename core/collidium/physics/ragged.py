@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from collidium.contracts.tables import is_list
+
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 
@@ -149,7 +151,7 @@ def from_arrow(column: Any) -> Any:
             column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
     if column.null_count:
         raise ValueError("has nulls: it may be withheld")
-    if not (pa.types.is_list(column.type) or pa.types.is_large_list(column.type)):
+    if not is_list(column.type):
         return column.to_numpy(zero_copy_only=False)
     offsets = column.offsets.to_numpy().astype(np.int64)
     values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from collidium.contracts.pipeline import Stage
+from collidium.contracts.pipeline import SEED, Stage
 from collidium.pipelines.production import CannotSimulate
 from collidium.runtime.containers import Engine, EngineRefused, EngineUnavailable, bind, confined
 
@@ -89,6 +89,7 @@ class Containers:
             f"--workdir={_WORK}",
             f"--env=HOME={_TMP}",
             "--env=PYTHONUNBUFFERED=1",
+            f"--env={SEED}",  # from the engine's own environment
             *mounts,
             "--entrypoint=",
             stage.image,

@@ -22,7 +22,7 @@ from typing import Any, Final
 
 from collidium.contracts.pipeline import Stage
 from collidium.files import durable
-from collidium.files.locks import locked
+from collidium.files.held import locked
 from collidium.pipelines.production import CannotSimulate, Production
 
 HIDDEN: Final = ".collidium"

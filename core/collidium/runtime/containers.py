@@ -18,7 +18,7 @@ from typing import Final, TypedDict
 
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
 from collidium.runtime import subprocesses
-from collidium.runtime.text import last_line, single_line
+from collidium.runtime.logs import last_line, single_line
 
 #: Tried in this order.
 PROGRAMS: Final = ("docker", "podman")

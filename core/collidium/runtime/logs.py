@@ -1,4 +1,4 @@
-"""Log lines with the id of the HTTP request that they belong to."""
+"""Log lines with the id of their HTTP request, and text of other programs for logs and timelines."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ import logging
 import sys
 from contextvars import ContextVar
 from datetime import UTC, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
+
+#: Characters of another program's line that are kept.
+_LONGEST: Final = 200
 
 #: The id of the request being handled, empty outside one; set by the API.
 http_request_id: ContextVar[str] = ContextVar("http_request_id", default="")
@@ -75,3 +78,23 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
     chatty_loggers = (*clients, "tortoise", "tortoise.db_client", "aiosqlite", "asyncio")
     for chatty in (*chatty_loggers, "hypercorn.error"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def single_line(text: str) -> str:
+    """Return the text in a single line, without control characters, shortened."""
+    words = " ".join("".join(c if c.isprintable() else " " for c in text).split())
+    return words if len(words) <= _LONGEST else words[: _LONGEST - 1] + "…"
+
+
+def message_of(error: BaseException) -> str:
+    """Return the error's message, whatever a plugin's class makes of it."""
+    try:
+        return str(error)
+    except BaseException:
+        return "(it has no readable message)"
+
+
+def last_line(text: str) -> str:
+    """Return the last line that is not empty, where programs report what went wrong."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    return single_line(lines[-1]) if lines else "no reason given"

@@ -18,8 +18,7 @@ from typing import Final
 from cachetools import LRUCache
 
 from collidium.errors import TooManyRequests, Unavailable
-from collidium.runtime.threads import in_thread
-from collidium.runtime.waiting import WakeSignal
+from collidium.runtime.waiting import WakeSignal, in_thread
 
 #: Finds the addresses of a host and a port for an account, if one asks; raises OSError where the name leads
 #: nowhere, TooManyRequests where the account has to wait for its own look-ups, Unavailable where nothing can

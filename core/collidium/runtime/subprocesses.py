@@ -1,13 +1,20 @@
-"""Commands of this machine, each in a session of its own, which ends with the command's time."""
+"""Commands, each in a session of its own, and what a process asks of its kernel for itself (prctl(2))."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
+
+_PR_SET_PDEATHSIG: Final = 1
+_PR_SET_DUMPABLE: Final = 4
+_libc: Final = ctypes.CDLL(None)
 
 
 def run(
@@ -58,3 +65,23 @@ def signal_group(leader: int, number: signal.Signals) -> None:
     """Send a signal to a process group, if any of it is left."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
+
+
+# -- what is asked of the kernel; other systems than Linux go without -----------------------------------
+
+
+def end_with_parent(parent: int) -> None:
+    """Have the kernel kill this process when its parent, whose id that is, ends."""
+    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:  # it ended before this was set
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def hide_memory() -> None:
+    """Keep other processes of the same user from reading this one's memory and initial environment."""
+    _prctl(_PR_SET_DUMPABLE, 0)
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        _libc.prctl(option, value)

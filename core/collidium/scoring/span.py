@@ -18,8 +18,7 @@ from collidium.scoring.blocks import Span, TruthBlock
 from collidium.scoring.curves import shown
 from collidium.scoring.one_value import Spreads
 from collidium.scoring.problems import merge
-from collidium.scoring.reading import PredictionsReader
-from collidium.scoring.streaming import Findings, by_block, from_partitions, from_row_groups
+from collidium.scoring.reading import Findings, PredictionsReader, by_block, from_partitions, from_row_groups
 from collidium.scoring.truth.tables import TableReader
 from collidium.scoring.uncertainty import (
     GroupTally,

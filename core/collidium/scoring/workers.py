@@ -15,7 +15,7 @@ from typing import Final, NoReturn, TypeVar
 from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, WorkerDied
 from collidium.contracts.task import Problem, Task
 from collidium.errors import ScoringFailed
-from collidium.runtime.text import message_of
+from collidium.runtime.logs import message_of
 from collidium.scoring import span
 from collidium.scoring.predictions import Unreadable
 from collidium.scoring.reading import Disordered

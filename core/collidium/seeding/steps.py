@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from collidium import accounts
-from collidium.benchmarks import admission, tasklist
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import reading, submitting
 from collidium.benchmarks.submissions.links import Claim
 from collidium.benchmarks.truth import truth_versions
@@ -30,6 +30,7 @@ from collidium.datasets.publishing.preparing import Publication, Withholding
 from collidium.datasets.publishing.public_part import without_truth
 from collidium.datasets.publishing.publication import publish
 from collidium.errors import CollidiumError
+from collidium.files.durable import sha256_of
 from collidium.hub.client import Hub, hub_failures
 from collidium.hub.sources import HubDataset
 from collidium.order import Order
@@ -37,8 +38,8 @@ from collidium.pipelines.choice import BUILT_IN, NONE
 from collidium.pipelines.simulating import RunOptions, simulate
 from collidium.pipelines.stages import Progress as StageProgress
 from collidium.runtime.failpoints import reached
-from collidium.runtime.text import single_line
-from collidium.runtime.threads import in_thread
+from collidium.runtime.logs import single_line
+from collidium.runtime.waiting import in_thread
 from collidium.scoring.bench import loaders
 from collidium.scoring.bench.data_loading import Slice, time_slice
 from collidium.seeding import access, plan
@@ -317,7 +318,7 @@ class Seeding:
     async def _submit(self, task: Task, baseline: str) -> None:
         await self._publish_model(task, baseline)
         account = await accounts.find(ACCOUNT)
-        admitted = await admission.admit(self.platform, account, task.card.name)
+        admitted = await submitting.admit(self.platform, account, task.card.name)
         with tempfile.TemporaryDirectory(dir=self.state.directory, prefix=".predictions-") as scratch:
             path = Path(scratch) / "predictions.parquet"
             try:
@@ -326,7 +327,7 @@ class Seeding:
                 raise CollidiumError(
                     f"the baseline {baseline} of {task.card.name} failed: {single_line(repr(error))}"
                 ) from error
-            sha256 = await asyncio.to_thread(cards.sha256_of, path)
+            sha256 = await asyncio.to_thread(sha256_of, path)
             predictions = submitting.Predictions(path, sha256, path.stat().st_size)
             model = self._model(task, baseline)
             await submitting.submit(

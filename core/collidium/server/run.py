@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import resource
 import secrets
 import socket
@@ -42,6 +43,7 @@ def run(settings: Settings) -> None:
         else:
             hide_secrets()
             asyncio.run(_rehearse(settings))
+            gc.enable()
             supervise(settings, listeners, announce)
 
 

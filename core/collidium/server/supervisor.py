@@ -19,7 +19,7 @@ from typing import Final
 from collidium.errors import CollidiumError
 from collidium.files.data_directory import metrics_directory
 from collidium.files.held import held_directory
-from collidium.runtime import logs, prctl
+from collidium.runtime import logs, subprocesses
 from collidium.server.worker import GRACE_SECONDS, serve_here
 from collidium.settings import Settings
 
@@ -211,7 +211,7 @@ def _start_tracker() -> None:
 
 def _work(settings: Settings, listeners: Sequence[socket.socket], ready: Connection, supervisor: int) -> None:
     """A worker's main function."""
-    prctl.end_with_parent(supervisor)
+    subprocesses.end_with_parent(supervisor)
     # Ctrl-C reaches the whole group of processes; the supervisor passes it on as SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.configure(settings.log_level, settings.log_format)

@@ -1,4 +1,4 @@
-"""One process that serves, follows requests and delivers webhooks, or that only does the latter two."""
+"""A process that serves, follows requests, delivers webhooks and prunes, or that does all but serve."""
 
 from __future__ import annotations
 
@@ -11,18 +11,20 @@ import signal
 import socket
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import datetime, timedelta
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
+from tortoise.timezone import now
 
 from collidium import outbox, simulations
 from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
+from collidium.files import data_directory
 from collidium.platform import Platform
-from collidium.runtime import logs, prctl
+from collidium.runtime import logs, subprocesses
 from collidium.server import protocol
-from collidium.server.pruning import pruning
 from collidium.settings import Settings, forget_secrets
 
 #: Connections that may wait to be accepted.
@@ -33,6 +35,8 @@ GRACE_SECONDS = 30.0
 
 #: Longer than clients keep idle connections, so that none is closed under a request on its way.
 KEEP_ALIVE_SECONDS = 75.0
+INTERVAL_SECONDS = 3600.0
+logger = logging.getLogger(__name__)
 
 
 def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
@@ -74,13 +78,14 @@ async def _serve(
 def hide_secrets() -> None:
     """Hide the secrets of the settings, and what is in the memory of this process, from scoring workers."""
     forget_secrets()
-    prctl.hide_memory()
+    subprocesses.hide_memory()
 
 
 def _freeze_gc() -> None:
     """Exempt what exists by now from garbage collection, which would stall requests."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def log_plugin_errors() -> None:
@@ -155,3 +160,30 @@ async def _follow(settings: Settings, announce: Callable[[], None]) -> None:
     async with Platform.open(settings) as platform, background_work(platform):
         announce()
         await stop_requested()
+
+
+@asynccontextmanager
+async def pruning(settings: Settings) -> AsyncIterator[None]:
+    """Prune every hour while the context lasts."""
+    task = asyncio.create_task(_prune_hourly(settings))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _prune_hourly(settings: Settings) -> None:
+    while True:
+        await asyncio.sleep(INTERVAL_SECONDS)
+        try:
+            await prune(settings, now())
+        except Exception:  # of any kind: the next hour may go better
+            logger.warning("old records cannot be deleted now", exc_info=True)
+
+
+async def prune(settings: Settings, moment: datetime) -> None:
+    """Delete what is over and, at a moment, as old as the settings say."""
+    before = moment - timedelta(days=settings.retention_days)
+    await outbox.prune(before)
+    await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

@@ -4,8 +4,17 @@ A browser holds one random key in a cookie, the database its hash. All else that
 recognised by is derived from that key (:func:`~collidium.sessions.sessions.derived`) and stored nowhere.
 """
 
-from collidium.sessions.sessions import Session, Sessions, derived, opened
-from collidium.sessions.sign_ins import PENDING_SECONDS, PendingSignIn, begin, count_attempt, finish
+from collidium.sessions.sessions import (
+    PENDING_SECONDS,
+    PendingSignIn,
+    Session,
+    Sessions,
+    begin,
+    count_attempt,
+    derived,
+    finish,
+    opened,
+)
 
 __all__ = [
     "PENDING_SECONDS",

@@ -19,10 +19,10 @@ from collidium.datasets.output import check_tables, describe, find_tables
 from collidium.errors import UnusableDataset
 from collidium.files.data_directory import make_private
 from collidium.files.durable import is_full
-from collidium.files.locks import lock
+from collidium.files.held import lock
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
-from collidium.runtime.text import message_of
+from collidium.runtime.logs import message_of
 
 
 class InvalidOutput(RunnerRefused):

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import re
-from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
-from collidium.datasets.cards import CARD, DatasetFile, sha256_of
-from collidium.files.held import scratch_directory, sweep
+from collidium.datasets.cards import CARD, DatasetFile
+from collidium.files.durable import sha256_of
+from collidium.files.held import work_directory
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable
 from collidium.hub.publishing import Target, is_sent, url_of
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
+from collidium.runtime.waiting import entered_in_thread
 from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
 from collidium.simulations.output import InvalidOutput, storage_key
 
@@ -57,27 +58,22 @@ async def publish(provenance: Provenance, target: Target, storage: Storage, scra
     that name which holds something else, InvalidOutput when the output is no longer kept as it was, and
     StorageUnavailable.
     """
-    await asyncio.to_thread(sweep, scratch)
-    try:
+    async with entered_in_thread(work_directory(scratch)) as directory:
         try:
-            await _publish(provenance, target, storage, scratch)
+            await _publish(provenance, target, storage, directory)
         except RepositoryTaken:
             target = replace(target, repo=f"{target.repo}-{provenance.request_id[:8]}")
-            await _publish(provenance, target, storage, scratch)
-    finally:
-        with suppress(OSError):  # another attempt's files may be there
-            await asyncio.to_thread(scratch.rmdir)
+            await _publish(provenance, target, storage, directory)
     return target.url
 
 
-async def _publish(provenance: Provenance, target: Target, storage: Storage, scratch: Path) -> None:
-    async with scratch_directory(scratch) as directory:
-        head = await open_repository(provenance, target, directory)
-        reached("publish.created")
-        if head is not None:
-            additions = await upload(provenance, target, storage, directory)
-            reached("publish.uploaded")
-            await commit(provenance, target, additions, head, directory)
+async def _publish(provenance: Provenance, target: Target, storage: Storage, directory: Path) -> None:
+    head = await open_repository(provenance, target, directory)
+    reached("publish.created")
+    if head is not None:
+        additions = await upload(provenance, target, storage, directory)
+        reached("publish.uploaded")
+        await commit(provenance, target, additions, head, directory)
 
 
 async def open_repository(provenance: Provenance, target: Target, directory: Path) -> str | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from collidium import operations, records
 from collidium.database import transactional
-from collidium.database.row_by_key import RowByKey
+from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import Reader, SimulationRequest, State

@@ -24,7 +24,7 @@ from tortoise.timezone import now
 from collidium import accounts, outbox, records
 from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
-from collidium.database.row_by_key import RowByKey
+from collidium.database.statements import RowByKey
 from collidium.errors import Conflict
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal

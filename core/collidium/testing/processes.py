@@ -12,12 +12,12 @@ from pathlib import Path
 from time import monotonic
 from typing import Protocol
 
-from collidium.runtime import prctl
+from collidium.runtime import subprocesses
 
 
 def end_with_parent() -> None:
     """In a process just forked: the kernel ends it when its parent dies, even by SIGKILL (Linux)."""
-    prctl.end_with_parent(os.getppid())
+    subprocesses.end_with_parent(os.getppid())
 
 
 def ending_with_parent(command: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 the stage failed, 2 the arguments are wrong, 130 and 143 i
 
 from __future__ import annotations
 
+import gc
 import signal
 import sys
 import threading
@@ -15,6 +16,7 @@ from typing import Final
 
 import click
 
+from collidium.contracts.pipeline import SEED
 from collidium.errors import InvalidInput
 from collidium.files.durable import is_full
 from collidium.order import Variation
@@ -47,7 +49,7 @@ def _check_variation(_ctx: click.Context, _option: click.Parameter, text: str) -
 @click.option("--channel", required=True)
 @click.option("--events", required=True, type=click.IntRange(1, _MAX_EVENTS))
 @click.option("--pileup", default=0, type=click.IntRange(0, PIPELINE.max_pileup))
-@click.option("--seed", default=42, type=click.IntRange(0, PIPELINE.largest_seed))
+@click.option("--seed", envvar=SEED, default=42, type=click.IntRange(0, PIPELINE.largest_seed))
 @click.option("--vary", default="", callback=_check_variation)
 @click.option("--lhe", default="")
 @click.option("--first-event", default=0, type=click.IntRange(0, _MAX_EVENTS - 1))
@@ -77,7 +79,7 @@ def main(
         signal.signal(number, signal.SIG_DFL if worker else _terminated)
     try:
         if worker:
-            workers.serve(_phase(stage, order, worker).do)
+            workers.serve(_collecting_after(_phase(stage, order, worker).do))
         else:
             _run(stage, order, sys.argv[1:], processes)
     except Exception as error:
@@ -97,11 +99,23 @@ def _run(stage: str, order: Order, arguments: Sequence[str], processes: int) -> 
         progress.add(sum(sizes) - sum(sizes[task] for task in pending))
         workers.run(
             pending,
-            phase.do,
+            _collecting_after(phase.do),
             [*arguments, "--worker", phase.name],
             processes,
             lambda task, sizes=sizes: progress.add(sizes[task]),  # type: ignore[misc]  # a default binds it
         )
+
+
+def _collecting_after(do: workers.Do) -> workers.Do:
+    """Collect garbage between tasks alone: looking for it in loops over particles takes as long as those."""
+    gc.disable()
+
+    def both(task: int) -> None:
+        do(task)
+        gc.collect()
+        gc.freeze()  # what is left stays: detector, pools
+
+    return both
 
 
 def _phase(stage: str, order: Order, name: str) -> Phase:

@@ -9,18 +9,77 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, Final, cast
 
+from pydantic import ConfigDict
 from quart import Blueprint, Response, current_app, request
+from quart_schema import validate_querystring, validate_request
 from werkzeug.datastructures import MultiDict
 
+from collidium import operations
 from collidium.api.answers import JSON, answer
-from collidium.api.authentication import require_operator
+from collidium.api.authentication import request_id, require_operator
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
-from collidium.api.schemas import ChannelBody
+from collidium.api.idempotency import idempotent
+from collidium.api.schemas import BanBody, ChannelBody, FreezeQuery, GrantBody, Text
 from collidium.api.simulations import ordered
-from collidium_plugins.colliderml_compat import names, operators
+from collidium.records import Banned, Frozen, Granted
+from collidium_plugins.colliderml_compat import names
+from collidium_plugins.colliderml_compat.names import name_there
 
 PREFIX: Final = "/compat/colliderml"
+
+
+class TheirGrant(GrantBody):
+    """A grant; there, a reason need not be given."""
+
+    model_config = ConfigDict(alias_generator=name_there)
+
+    reason: Text = "admin_grant"
+
+
+class TheirBan(BanBody):
+    """A ban by default."""
+
+    model_config = ConfigDict(alias_generator=name_there)
+
+    banned: bool = True
+
+
+class TheirFreeze(FreezeQuery):
+    """A freeze by default."""
+
+    frozen: bool = True
+
+
+@validate_request(TheirGrant)
+@idempotent
+async def grant(data: TheirGrant) -> Response:
+    """Grant credits to an account, or take them."""
+    entry = await operations.grant(
+        data.hub_username, data.delta, data.reason, actor=require_operator(), http_request_id=request_id()
+    )
+    granted = Granted(
+        hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
+    )
+    return answer(granted)
+
+
+@validate_request(TheirBan)
+@idempotent
+async def ban(data: TheirBan) -> Response:
+    """Ban or unban an account."""
+    account = await operations.ban(
+        data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
+    )
+    return answer(Banned(hub_username=account.hub_username, banned=account.banned))
+
+
+@validate_querystring(TheirFreeze)
+@idempotent
+async def freeze(query_args: TheirFreeze) -> Response:
+    """Turn the kill switch for new simulation requests on or off."""
+    await operations.freeze(query_args.frozen, actor=require_operator(), http_request_id=request_id())
+    return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
 class TheirOrder(ChannelBody):
@@ -69,9 +128,9 @@ ROUTES: Final = (
     Route("GET", "/v1/benchmark/tasks", "benchmarks.tasks", names.task),
     Route("POST", "/v1/benchmark/<task>/submit", submit),
     Route("GET", "/v1/leaderboard/<task>", "leaderboards.leaderboard", names.place),
-    Route("POST", "/admin/grant", operators.grant),
-    Route("POST", "/admin/ban", operators.ban),
-    Route("POST", "/admin/freeze", operators.freeze),
+    Route("POST", "/admin/grant", grant),
+    Route("POST", "/admin/ban", ban),
+    Route("POST", "/admin/freeze", freeze),
     Route("GET", "/admin/usage", "admin.reports.usage", names.usage),
     Route("GET", "/admin/analytics/channels", "admin.reports.channels", names.channel),
     Route("GET", "/admin/analytics/daily", "admin.reports.daily", names.day),

@@ -18,7 +18,7 @@ from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventTable, blocks_of
 from collidium.datasets.writing import ShardWriter
 from collidium.errors import Conflict, UnusableDataset
-from collidium.files import held
+from collidium.files.held import work_directory
 from collidium_plugins.jet_finder.flavour import BOTTOM, CHARM, LIGHT
 from collidium_plugins.jet_finder.table import SCHEMA, jets
 
@@ -60,14 +60,8 @@ def add_jets(
     shards = {name: [directory / path for path in layout.shards(paths, name, chosen)] for name in names}
     tables = {name: EventTable(name, files) for name, files in shards.items()}
     making = _Making(tables, _Target.next_to(shards[_SOURCE], chosen))
-    work = directory / _WORK
-    held.sweep(work)
-    try:
-        with held.held_directory(work) as scratch:
-            return making.into(scratch, directory, progress)
-    finally:
-        if not any(work.iterdir()):
-            work.rmdir()
+    with work_directory(directory / _WORK) as scratch:
+        return making.into(scratch, directory, progress)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Accounts of the hub, their tokens, and how often a wrong one may be tried."""
+"""Accounts of the hub, their tokens and scopes, and how often a wrong one may be tried."""
 
 from __future__ import annotations
 
@@ -15,13 +15,47 @@ from cachetools import TTLCache
 from collidium.errors import Conflict, InvalidInput
 from collidium_plugins.local_hub.database import now
 from collidium_plugins.local_hub.names import is_account_name
-from collidium_plugins.local_hub.scopes import Scopes, allow, read_scopes
 
+#: Scopes of the hub, each as the consent page describes it.
+SCOPES: Final = {
+    "openid": "Know that it is you who signs in",
+    "profile": "See your account's name",
+    "email": "See your email address; this hub keeps none",
+    "read-repos": "Read your repositories, private ones too",
+    "write-repos": "Change your repositories",
+    "manage-repos": "Make and delete repositories under your name",
+}
+
+#: Scopes implied by others.
+_IMPLIED: Final = {
+    "write-repos": frozenset({"read-repos"}),
+    "manage-repos": frozenset({"read-repos", "write-repos"}),
+}
+
+#: What an application was allowed. Tokens without scopes may do everything.
+Scopes = frozenset[str]
 #: Wrong tokens in a minute, from one address and from all together.
 OF_ONE: Final = 10
 OF_ALL: Final = 300
 WINDOW_SECONDS: Final = 60
 _ADDRESSES: Final = 10_000
+
+
+def read_scopes(text: str) -> Scopes:
+    """The scopes of a text with spaces between them (RFC 6749, section 3.3)."""
+    return frozenset(text.split())
+
+
+def write_scopes(scopes: Scopes) -> str:
+    """The scopes as one text, in the hub's own order."""
+    return " ".join(scope for scope in SCOPES if scope in scopes)
+
+
+def allow(granted: Scopes | None, wanted: str) -> bool:
+    """Whether these scopes allow ``wanted``; None, for a token of the account itself, allows everything."""
+    return granted is None or any(
+        wanted == scope or wanted in _IMPLIED.get(scope, frozenset()) for scope in granted
+    )
 
 
 @dataclass(frozen=True, slots=True)

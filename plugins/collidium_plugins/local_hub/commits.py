@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Final
 
-from collidium_plugins.local_hub.blobs import Blobs
 from collidium_plugins.local_hub.cards import CARD_BYTES, BadCard, read_card, tags_of
 from collidium_plugins.local_hub.failures import HubError, invalid
 from collidium_plugins.local_hub.history import Commit, add_commit
 from collidium_plugins.local_hub.names import SHA256, check_path
 from collidium_plugins.local_hub.repositories import MAIN, Repo, branch_head, owns_object, touch
+from collidium_plugins.local_hub.store import Blobs
 from collidium_plugins.local_hub.trees import Draft, Entry, Path, Trees, large_file, regular_file
 
 #: Files of this size and more go by LFS; a regular one comes inside the commit, a third larger by base64.

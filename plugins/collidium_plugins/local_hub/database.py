@@ -13,7 +13,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from collidium.files.locks import use_write_ahead_log
+from collidium.files.held import use_write_ahead_log
 
 BUSY_SECONDS: Final = 30.0
 

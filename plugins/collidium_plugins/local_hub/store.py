@@ -1,16 +1,69 @@
-"""All data of the hub, in one directory."""
+"""All data of the hub, in one directory; contents of files by their SHA-256, each whole or not at all."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
+import sqlite3
 import sys
+import time
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from collidium.files.data_directory import make_private, make_private_file
-from collidium.files.held import sweep
-from collidium_plugins.local_hub.blobs import Blobs
+from collidium.files.held import HeldFile, sweep
 from collidium_plugins.local_hub.database import Database
-from collidium_plugins.local_hub.signing import Signer, shared_key
+
+#: A client asks for all its addresses first and may be busy for hours before it uses the last.
+VALID_SECONDS: Final = 12 * 3600
+#: Largest file: what an operator's disk should hold is theirs to watch, this only stops nonsense.
+LARGEST: Final = 64 * 1024**3
+
+
+class Blobs:
+    """Files ``directory/ab/abcd…``; new ones grow in ``uploads`` on the same file system."""
+
+    def __init__(self, directory: Path, uploads: Path) -> None:
+        self._directory = directory
+        self.uploads = uploads
+
+    def path(self, sha256: str) -> Path:
+        """Where the content is, if it is there."""
+        return self._directory / sha256[:2] / sha256
+
+    def write(self, content: bytes) -> str:
+        """Keep a small content and return its SHA-256."""
+        sha256 = hashlib.sha256(content).hexdigest()
+        if not self.path(sha256).exists():
+            file = HeldFile.create(self.uploads)
+            try:
+                file.write(content, len(content))
+                file.move_to(self.path(sha256))
+            finally:
+                file.let_go()
+        return sha256
+
+    def has(self, sha256: str) -> bool:
+        return self.path(sha256).exists()
+
+    def every(self) -> Iterable[str]:
+        """All contents that are kept."""
+        return (path.name for path in self._directory.glob("??/*"))
+
+    def forget_unused(self, db: sqlite3.Connection, candidates: Iterable[str]) -> int:
+        """Delete candidates that no repository refers to; return their number. ``db`` has the write lock.
+
+        A commit checks under the write lock that its contents are still there, so none of them is lost.
+        """
+        forgotten = 0
+        for sha256 in candidates:
+            if not db.execute("SELECT 1 FROM objects WHERE sha256 = ? LIMIT 1", (sha256,)).fetchone():
+                self.path(sha256).unlink(missing_ok=True)
+                forgotten += 1
+        return forgotten
 
 
 class Store:
@@ -46,3 +99,47 @@ class Store:
     def close(self) -> None:
         """Close the database. Idempotent."""
         self.database.close()
+
+
+# -- addresses for uploads -------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """One content for one repository."""
+
+    repo_id: int
+    sha256: str
+    size: int
+    expires: int
+
+
+class Signer:
+    """Signs uploads with a key that all processes share and no restart changes.
+
+    Each address permits the upload of one content for a limited time.
+    """
+
+    def __init__(self, key: bytes) -> None:
+        self._key = key
+
+    def sign(self, repo_id: int, sha256: str, size: int) -> tuple[Upload, str]:
+        """A new upload, and its signature."""
+        upload = Upload(repo_id, sha256, size, int(time.time()) + VALID_SECONDS)
+        return upload, self._signature(upload)
+
+    def is_valid(self, upload: Upload, signature: str) -> bool:
+        """Whether this hub signed the upload and it has not expired."""
+        good = hmac.compare_digest(self._signature(upload).encode(), signature.encode(errors="replace"))
+        return good and upload.expires > time.time()
+
+    def _signature(self, upload: Upload) -> str:
+        text = f"{upload.repo_id}:{upload.sha256}:{upload.size}:{upload.expires}"
+        return hmac.digest(self._key, text.encode(), hashlib.sha256).hex()
+
+
+def shared_key(db: sqlite3.Connection, name: str) -> bytes:
+    """The key of that name, made when it is first needed."""
+    db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (name, secrets.token_bytes(32)))
+    (key,) = db.execute("SELECT value FROM secrets WHERE name = ?", (name,)).fetchone()
+    return bytes(key)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from collidium.physics.constants import ECAL_CODE, HCAL_CODE
 from collidium_plugins.validation.events import Block
-from collidium_plugins.validation.histograms import ONE_BIN, PT_LABEL, Quantity
+from collidium_plugins.validation.histograms import PT_LABEL, Quantity, one_number
 
 Array = npt.NDArray[Any]
 
@@ -32,29 +32,21 @@ def _cell_quantities() -> Iterator[Quantity]:
         def spectrum(block: Block, code: int = code) -> tuple[Array, ...]:
             return (_cells(code, block),)
 
-        def below(block: Block, code: int = code, threshold: float = threshold) -> tuple[Array, ...]:
-            cells = _cells(code, block)
-            return np.zeros(len(cells)), cells < 0.999 * threshold
+        def below(block: Block, code: int = code, threshold: float = threshold) -> Array:
+            return np.asarray(_cells(code, block) < 0.999 * threshold)
 
-        def near(block: Block, code: int = code, threshold: float = threshold) -> tuple[Array, ...]:
+        def near(block: Block, code: int = code, threshold: float = threshold) -> Array:
             cells = _cells(code, block)
-            return np.zeros(len(cells)), (cells >= 0.999 * threshold) & (cells < 2 * threshold)
+            return (cells >= 0.999 * threshold) & (cells < 2 * threshold)
 
         low, title = name.lower(), f"Energy of {name} cells"
         label, edges = "energy in active layers (MeV)", np.geomspace(0.01, 1000, 101)
         yield Quantity(f"{low}_cells", title, label, "cells per event", edges, "spectrum", spectrum, log="xy")
         end = f"the threshold of {threshold} MeV"
-        yield Quantity(
-            f"{low}_below_threshold",
-            f"Fraction of {name} cells below {end}",
-            "",
-            "",
-            ONE_BIN,
-            "fraction",
-            below,
-        )
+        title = f"Fraction of {name} cells below {end}"
+        yield one_number(f"{low}_below_threshold", title, "fraction", below)
         title = f"Fraction of {name} cells from {end} to twice that"
-        yield Quantity(f"{low}_near_threshold", title, "", "", ONE_BIN, "fraction", near)
+        yield one_number(f"{low}_near_threshold", title, "fraction", near)
 
 
 def _photons(block: Block, *, barrel: bool) -> tuple[Array, ...]:
@@ -75,14 +67,14 @@ def _pions(block: Block) -> tuple[Array, ...]:
     return block.pt[chosen], np.abs(block.deposited(calibrated=True)[chosen] / energy - 1)
 
 
-def _ratio(block: Block) -> tuple[Array, ...]:
+def _ratio(block: Block) -> Array:
     """Calibrated energy of all contributions within |η| < 3 over that of the particles, by event."""
     visible = block.final & ~np.isin(np.abs(block["particles.pdg_id"]), (12, 13, 14, 16))
     chosen, event = visible & (np.abs(block.eta) < 3), block.event("particles")
     left = np.bincount(event[chosen], block.deposited(calibrated=True)[chosen], block.events)
     true = np.bincount(event[chosen], block["particles.energy"][chosen], block.events)
     some = true > 0
-    return np.zeros(int(some.sum())), left[some] / true[some]
+    return np.asarray(left[some] / true[some])
 
 
 def _calorimeters() -> Iterator[Quantity]:
@@ -103,8 +95,7 @@ def _calorimeters() -> Iterator[Quantity]:
         )
     title = "Charged pions: mean |E(calorimeters) - E(true)| / E(true)"
     yield Quantity("pion_residual_pt", title, PT_LABEL, "mean", _PIONS, "mean", _pions, log="x")
-    title = "Calibrated over true energy within |η| < 3"
-    yield Quantity("calorimeter_ratio", title, "", "", ONE_BIN, "mean", _ratio)
+    yield one_number("calorimeter_ratio", "Calibrated over true energy within |η| < 3", "mean", _ratio)
 
 
 QUANTITIES: Final[tuple[Quantity, ...]] = tuple(_calorimeters())

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.options import EVENTS, EXISTING_DIRECTORY, EXISTING_FILE, FILE, config_option, json_option
+from collidium.cli.options import (
+    EXISTING_DIRECTORY,
+    EXISTING_FILE,
+    FILE,
+    config_option,
+    events_option,
+    json_option,
+)
 from collidium.cli.output import note, print_json, print_table
 from collidium.cli.progress import progress_bar
 
@@ -18,7 +25,7 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("directory", type=EXISTING_DIRECTORY)
 @config_option
-@click.option("--events", type=EVENTS, metavar="START:STOP", help="Events to read; default: all.")
+@events_option("Events to read; default: all.")
 @click.option(
     "--reference",
     type=click.Path(exists=True, path_type=Path),

@@ -17,10 +17,9 @@ from collidium_plugins.validation.events import Block
 Floats = npt.NDArray[np.float64]
 Kind = Literal["spectrum", "fraction", "mean", "deviation", "median", "width"]
 
-#: Labels of axes, and the bins of a quantity that is one number.
+#: Labels of axes.
 ETA_LABEL: Final = "η"
 PT_LABEL: Final = "pT (GeV)"
-ONE_BIN: Final = np.array([-0.5, 0.5])
 
 #: Entries that a bin needs to have a value, by kind.
 _MIN_ENTRIES: Final[Mapping[Kind, int]] = {
@@ -70,6 +69,16 @@ class Quantity:
     spread: Floats | None = None
     labels: tuple[str, ...] = ()
     log: str = ""
+
+
+def one_number(name: str, title: str, kind: Kind, of: Callable[[Block], npt.NDArray[Any]]) -> Quantity:
+    """A quantity that is one number, of the entries y that ``of`` returns."""
+
+    def fill(block: Block) -> tuple[npt.NDArray[Any], ...]:
+        entries = of(block)
+        return np.zeros(len(entries)), entries
+
+    return Quantity(name, title, "", "", np.array([-0.5, 0.5]), kind, fill)
 
 
 @dataclass(slots=True)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from collidium_plugins.validation import calorimeters, tracking
 from collidium_plugins.validation.events import Block
-from collidium_plugins.validation.histograms import ETA_LABEL, ONE_BIN, PT_LABEL, Quantity
+from collidium_plugins.validation.histograms import ETA_LABEL, PT_LABEL, Quantity, one_number
 
 Array = npt.NDArray[Any]
 
@@ -20,11 +20,7 @@ _SPECTRUM_PT: Final = np.geomspace(0.05, 1000, 44)
 
 def _per_event(name: str, title: str, count: Callable[[Block], Array]) -> Quantity:
     """The mean over events of a number that each has."""
-
-    def fill(block: Block) -> tuple[Array, ...]:
-        return np.zeros(block.events), count(block)
-
-    return Quantity(f"{name}_per_event", f"{title} per event", "", "", ONE_BIN, "mean", fill)
+    return one_number(f"{name}_per_event", f"{title} per event", "mean", count)
 
 
 def _listed(column: str) -> Callable[[Block], Array]:
@@ -69,22 +65,17 @@ _MULTIPLICITIES: Final = (
 # -- generator -------------------------------------------------------------------------------------------
 
 
-def _vertices(axis: str) -> Callable[[Block], tuple[Array, ...]]:
-    """Where collisions are, in mm or ns: the place of their first particle that was not made later."""
+def _width_of_vertices(axis: str, title: str) -> Quantity:
+    """Of where collisions are, in mm or ns: the place of their first particle that was not made later."""
 
-    def fill(block: Block) -> tuple[Array, ...]:
+    def vertices(block: Block) -> Array:
         made_there = np.flatnonzero(block["particles.primary"].astype(bool) & (block.parent < 0))
         event, number = block.event("particles"), block["particles.vertex_primary"].astype(np.int64)
         pairs = np.stack([event[made_there], number[made_there]])
         first = made_there[np.unique(pairs, axis=1, return_index=True)[1]]
-        return np.zeros(len(first)), block[f"particles.{axis}"][first]
+        return block[f"particles.{axis}"][first]
 
-    return fill
-
-
-def _width_of_vertices(axis: str, title: str) -> Quantity:
-    title = f"Width of the luminous region in {title}"
-    return Quantity(f"vertex_{axis}", title, "", "", ONE_BIN, "deviation", _vertices(axis))
+    return one_number(f"vertex_{axis}", f"Width of the luminous region in {title}", "deviation", vertices)
 
 
 _GENERATOR: Final = (

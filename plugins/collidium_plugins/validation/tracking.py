@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.validation.events import Block, MissingColumn
-from collidium_plugins.validation.histograms import ETA_LABEL, ONE_BIN, PT_LABEL, Kind, Quantity
+from collidium_plugins.validation.histograms import ETA_LABEL, PT_LABEL, Kind, Quantity, one_number
 
 Array = npt.NDArray[Any]
 
@@ -23,102 +23,66 @@ _COARSE_ETA: Final = np.round(np.linspace(-3, 3, 13), 6)
 _PT: Final = np.array([1, 2.5, 5, 7.5, 10, 20, 30, 100])
 
 
-def _efficiency(block: Block, of: Array) -> tuple[Array, ...]:
-    chosen = block.findable
-    return of[chosen], block.found[chosen]
-
-
-def _nothing(block: Block) -> Array:
-    return np.zeros(len(block["particles.px"]))
-
-
-_EFFICIENCY: Final = (
-    Quantity(
-        "efficiency",
-        "Tracking efficiency",
-        "",
-        "",
-        ONE_BIN,
-        "fraction",
-        lambda block: _efficiency(block, _nothing(block)),
-    ),
-    Quantity(
-        "efficiency_eta",
-        "Tracking efficiency",
-        ETA_LABEL,
-        "efficiency",
-        _ETA,
-        "fraction",
-        lambda block: _efficiency(block, block.eta),
-    ),
-    Quantity(
-        "efficiency_pt",
-        "Tracking efficiency",
-        PT_LABEL,
-        "efficiency",
-        _PT,
-        "fraction",
-        lambda block: _efficiency(block, block.pt),
-        log="x",
-    ),
-    Quantity(
-        "fakes_eta",
-        "Fake tracks",
-        ETA_LABEL,
-        "fake rate",
-        _COARSE_ETA,
-        "fraction",
-        lambda block: (block.track_eta, block.match < 0),
-    ),
-    Quantity(
-        "fakes_pt",
-        "Fake tracks",
-        PT_LABEL,
-        "fake rate",
-        _PT,
-        "fraction",
-        lambda block: (block.track_pt, block.match < 0),
-        log="x",
-    ),
-    Quantity(
-        "duplicates_eta",
-        "Duplicate tracks",
-        ETA_LABEL,
-        "duplicate rate",
-        _COARSE_ETA,
-        "fraction",
-        lambda block: (block.track_eta, block.duplicate),
-    ),
-    Quantity(
-        "duplicates_pt",
-        "Duplicate tracks",
-        PT_LABEL,
-        "duplicate rate",
-        _PT,
-        "fraction",
-        lambda block: (block.track_pt, block.duplicate),
-        log="x",
-    ),
-    Quantity(
-        "measurements_eta",
-        "Measurements on a track",
-        ETA_LABEL,
-        "measurements",
-        _ETA,
-        "mean",
-        lambda block: (block.track_eta, block.inner_lengths("tracks.hit_ids")),
-    ),
-    Quantity(
-        "measurements_pt",
-        "Measurements on a track",
-        PT_LABEL,
-        "measurements",
-        _PT,
-        "mean",
-        lambda block: (block.track_pt, block.inner_lengths("tracks.hit_ids")),
-        log="x",
-    ),
+#: η and pT of the entries of a quantity.
+_Of = tuple[Callable[[Block], Array], Callable[[Block], Array]]
+_FINDABLE: Final[_Of] = (lambda block: block.eta[block.findable], lambda block: block.pt[block.findable])
+_MEASURED: Final[_Of] = (
+    lambda block: block.eta[block.measured[1]],
+    lambda block: block.pt[block.measured[1]],
 )
+_TRACKS: Final[_Of] = (lambda block: block.track_eta, lambda block: block.track_pt)
+
+
+def _by_eta_and_pt(
+    name: str,
+    title: str,
+    y: str,
+    kind: Kind,
+    of: _Of,
+    value: Callable[[Block], Array],
+    *,
+    eta: Array = _COARSE_ETA,
+    spread: Array | None = None,
+) -> Iterator[Quantity]:
+    """A number of each entry against its η, in bins of ``eta``, and its pT."""
+    of_eta, of_pt = of
+
+    def by_eta(block: Block) -> tuple[Array, ...]:
+        return of_eta(block), value(block)
+
+    def by_pt(block: Block) -> tuple[Array, ...]:
+        return of_pt(block), value(block)
+
+    yield Quantity(f"{name}_eta", title, ETA_LABEL, y, eta, kind, by_eta, spread)
+    yield Quantity(f"{name}_pt", title, PT_LABEL, y, _PT, kind, by_pt, spread, log="x")
+
+
+def _found(block: Block) -> Array:
+    findable = block.findable
+    return block.found[findable]
+
+
+def _fake(block: Block) -> Array:
+    return block.match < 0
+
+
+def _rates() -> Iterator[Quantity]:
+    title = "Tracking efficiency"
+    yield one_number("efficiency", title, "fraction", _found)
+    yield from _by_eta_and_pt("efficiency", title, "efficiency", "fraction", _FINDABLE, _found, eta=_ETA)
+    yield from _by_eta_and_pt("fakes", "Fake tracks", "fake rate", "fraction", _TRACKS, _fake)
+    title, y = "Duplicate tracks", "duplicate rate"
+    yield from _by_eta_and_pt("duplicates", title, y, "fraction", _TRACKS, lambda block: block.duplicate)
+    title, y = "Measurements on a track", "measurements"
+    yield from _by_eta_and_pt(
+        "measurements",
+        title,
+        y,
+        "mean",
+        _TRACKS,
+        lambda block: block.inner_lengths("tracks.hit_ids"),
+        eta=_ETA,
+    )
 
 
 def _wrapped(angle: Array) -> Array:
@@ -163,21 +127,6 @@ def _variance(block: Block, name: str) -> Array:
     return block["tracks.covariance"].reshape(-1, _ENTRIES)[:, _VARIANCES[name]]
 
 
-def _tracks(
-    name: str, title: str, y: str, kind: Kind, spread: Array, value: Callable[[Block], Array]
-) -> Iterator[Quantity]:
-    """A number of each measured track against its particle's η and pT."""
-
-    def by_eta(block: Block) -> tuple[Array, ...]:
-        return block.eta[block.measured[1]], value(block)
-
-    def by_pt(block: Block) -> tuple[Array, ...]:
-        return block.pt[block.measured[1]], value(block)
-
-    yield Quantity(f"{name}_eta", title, ETA_LABEL, y, _COARSE_ETA, kind, by_eta, spread)
-    yield Quantity(f"{name}_pt", title, PT_LABEL, y, _PT, kind, by_pt, spread, log="x")
-
-
 #: Parameter -> name in titles, unit, units in those of the table, and the largest residual, in these units.
 _PARAMETERS: Final = {
     "d0": ("d0", "µm", 1e3, 1000.0),
@@ -195,26 +144,17 @@ def _residuals() -> Iterator[Quantity]:
         def value(block: Block, name: str = name, factor: float = factor) -> Array:
             return factor * _residual(block, name)
 
-        yield from _tracks(
-            f"resolution_{name}",
-            f"Resolution of {label} (half of the central 68%)",
-            f"resolution ({unit})",
-            "width",
-            spread,
-            value,
-        )
-        yield from _tracks(
-            f"bias_{name}", f"Bias of {label} (median residual)", f"bias ({unit})", "median", spread, value
-        )
+        title, y = f"Resolution of {label} (half of the central 68%)", f"resolution ({unit})"
+        yield from _by_eta_and_pt(f"resolution_{name}", title, y, "width", _MEASURED, value, spread=spread)
+        title, y = f"Bias of {label} (median residual)", f"bias ({unit})"
+        yield from _by_eta_and_pt(f"bias_{name}", title, y, "median", _MEASURED, value, spread=spread)
     for name, label in (("d0", "d0"), ("z0", "z0"), ("phi", "φ"), ("theta", "θ"), ("qop", "q/p")):
 
         def pull(block: Block, name: str = name) -> Array:
             return _pull(block, name)
 
-        spread = np.linspace(-10, 10, 2001)
-        yield from _tracks(
-            f"pull_{name}", f"Pull width of {label}, without electrons", "width", "width", spread, pull
-        )
+        title, spread = f"Pull width of {label}, without electrons", np.linspace(-10, 10, 2001)
+        yield from _by_eta_and_pt(f"pull_{name}", title, "width", "width", _MEASURED, pull, spread=spread)
 
 
 # -- hits and the field ----------------------------------------------------------------------------------
@@ -318,4 +258,4 @@ _HITS: Final = (
 )
 
 
-QUANTITIES: Final[tuple[Quantity, ...]] = (*_EFFICIENCY, *_residuals(), *_HITS)
+QUANTITIES: Final[tuple[Quantity, ...]] = (*_rates(), *_residuals(), *_HITS)

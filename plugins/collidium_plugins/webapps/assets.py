@@ -1,4 +1,4 @@
-"""Styles, scripts and pictures: read once, named by their content, kept by browsers for good."""
+"""Styles, scripts and pictures: read once, named by their content, kept by browsers; and the guide."""
 
 from __future__ import annotations
 
@@ -9,13 +9,16 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
-from quart import Response, request
+from quart import Response, request, send_from_directory
 
 from collidium.errors import NotFound
 from collidium_plugins.webapps.context import Route
 
+GUIDE: Final = "/guide/"
 _FOREVER: Final = "public, max-age=31536000, immutable"
 #: What a version begins with, and no file or folder does.
 _MARK: Final = "@"
@@ -99,4 +102,23 @@ def _read(path: str, file: Traversable) -> Asset:
     return Asset(content, gzipped, media_type, hashlib.sha256(content).hexdigest()[:16])
 
 
+# -- the guide: tutorials and reference, where the package ``collidium-docs`` is installed -------------------
+
+
+@cache
+def guide_directory() -> Path | None:
+    """Where the site lies."""
+    found = find_spec("collidium_docs")
+    return Path(found.origin).parent / "html" if found and found.origin else None
+
+
+async def show_guide(name: str = "index.html") -> Response:
+    """``GET /guide/{name}``"""
+    site = guide_directory()
+    if site is None:
+        raise NotFound("The guide is not installed here: pip install collidium-docs.")
+    return await send_from_directory(site, name)
+
+
 ROUTES: Final[list[Route]] = [("GET", "/static/<path:path>", show)]
+GUIDE_ROUTES: Final[list[Route]] = [("GET", "/", show_guide), ("GET", "/<path:name>", show_guide)]

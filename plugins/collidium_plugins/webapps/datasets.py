@@ -13,10 +13,10 @@ from cachetools import TTLCache
 from markupsafe import Markup
 from quart import Response, current_app, request
 
+from collidium.api import cards
 from collidium.client import DatasetEntry, RepoCard
 from collidium.errors import CollidiumError, NotFound
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.webapps import cards
 from collidium_plugins.webapps.context import Route, backend, hub_url
 from collidium_plugins.webapps.errors import in_words
 from collidium_plugins.webapps.rendering import render, with_query

@@ -1,4 +1,4 @@
-"""Pages from templates, which escape whatever they are given, and redirects between pages."""
+"""Pages from templates, which escape whatever they are given, and redirects."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidium.errors import (
     TooManyRequests,
     Unavailable,
 )
-from collidium_plugins.webapps import assets, context, guide
+from collidium_plugins.webapps import assets, context
 from collidium_plugins.webapps.sign_in import forms
 
 #: Errors of the backend that are shown on the page of a form; others have a page of their own.
@@ -54,7 +54,7 @@ async def render(template: str, **values: Any) -> Response:
         here=forms.this_page(),
         version=__version__,
         foot=context.web().settings,
-        guide=guide.ADDRESS if guide.directory() else "",
+        guide=assets.GUIDE if assets.guide_directory() else "",
         written=written,
         **values,
     )

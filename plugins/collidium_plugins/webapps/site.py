@@ -21,7 +21,6 @@ from collidium_plugins.webapps import (
     errors,
     events,
     front,
-    guide,
     leaderboard,
     models,
     simulate,
@@ -41,7 +40,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/leaderboard": [*leaderboard.ROUTES, *provenance.ROUTES, *submissions.ROUTES],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
-    "/guide": guide.ROUTES,
+    "/guide": assets.GUIDE_ROUTES,
     "/web": [*assets.ROUTES, *sign_in.ROUTES],
 }
 

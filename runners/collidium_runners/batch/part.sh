@@ -22,7 +22,8 @@ record_end() {
 
 # Also a private request writes here, and others of the machine see the file system.
 umask 077
-mkdir -p -- "$request_directory/status" "$request_directory/log"
+mkdir -p -- "$request_directory/status" "$request_directory/log" "$request_directory/progress"
+export COLLIDIUM_PROGRESS_FILE=$request_directory/progress/$index.json
 exec >>"$request_directory/log/$task" 2>&1
 rm -f -- "$status"
 trap record_end EXIT

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import shutil
 import subprocess
@@ -15,12 +14,10 @@ from pathlib import Path
 from signal import SIGKILL, SIGTERM
 from typing import Final
 
-import msgspec
-
-from collidium.contracts.runner import PROGRESS_FILE, Job, JobProgress, RunnerUnavailable
+from collidium.contracts.runner import PROGRESS_FILE, Job, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime import subprocesses
-from collidium.runtime.text import last_line, single_line
+from collidium.runtime.logs import last_line, single_line
 from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.processes import PROC, boot, with_variable
@@ -90,7 +87,7 @@ class LocalEngine:
             JobSpecification(
                 words=[self._executable(), *words[1:]],
                 environment=job_environment(os.environ, record.name, scratch)
-                | {PROGRESS_FILE: str(record.progress)},
+                | {PROGRESS_FILE: str(folders.progress(job.request_id))},
                 directory=str(scratch),
                 niceness=self.niceness,
                 memory_bytes=self.memory_bytes,
@@ -120,13 +117,6 @@ class LocalEngine:
     def inspect(self, names: Sequence[str]) -> Mapping[str, Run]:
         found = {name: self._run(self._record(name)) for name in names}
         return {name: run for name, run in found.items() if run is not None}
-
-    def progress(self, name: str) -> JobProgress | None:
-        """What the command of a job last wrote of it."""
-        try:
-            return msgspec.json.decode(self._record(name).progress.read_bytes(), type=JobProgress)
-        except (OSError, msgspec.MsgspecError):  # nothing yet, or by another version of the command
-            return None
 
     def log(self, name: str) -> list[str]:
         record = self._record(name)
@@ -229,9 +219,6 @@ class LocalRunner(SpooledRunner):
 
     def check(self) -> None:
         self._engine.check()
-
-    async def progress(self, handle: str) -> JobProgress | None:
-        return await asyncio.to_thread(self._engine.progress, job_name(handle))
 
 
 def local_runner(settings: Settings) -> LocalRunner:

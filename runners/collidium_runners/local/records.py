@@ -6,7 +6,6 @@
     lock           held by the shepherd as long as it lives
     started.json   the shepherd's process
     ended.json     the end of the pipeline
-    progress.json  how far the command is, written by it
     log, log.1     the end of what it wrote
 """
 
@@ -66,8 +65,6 @@ class Record:
         #: What the job is called.
         self.name = folder.name
         self.lock = folder / "lock"
-        #: What the command writes of how far it is.
-        self.progress = folder / "progress.json"
 
     @property
     def specification(self) -> JobSpecification | None:

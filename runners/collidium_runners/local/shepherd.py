@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from collidium.files.locks import lock
+from collidium.files.held import lock
 from collidium.runtime.subprocesses import signal_group
 from collidium_runners.local.processes import Process
 from collidium_runners.local.records import Ended, JobSpecification, Log, Record, Started

@@ -46,11 +46,11 @@ class Machine:
             except SfApiError as error:
                 raise submission_error(str(error.message)) from error
 
-    async def run(self, *words: str) -> None:
-        """Run a command on a login node; raises RunnerUnavailable when it fails."""
+    async def run(self, *words: str) -> str:
+        """Run a command on a login node, return its output; raises RunnerUnavailable when it fails."""
         async with self._understood("a command"):
             try:
-                await (await self._connected()).run(shlex.join(words))
+                return str(await (await self._connected()).run(shlex.join(words)))
             except SfApiError as error:
                 raise RunnerUnavailable(f"{words[0]} failed on the machine") from error
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import httpx
 
-from collidium.contracts.runner import RunnerUnavailable
+from collidium.contracts.runner import JobProgress, RunnerUnavailable
 from collidium_runners.outputs import Shard, require_room, shards
+from collidium_runners.progress import job_progress, parse_progress
 from collidium_runners.sfapi.client import Client
 
 if TYPE_CHECKING:
@@ -62,6 +63,12 @@ class Output:
         if any(size > PIECE for listing in sizes for size in (listing or {}).values()):
             await self._machine.run("rm", "-rf", str(self._pieces_directory))
         return written
+
+    async def progress(self) -> JobProgress | None:
+        """How far the job is, by what its parts wrote; raises RunnerUnavailable while none did."""
+        folder = str(self._source / "progress")
+        lines = await self._machine.run("grep", "-hr", "--include=*.json", ".", folder)
+        return job_progress(map(parse_progress, lines.splitlines()), self._parts)
 
     async def _sizes(self, folders: Collection[str], part: int) -> dict[str, int] | None:
         if str(part) not in folders:

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+from cachetools import LRUCache, TTLCache
 
 from collidium.contracts.runner import (
     Job,
+    JobProgress,
     JobState,
     JobStatus,
     RunnerError,
     RunnerRefused,
     RunnerUnavailable,
 )
+from collidium.runtime.shared_calls import SharedCalls
 from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.sfapi.site import Site
@@ -22,6 +28,11 @@ from collidium_runners.sfapi.site import Site
 if TYPE_CHECKING:
     from collidium_runners.sfapi.connection import Connection
     from collidium_runners.sfapi.queue import Tasks
+
+#: Between two questions for the progress of a watched job, and how long each look waits for the answer.
+_PROGRESS_SECONDS: Final = 10.0
+_PATIENCE_SECONDS: Final = 0.5
+_WATCHED: Final = 1000
 
 
 class SfapiRunner(BatchRunner):
@@ -34,6 +45,11 @@ class SfapiRunner(BatchRunner):
         self._site = site
         self._connecting = asyncio.Lock()
         self._connected: Connection | None = None
+        #: Of watched jobs: the calls for their progress, and what the last ones gave.
+        self._asking: SharedCalls[str, JobProgress | None] = SharedCalls(
+            TTLCache(_WATCHED, _PROGRESS_SECONDS), finish=True
+        )
+        self._seen: LRUCache[str, JobProgress | None] = LRUCache(_WATCHED)
 
     async def submit(self, job: Job) -> str:
         cut = self._site.split(job)
@@ -81,6 +97,17 @@ class SfapiRunner(BatchRunner):
         known = await queue.tasks({handle.job_id: handle.parts for handle in handles})
         return {handle: _status(handle, known.get(handle.job_id)) for handle in handles}
 
+    async def progress(self, handle: str) -> JobProgress | None:
+        """What is known: asking takes several calls, which others do not wait for."""
+        with suppress(TimeoutError, RunnerUnavailable):
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                self._seen[handle] = await self._asking.run(handle, partial(self._progress, handle))
+        return self._seen.get(handle)
+
+    async def _progress(self, handle: str) -> JobProgress | None:
+        known = Handle.parse(handle)
+        return await (await self._connection()).output(known).progress()
+
     async def stop(self, handle: Handle) -> None:
         connection = await self._connection()
         # All of the request's jobs: a second one may have come late.
@@ -105,6 +132,7 @@ class SfapiRunner(BatchRunner):
             raise RunnerUnavailable(f"the output cannot be written: {error.strerror}") from error
 
     async def close(self) -> None:
+        await self._asking.close()
         connection, self._connected = self._connected, None
         if connection is not None:
             await connection.close()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from collidium.contracts.runner import JobState
-from collidium.runtime.text import single_line
+from collidium.runtime.logs import single_line
 from collidium_runners.batch.script import Allocation
 from collidium_runners.batch.states import TaskStatus, state_of
 

@@ -11,8 +11,8 @@ from signal import SIGKILL
 from typing import Final
 
 from collidium.contracts.runner import RunnerUnavailable
+from collidium.runtime.logs import single_line
 from collidium.runtime.subprocesses import signal_group
-from collidium.runtime.text import single_line
 from collidium_runners.batch.runner import submission_error
 from collidium_runners.slurm.backend import (
     SACCT_FORMAT,

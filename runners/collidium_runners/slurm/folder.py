@@ -8,6 +8,7 @@
         cancelled          it is to be stopped
         status/12_0        the end of array task 0 of job 12 (:mod:`collidium_runners.batch.states`)
         log/12_0           what it printed
+        progress/0.json    how far part 0 is
         0/                 the output of part 0, whole
 
 An operator may delete the folder of a request that has ended.
@@ -19,10 +20,11 @@ import os
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from collidium.contracts.runner import RunnerUnavailable
+from collidium.contracts.runner import JobProgress, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files.durable import write_once
 from collidium_runners.batch.states import TaskRecord
+from collidium_runners.progress import read_progress
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +101,11 @@ class RequestFolder:
                 if record is not None:
                     records[int(index)] = record
         return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records)
+
+    def progress(self) -> list[JobProgress | None]:
+        """What the parts last wrote of their progress."""
+        names = [name for name in self._names("progress") if name.endswith(".json")]
+        return [read_progress(self.path / "progress" / name) for name in names]
 
     def _require_above(self) -> None:
         if self.above_is_given and not self.path.parent.is_dir():

@@ -18,7 +18,7 @@ from typing import Any, Final
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime.http_client import HttpClient, NoResponse
-from collidium.runtime.text import single_line
+from collidium.runtime.logs import single_line
 from collidium_runners.batch.runner import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission, rest_tasks
 

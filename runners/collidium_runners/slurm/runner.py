@@ -8,6 +8,7 @@ from pathlib import Path
 
 from collidium.contracts.runner import (
     Job,
+    JobProgress,
     JobState,
     JobStatus,
     RunnerError,
@@ -20,6 +21,7 @@ from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.script import Allocation, minutes, parts, script
 from collidium_runners.batch.states import TaskStatus, job_status
 from collidium_runners.command import PipelineCommand, job_name
+from collidium_runners.progress import job_progress
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.folder import FolderState, RequestFolder
 
@@ -141,6 +143,10 @@ class SlurmRunner(BatchRunner):
             handle: combined_status(handle.parts, tasks, left.get(handle, nothing), per_node)
             for handle, tasks in seen.items()
         }
+
+    async def progress(self, handle: str) -> JobProgress | None:
+        known = Handle.parse(handle)
+        return job_progress(await asyncio.to_thread(self._folder(known.request_id).progress), known.parts)
 
     async def stop(self, handle: Handle) -> None:
         await asyncio.to_thread(self._folder(handle.request_id).mark_cancelled)

@@ -17,6 +17,7 @@ from typing import Final
 
 from collidium.contracts.runner import (
     Job,
+    JobProgress,
     JobState,
     JobStatus,
     RunnerError,
@@ -24,6 +25,7 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium_runners.command import job_name
+from collidium_runners.progress import read_progress
 from collidium_runners.spool.engine import Engine, Engines, Run, ending, node_hours, with_last_line
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders, JobLimits, Spool, SpooledJob
 
@@ -101,6 +103,10 @@ class SpooledJobs:
             # By another process, since the look.
             return JobStatus(JobState.RUNNING, node_hours(0))
         return seen or JobStatus(JobState.QUEUED, node_hours(0), look.waiting)
+
+    def progress(self, handle: str) -> JobProgress | None:
+        """What the command of a job last wrote of its progress."""
+        return read_progress(self._folders.progress(handle))
 
     def cancel(self, handle: str) -> SpooledJob | None:
         """Mark a job as cancelled; returns it if its engine must stop it."""

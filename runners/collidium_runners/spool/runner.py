@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 
-from collidium.contracts.runner import Job, JobStatus, Runner, RunnerError, RunnerUnavailable
+from collidium.contracts.runner import Job, JobProgress, JobStatus, Runner, RunnerError, RunnerUnavailable
 from collidium_runners.spool.jobs import Snapshot, SpooledJobs
 from collidium_runners.spool.spool import SpooledJob
 
@@ -55,6 +55,9 @@ class SpooledRunner(Runner):
             return self._jobs.status(handle, look)
         except RunnerError as error:
             return error
+
+    async def progress(self, handle: str) -> JobProgress | None:
+        return await _in_thread(self._jobs.progress, handle)
 
     async def cancel(self, handle: str) -> None:
         # A job that ended before this call has not been cancelled.

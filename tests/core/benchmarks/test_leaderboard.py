@@ -13,8 +13,8 @@ import pytest
 from toy_task import Toy
 
 from collidium import database
-from collidium.benchmarks.leaderboard import history, ranks
-from collidium.benchmarks.leaderboard.ranks import Edition, Fronts, Selection
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
 from collidium.benchmarks.models import ListedTask, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
@@ -63,9 +63,11 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
     cursor = None
     while True:
         if on_front:
-            page, cursor = await ranks.places_on_front(front, limit=limit, cursor=cursor, selection=selection)
+            page, cursor = await boards.places_on_front(
+                front, limit=limit, cursor=cursor, selection=selection
+            )
         else:
-            page, cursor = await ranks.places(
+            page, cursor = await boards.places(
                 EDITION, limit=limit, cursor=cursor, front=front, selection=selection
             )
         found += page
@@ -131,20 +133,20 @@ def test_the_history_of_a_best_is_who_was_better_than_all_before(
                 if is_ranked and value is not None and sign * value > best:
                     best = sign * value
                     expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
-            found = await history.steps(EDITION, CARD, metric, limit=100)
+            found = await boards.steps(EDITION, CARD, metric, limit=100)
             assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
             assert len(found) > 3
-            assert await history.steps(EDITION, CARD, metric, limit=2) == found[-2:]
+            assert await boards.steps(EDITION, CARD, metric, limit=2) == found[-2:]
             if metric == CARD.primary_metric.name:
-                assert await history.steps(EDITION, CARD, None, limit=100) == found
+                assert await boards.steps(EDITION, CARD, None, limit=100) == found
 
     asyncio.run(compare())
 
 
 async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> None:
-    assert await history.steps(EDITION, CARD, None, limit=10) == []
+    assert await boards.steps(EDITION, CARD, None, limit=10) == []
 
 
 async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
-        await history.steps(EDITION, CARD, "beauty", limit=10)
+        await boards.steps(EDITION, CARD, "beauty", limit=10)

@@ -14,8 +14,8 @@ from hypothesis import given
 from toy_task import Toy
 
 from collidium import database
-from collidium.benchmarks.leaderboard import ranks
-from collidium.benchmarks.leaderboard.ranks import Edition, Front, Fronts
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks.leaderboard import Edition, Front, Fronts
 from collidium.benchmarks.models import Submission
 from collidium.records import Place
 
@@ -36,7 +36,7 @@ def test_the_front_is_what_nothing_dominates(points: list[tuple[float, float]]) 
     wanted = [
         place for place, point in enumerate(points) if not any(dominates(other, point) for other in points)
     ]
-    assert ranks.front(points) == wanted
+    assert boards.front(points) == wanted
 
 
 @pytest.mark.parametrize("pareto", [("accuracy", "beauty"), ("accuracy", "accuracy"), ("accuracy",), ()])
@@ -48,7 +48,7 @@ def test_a_card_trades_two_metrics_that_it_has(pareto: tuple[str, str]) -> None:
 def test_the_front_is_that_of_the_whole_leaderboard(
     migrated_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ranks, "_CHUNK", 7)  # a small leaderboard is read in several chunks
+    monkeypatch.setattr(boards, "_CHUNK", 7)  # a small leaderboard is read in several chunks
     asyncio.run(compare(migrated_database_url))
 
 
@@ -102,9 +102,9 @@ async def pages(**fronts_by_name: Front) -> list[Place]:
     cursor = None
     while True:
         if "on_front" in fronts_by_name:
-            page, cursor = await ranks.places_on_front(fronts_by_name["on_front"], limit=3, cursor=cursor)
+            page, cursor = await boards.places_on_front(fronts_by_name["on_front"], limit=3, cursor=cursor)
         else:
-            page, cursor = await ranks.places(
+            page, cursor = await boards.places(
                 EDITION, limit=3, cursor=cursor, front=fronts_by_name.get("front")
             )
         found += page

@@ -17,8 +17,8 @@ from tests.core.cli.conftest import RunCommand
 from tests.core.client.servers import answering, hanging_up, read_headers, response, serving
 
 from collidium import errors
-from collidium.cli.completion import completing
 from collidium.cli.failures import lines, show_error
+from collidium.cli.options import completing
 from collidium.cli.output import show_message
 from collidium.cli.progress import progress_bar
 

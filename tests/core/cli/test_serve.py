@@ -366,7 +366,7 @@ def test_nothing_outlives_a_supervisor_that_is_killed(pair: ServerProcess, gate:
         eventually(lambda: not any(map(alive, children)), 5)  # a second where nothing else runs
         assert isinstance(answer.exception(), httpx.TransportError)
     eventually(lambda: not listens(pair))  # until a worker's last thread has ended
-    late = "import os; from collidium.runtime.prctl import end_with_parent as end; end(os.getpid())"
+    late = "import os; from collidium.runtime.subprocesses import end_with_parent as end; end(os.getpid())"
     assert subprocess.run([sys.executable, "-c", late], check=False).returncode == -signal.SIGKILL
 
 

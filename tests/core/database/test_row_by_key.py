@@ -9,7 +9,7 @@ from tortoise.exceptions import OperationalError
 
 from collidium import database
 from collidium.accounts.models import Account
-from collidium.database.row_by_key import RowByKey
+from collidium.database.statements import RowByKey
 
 by_name = RowByKey(Account, "name_key")
 

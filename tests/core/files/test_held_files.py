@@ -11,8 +11,7 @@ from pathlib import Path
 
 from collidium import settings
 from collidium.files.data_directory import sweep_old
-from collidium.files.held import HeldFile, delete_older, held_directory, scratch_directory, sweep
-from collidium.files.locks import locked
+from collidium.files.held import HeldFile, delete_older, held_directory, locked, scratch_directory, sweep
 from collidium.testing.processes import ending_with_parent
 
 #: Holds a file and a directory until it is killed.

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from collidium.files.locks import locked
+from collidium.files.held import locked
 
 
 @pytest.mark.parametrize("name", ["lock", "."])

@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
-from collidium.files.locks import use_write_ahead_log
+from collidium.files.held import use_write_ahead_log
 
 
 def test_those_who_open_a_new_database_at_once_do_not_meet(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -9,12 +10,16 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.core.datasets.events import CONFIG, tables_of, write
+from tests.documents import ROOT
 
 from collidium.learning import EventStream
 
 torch = pytest.importorskip("torch", reason="torch is not installed: not run")
 
 from collidium.learning.torch import SLOTS, EventDataset  # noqa: E402 -- it imports torch
+
+# JAX, which other tests of the process loaded, warns of every fork; workers do not touch it.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
 
 EVENTS = range(200)
 COLUMNS = {"tracker_hits": ["x", "particle_id"], "tracks": ["d0", "hit_ids"]}
@@ -82,6 +87,13 @@ def test_what_a_worker_makes_of_batches_comes_over(directory: Path) -> None:
     (first, *_) = torch.utils.data.DataLoader(dataset, batch_size=None, num_workers=1)
     assert first["number"] == 64
     assert first["ids"].tolist() == list(range(64))
+
+
+def test_the_tutorial_runs_and_its_model_learns() -> None:
+    """The site is made without torch: its cells run here."""
+    page = (ROOT / "docs/tutorials/loaders-with-torch.md").read_text()
+    cells = re.findall(r"^```\{code-cell\}\n(?::tags: .*\n)?(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    exec("\n".join(cells), {})  # noqa: S102
 
 
 def test_tensors_share_the_memory_of_a_batch(directory: Path) -> None:

@@ -17,8 +17,7 @@ from tests.core.outbox.receiver import Receiver
 from tests.waiting import until
 
 from collidium import accounts, outbox, settings
-from collidium.outbox.bounded_network import LONGEST_HEAD, MAX_READ_BYTES
-from collidium.outbox.sending import Sender
+from collidium.outbox.sending import LONGEST_HEAD, MAX_READ_BYTES, Sender
 
 
 async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receiver) -> None:

@@ -20,7 +20,7 @@ SCRIPT = """\
 set -eu
 stage=$1 channel=$2 work=$3 reads=$4 leaves=$5 tables=$6
 shift 6
-echo "stage $stage of $channel: $*"
+echo "stage $stage of $channel: $* environment: $COLLIDIUM_SEED"
 test -z "$reads" || test -e "$work/$reads/events" || { echo "nothing to read" >&2; exit 9; }
 if test "${channel#*_}" = "$stage" && ! test -e "$work/mended"; then
     case $channel in

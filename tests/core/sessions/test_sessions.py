@@ -12,8 +12,7 @@ from collidium.errors import TooManyRequests
 from collidium.secrets import Secrets
 from collidium.sessions import Sessions
 from collidium.sessions.models import PendingSignIn, SignInAttempts, WebSession
-from collidium.sessions.sessions import MAX_PER_ACCOUNT
-from collidium.sessions.sign_ins import OVERALL
+from collidium.sessions.sessions import MAX_PER_ACCOUNT, OVERALL
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
@@ -149,7 +148,7 @@ async def test_late_sign_in_is_not_finished() -> None:
 @pytest.fixture
 def minute(monkeypatch: pytest.MonkeyPatch) -> None:
     """The clock stands in the middle of a minute."""
-    monkeypatch.setattr("collidium.sessions.sign_ins.time.time", lambda: 1_000_000_020.0)
+    monkeypatch.setattr("collidium.sessions.sessions.time.time", lambda: 1_000_000_020.0)
 
 
 @pytest.mark.usefixtures("minute")
@@ -162,7 +161,7 @@ async def test_attempts_of_an_address_are_limited(monkeypatch: pytest.MonkeyPatc
     assert 1 <= seconds <= 61
     await sessions.count_attempt("sign-in", "192.0.2.2", 3)
     await sessions.count_attempt("callback", "192.0.2.1", 3)
-    monkeypatch.setattr("collidium.sessions.sign_ins.time.time", lambda: 1_000_000_020.0 + seconds)
+    monkeypatch.setattr("collidium.sessions.sessions.time.time", lambda: 1_000_000_020.0 + seconds)
     await sessions.count_attempt("sign-in", "192.0.2.1", 3)
     assert await SignInAttempts.all().count() == 2
 

@@ -24,13 +24,15 @@ pytest.importorskip("pythia8mc")
 pytest.importorskip("acts")
 pytest.importorskip("fastjet")
 
-from collidium.contracts.pipeline import TABLES
+from collidium.contracts.pipeline import SEED, TABLES
 from collidium.datasets.schemas import EXTENDED
-from collidium.order import Variation
+from collidium.order import LARGEST_SEED, Order, Variation
+from collidium.pipelines.production import Production
 from collidium.testing.server import run_command
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.__main__ import failure_text, main
-from collidium_plugins.acts_pipeline.order import Order, StageFailed
+from collidium_plugins.acts_pipeline.order import Order as StageOrder
+from collidium_plugins.acts_pipeline.order import StageFailed
 from collidium_plugins.acts_pipeline.stages import phases
 from collidium_plugins.jet_finder.table import jets
 
@@ -53,6 +55,16 @@ def start(stage: str, options: Sequence[str], *, start_new_session: bool = False
 def run(stage: str, options: Sequence[str]) -> tuple[int, str, str]:
     done = run_command([stage, *options], os.environ, Path.cwd(), PROGRAM)
     return done.returncode, done.stdout, done.stderr
+
+
+def test_the_seed_is_in_no_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Every user of the machine can read those; evaluation sets have a secret one."""
+    production = Production(Order("single_muon", 4, 0, LARGEST_SEED), PIPELINE)
+    monkeypatch.setenv(SEED, str(LARGEST_SEED))
+    for stage in PIPELINE.stages:
+        words = production.words(stage, python="python3", work=str(tmp_path), processes=1)
+        assert not [word for word in words if str(LARGEST_SEED) in word]
+        assert main.make_context(stage.name, words[3:]).params["seed"] == LARGEST_SEED
 
 
 def simulate(work: Path, events: int, first_event: int, processes: int) -> dict[str, pa.Table]:
@@ -183,7 +195,7 @@ def test_a_stage_wants_the_one_before(tmp_path: Path) -> None:
 
 
 def test_the_work_of_another_order_is_left_alone(tmp_path: Path) -> None:
-    order = Order("single_muon", events=4, pileup=0, seed=7, first_event=0, work=tmp_path)
+    order = StageOrder("single_muon", events=4, pileup=0, seed=7, first_event=0, work=tmp_path)
     phases("generate", order)
     changes: list[dict[str, Any]] = [
         *({"seed": 8}, {"channel": "zee"}, {"events": 5}, {"first_event": 1}),

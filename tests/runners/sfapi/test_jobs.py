@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from tests.runners.sfapi.conftest import MakeRunner, handle, job
 from tests.runners.sfapi.superfacility import Superfacility
 from tests.waiting import eventually_async
 
-from collidium.contracts.runner import JobState, Runner, RunnerRefused
+from collidium.contracts.runner import JobProgress, JobState, Runner, RunnerRefused
 from collidium.testing.conformance import check_runner
 
 REAL_TABLES = (
@@ -46,6 +47,29 @@ async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
     assert len({seed for _, _, seed, _ in data}) == 3
     assert {channel for *_, channel in data} == {"ttbar"}
     assert api.count("POST", "/compute/jobs") == 1
+
+
+async def test_progress_is_asked_for_once_for_all_who_watch(
+    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    report = '{"stage": 2, "stages": 2, "title": "writing", "fraction": 0.5, "seconds_left": 3.5}'
+    wait = f"until test -e {gate}; do sleep 0.02; done; : >$0/hits.parquet"
+    command = shlex.join(["sh", "-c", f"echo '{report}' >$COLLIDIUM_PROGRESS_FILE; {wait}"])
+    runner = make_runner(pipeline_command=command.replace("{", "{{").replace("}", "}}") + " {output}")
+    submitted = await runner.submit(job())
+
+    async def reported() -> bool:
+        return await make_runner().progress(submitted) is not None
+
+    await eventually_async(reported)
+    asked = api.count("POST", "/utilities/command")
+    assert [await runner.progress(submitted) for _ in range(3)] == [
+        JobProgress(2, 2, "writing", 0.5, 3.5)
+    ] * 3
+    assert api.count("POST", "/utilities/command") == asked + 1
+    gate.touch()
+    await reaches(runner, submitted)
 
 
 async def test_a_large_file_comes_in_pieces(

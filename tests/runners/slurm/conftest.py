@@ -20,7 +20,10 @@ import os, pathlib, sys, time
 channel, events, first_event, seed, output, gate = sys.argv[1:]
 if channel == "environment":
     print(*os.environ)
-if channel in {"gated", "gated_fail"}:
+if channel == "reporting":
+    done = '{"stage": 1, "stages": 2, "title": "simulation", "fraction": 1.0}'
+    pathlib.Path(os.environ["COLLIDIUM_PROGRESS_FILE"]).write_text(done)
+if channel in {"gated", "gated_fail", "reporting"}:
     # Bounded: a job outlives a test run that is killed.
     until = time.monotonic() + 120
     while not pathlib.Path(gate).exists() and time.monotonic() < until:
@@ -102,7 +105,7 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def open_gate(tmp_path: Path) -> Callable[[], None]:
-    """Lets jobs of the channels ``gated`` and ``gated_fail`` go on."""
+    """Lets jobs of the channels ``gated``, ``gated_fail`` and ``reporting`` go on."""
     return (tmp_path / "gate").touch
 
 

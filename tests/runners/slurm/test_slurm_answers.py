@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
-from collidium.runtime.text import single_line
+from collidium.runtime.logs import single_line
 from collidium_runners.batch.runner import submission_error
 from collidium_runners.batch.states import TaskRecord
 from collidium_runners.slurm.backend import ReportedTask, rest_tasks, sacct_tasks, seconds, squeue_tasks

@@ -13,9 +13,9 @@ from tests.runners.following import PAUSE, reaches, runs
 from tests.runners.saying import unavailable
 from tests.runners.slurm.cluster import MAX_ARRAY_SIZE, SlurmCluster
 from tests.runners.slurm.conftest import MakeRunner, Order
-from tests.waiting import until
+from tests.waiting import eventually_async, until
 
-from collidium.contracts.runner import JobState, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import JobProgress, JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
 from collidium_runners.batch.script import parts
 
@@ -42,6 +42,22 @@ async def test_parts_simulate_exactly_the_events(
     assert [event for table in tables for event in table["event_id"].to_pylist()] == list(range(10))
     seeds = [table["seed"][0].as_py() for table in tables]
     assert seeds == [[part.seed] for part in parts(job, 3)]
+
+
+async def test_progress_is_that_of_all_parts(
+    make_runner: MakeRunner, order: Order, open_gate: Callable[[], None]
+) -> None:
+    runner = make_runner()
+    handle = await runner.submit(order("reporting", events=6))
+
+    async def both() -> bool:
+        found = await runner.progress(handle)
+        return found is not None and found.fraction == 0.5
+
+    await eventually_async(both)
+    assert await make_runner().progress(handle) == JobProgress(1, 1, "0 of 2 parts done", 0.5)
+    open_gate()
+    await reaches(runner, handle)
 
 
 async def test_node_hours_are_what_slurm_counted(

@@ -32,6 +32,9 @@ PIPELINE = """\
 channel=$1 output=$2
 case $channel in
     gated) until test -e "$output/go"; do sleep 0.02; done ;;
+    reporting)
+        echo '{"stage": 2, "stages": 4, "title": "simulation", "fraction": 0.5}' >"$COLLIDIUM_PROGRESS_FILE"
+        until test -e "$output/go"; do sleep 0.02; done ;;
     fail) echo simulating; echo "no such geometry: odd" >&2; exit 3 ;;
     crash) kill -SEGV $$ ;;
     memory) exec tail /dev/zero ;;
@@ -135,7 +138,7 @@ def make_runner(kind: str, chosen: dict[str, Any], jobs: Path) -> Iterator[MakeR
 
 @pytest.fixture
 def release(jobs: Path) -> Release:
-    """Lets a job of the channel ``gated`` or ``family`` go on."""
+    """Lets a job of the channel ``gated``, ``reporting`` or ``family`` go on."""
     return lambda handle: (jobs / "output" / handle / "0" / "go").touch()
 
 

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from tests.runners.following import reaches
 from tests.runners.spool.conftest import MakeRunner, Order, Release
-from tests.waiting import until
+from tests.waiting import eventually_async, until
 
 from collidium import settings
-from collidium.contracts.runner import Job, JobState, JobStatus, RunnerError, RunnerRefused
+from collidium.contracts.runner import Job, JobProgress, JobState, JobStatus, RunnerError, RunnerRefused
 from collidium.errors import ConfigurationError
 from collidium.testing.conformance import check_runner
 from collidium_runners.local.records import Record
@@ -70,6 +70,22 @@ async def test_nothing_is_left_but_the_output(
     assert left() == 0
     kept = {str(file.relative_to(jobs)) for file in jobs.rglob("*") if file.is_file()}
     assert kept == {"lock", f"ended/{handle}.json", f"output/{handle}/0/particles.parquet"}
+
+
+async def test_progress_is_what_the_command_wrote(
+    make_runner: MakeRunner, order: Order, release: Release
+) -> None:
+    runner = make_runner()
+    handle = await runner.submit(order("reporting"))
+
+    async def reported() -> bool:
+        return await runner.progress(handle) is not None
+
+    await eventually_async(reported)
+    assert await make_runner().progress(handle) == JobProgress(2, 4, "simulation", 0.5)
+    release(handle)
+    await reaches(runner, handle)
+    assert await runner.progress(handle) is None
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,10 @@ from quart_schema import document_response, operation_id, validate_querystring
 from collidium import accounts
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import request_id, require_operator
+from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import SubmissionsQuery
-from collidium.api.submissions import listed
 from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import verification
 from collidium.benchmarks.truth import phases

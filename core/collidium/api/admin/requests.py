@@ -10,11 +10,10 @@ from quart_schema import (
 )
 
 from collidium import accounts, simulations
-from collidium.api.answers import answer, answer_list
+from collidium.api.answers import answer, answer_list, answer_with_file
 from collidium.api.authentication import request_id as http_request_id
 from collidium.api.authentication import require_operator
 from collidium.api.context import platform
-from collidium.api.files import answer_with_file
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import PARQUET, parquet_answer
 from collidium.api.schemas import AllRequestsQuery

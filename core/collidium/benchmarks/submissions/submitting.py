@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import uuid
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,22 +13,69 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks.admission import Admission, require_submission_left
+from collidium.benchmarks import tasklist
 from collidium.benchmarks.models import ListedTask, Submission
-from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import links, scorings
 from collidium.benchmarks.submissions.reading import view
+from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
-from collidium.errors import Conflict, Unavailable
+from collidium.errors import Conflict, TooManyRequests, Unavailable
 from collidium.scoring.predictions import ExtraColumns
 
 if TYPE_CHECKING:
+    from collidium.accounts import AccountView
     from collidium.benchmarks.submissions.links import CheckClaim
+    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
     from collidium.settings import Settings
 
+
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An account whose predictions a task accepts, and the truth that they are scored against."""
+
+    account: AccountView
+    task: Task
+    truth: TruthRecord
+    #: Maximum size of the file, in bytes.
+    largest_file: int
+
+
+async def admit(platform: Platform, account: AccountView, task_name: str) -> Admission:
+    """Admit an account to a task.
+
+    Raises NotFound for a task that is not listed, and Unavailable for one that cannot score now.
+    """
+    status = await tasklist.status_of(platform.tasks, task_name)
+    if not status.listed:
+        raise tasklist.unknown(task_name)
+    if status.reason is not None or status.truth_version is None:
+        raise Unavailable(f"task {task_name!r} takes no submissions now: {status.reason}", retry_after=3600)
+    task = platform.tasks.get(task_name)
+    truth = await truth_versions.find(task_name, status.truth_version)
+    return Admission(account, task, truth, truth_versions.largest_file(task, truth, platform.settings))
+
+
+async def require_submission_left(account_id: int, task_name: str, per_day: int, now: datetime) -> None:
+    """Raise TooManyRequests when the account has ``per_day`` kept submissions to the task since midnight.
+
+    Exact in the transaction that keeps a submission, with the task's row locked; elsewhere it saves work.
+    """
+    midnight = midnight_before(now)
+    kept = await Submission.filter(account_id=account_id, task=task_name, submitted_at__gte=midnight).count()
+    if kept >= per_day:
+        tomorrow = midnight + timedelta(days=1)
+        raise TooManyRequests(
+            f"{per_day} submissions a day are taken for task {task_name}; the next from {tomorrow:%Y-%m-%d} "
+            "00:00 UTC. Checks are not counted",
+            retry_after=int((tomorrow - now).total_seconds()) + 1,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import click
 
 from collidium.cli.options import (
     DIRECTORY,
-    EVENTS,
     FILE,
     config_option,
+    events_option,
     hub_options,
     json_option,
     locate_source,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @source_argument()
 @config_option
 @click.option("--tables", metavar="NAME,…", help="Tables, separated by commas; default: all of the config.")
-@click.option("--events", type=EVENTS, metavar="START:STOP", help="Events that are needed; default: all.")
+@events_option("Events that are needed; default: all.")
 @click.option(
     "--output",
     type=DIRECTORY,
@@ -113,12 +113,7 @@ def _note_shards(fetched: Fetched) -> None:
 @click.command()
 @source_argument()
 @config_option
-@click.option(
-    "--events",
-    type=EVENTS,
-    metavar="START:STOP",
-    help="Events that are written; phoenix needs it, default: all.",
-)
+@events_option("Events that are written; phoenix needs it, default: all.")
 @click.option("--tables", metavar="NAME,…", help="Tables of a ROOT file; default: all of the config.")
 @click.option(
     "--format",

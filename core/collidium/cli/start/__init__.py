@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collidium.cli.completion import complete_tasks
 from collidium.cli.context import client
-from collidium.cli.options import json_option
+from collidium.cli.options import complete_tasks, json_option
 from collidium.cli.output import note, print_json
 from collidium.cli.tasks import data_lines
 from collidium.errors import InvalidInput

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import is_list, lengths_of
 from collidium.errors import ConfigurationError
 
 
@@ -52,23 +53,15 @@ def _branches(rows: pa.Table, awkward: Any) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name in rows.column_names:
         column: Any = rows.column(name)
-        if not _is_list(column.type):
+        if not is_list(column.type):
             found[name] = awkward.Array(np.asarray(column))
             continue
-        lengths, values = _lengths(column), pc.list_flatten(column)
-        if _is_list(values.type):
-            inner = _lengths(values)
+        lengths, values = lengths_of(column), pc.list_flatten(column)
+        if is_list(values.type):
+            inner = lengths_of(values)
             found[f"{name}_lengths"] = awkward.unflatten(inner.astype(np.int32), lengths)
             offsets = np.concatenate([[0], np.cumsum(inner)])
             ends = np.cumsum(lengths)
             lengths, values = offsets[ends] - offsets[ends - lengths], pc.list_flatten(values)
         found[name] = awkward.unflatten(np.asarray(values), lengths)
     return found
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
-
-
-def _lengths(column: Any) -> Any:
-    return np.asarray(pc.list_value_length(column).fill_null(0), np.int64)

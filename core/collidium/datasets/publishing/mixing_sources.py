@@ -1,4 +1,4 @@
-"""The sources of a mix: channels that only their values distinguish."""
+"""The sources of a mix: channels that only their values distinguish; signals matched to their energies."""
 
 from __future__ import annotations
 
@@ -8,20 +8,24 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collidium.contracts.tables import list_lengths
+from collidium.contracts.tables import is_list, list_lengths
 from collidium.contracts.task import EventRange
-from collidium.datasets.publishing.matching import Energies, matched_events
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
-from collidium.datasets.publishing.survey import SurveyedConfig, is_list, survey
+from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.errors import UnusableDataset
 
 EVENT_ID: Final = pa.field("event_id", pa.uint32(), nullable=False)
+Energies = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.int64]
+#: Width of the ranges of the natural logarithm of energies in which signal and background are in proportion.
+WIDTH: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,3 +171,58 @@ def _refuse_nulls(shown: str, table: pa.Table) -> None:
             values = pc.list_flatten(values)
         if values.null_count:
             raise UnusableDataset(f"{shown}: values of {name} are missing, in events that are to be mixed")
+
+
+# -- signals: those of heavy particles would stand out by their energy alone -----------------------------
+
+
+def matched_events(
+    background: Mapping[str, Energies],
+    signals: Mapping[str, Energies],
+    percent: float,
+    chance: np.random.Generator,
+) -> dict[str, Indices]:
+    """Choose as many events of each signal in every range of energies as is their share of the background.
+
+    Ranges in which a signal has too few events are left out, with all events of the background in them.
+
+    Parameters
+    ----------
+    background, signals : mapping of str to numpy.ndarray of float64, shape (events,)
+        Visible energies of the events of each channel, positive, in any unit.
+    percent : float
+        How much of the chosen events is signal, all signals together.
+    chance : numpy.random.Generator
+        Chooses signal events, and rounds their numbers.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray of int64, shape (chosen,)
+        The chosen events of each channel, rising.
+
+    Raises
+    ------
+    ValueError
+        If no range of energies is left, or no signal.
+    """
+    energies = {**background, **signals}
+    ranges = {name: np.floor(np.log(values) / WIDTH).astype(np.int64) for name, values in energies.items()}
+    lowest = min(int(values.min()) for values in ranges.values() if len(values))
+    counts = max(int(values.max()) for values in ranges.values() if len(values)) - lowest + 1
+    there = {name: np.bincount(values - lowest, minlength=counts) for name, values in ranges.items()}
+    total = np.sum([there[name] for name in background], axis=0)
+    wanted = total * percent / (100 - percent) / len(signals)
+    kept = np.logical_and.reduce([there[name] >= np.ceil(wanted) for name in signals]) & (total > 0)
+    if wanted[kept].sum() < 1:
+        raise ValueError(
+            f"{total[kept].sum()} of {total.sum()} background events have visible energies of which every "
+            "signal has enough events: simulate more of them, or ask for less signal"
+        )
+    chosen = {name: np.flatnonzero(kept[ranges[name] - lowest]) for name in background}
+    for name in signals:
+        numbers = np.floor(wanted + chance.random(counts)).astype(np.int64) * kept
+        order = chance.permutation(len(ranges[name]))
+        order = order[np.argsort(ranges[name][order], kind="stable")]
+        place = np.arange(len(order)) - np.repeat(np.cumsum(there[name]) - there[name], there[name])
+        chosen[name] = np.sort(order[place < np.repeat(numbers, there[name])])
+    return chosen

@@ -11,13 +11,14 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import CARD, DatasetFile, sha256_of, split_card
+from collidium.datasets.cards import CARD, DatasetFile, split_card
 from collidium.datasets.publishing.public_part import CHANNELS
 from collidium.datasets.publishing.survey import SurveyedConfig, survey
 from collidium.datasets.publishing.version import ConfigFiles
 from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
+from collidium.files.durable import sha256_of
 
 #: Called with what is being done, how much of it is done, and how much there is.
 ReportProgress = Callable[[str, int, int], None]

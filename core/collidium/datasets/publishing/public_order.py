@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.tables import is_list, lengths_of
 from collidium.datasets.publishing.public_part import PUBLIC, refuse_without_truth, withheld_columns
-from collidium.datasets.publishing.survey import is_list
 from collidium.errors import UnusableDataset
 
 #: Numbers of rows within an event, renumbered where rows are reordered.
@@ -189,8 +189,7 @@ def _flat(column: Any) -> Any:
 
 def _edges(column: Any) -> npt.NDArray[np.int64]:
     """Where each list begins among the elements of all, and the end; a null list is empty."""
-    lengths = np.asarray(pc.list_value_length(column).fill_null(0)).astype(np.int64)
-    return np.concatenate([[0], np.cumsum(lengths)])
+    return np.concatenate([[0], np.cumsum(lengths_of(column))])
 
 
 def _lists(edges: npt.NDArray[np.int64], flat: Any) -> Any:

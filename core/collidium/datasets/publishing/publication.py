@@ -8,24 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.cards import CARD, MANIFEST, DatasetFile
-from collidium.datasets.publishing.disclosure import with_history
 from collidium.datasets.publishing.preparing import Publication, ReportProgress, Withholding, prepare
 from collidium.datasets.publishing.version import ConfigFiles, DatasetVersion, make_version, read_manifest
 from collidium.errors import Conflict, Unauthenticated, UnusableDataset
-from collidium.files.held import scratch_directory, sweep
+from collidium.files.held import work_directory
 from collidium.hub import publishing
 from collidium.hub.client import Hub, HubContested, HubUnavailable, hub_failures
 from collidium.hub.publishing import Contents, Target
 from collidium.runtime.failpoints import reached
-from collidium.runtime.threads import in_thread
+from collidium.runtime.waiting import entered_in_thread, in_thread
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
@@ -69,26 +69,20 @@ async def publish(publication: Publication, hub: Hub, report: ReportProgress | N
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
     with hub_failures(hub.endpoint):
         target = Target(hub, await _full_name(publication.repo, hub), publication.private)
-        async with _scratch(publication.withholding) as scratch:
+        async with entered_in_thread(_scratch(publication.withholding)) as scratch:
             return await _Publishing(publication, target, scratch, report or (lambda *_: None)).run()
 
 
-@asynccontextmanager
-async def _scratch(withholding: Withholding | None) -> AsyncIterator[Path]:
+@contextmanager
+def _scratch(withholding: Withholding | None) -> Iterator[Path]:
     """A directory for intermediate files: next to the truth, where there is room for as much as the data."""
     if withholding is None:
         with tempfile.TemporaryDirectory(prefix="collidium-") as name:
             yield Path(name)
         return
     place = withholding.truth.absolute()
-    work = place.with_name(f".{place.name}.work")
-    await asyncio.to_thread(sweep, work)
-    try:
-        async with scratch_directory(work) as directory:
-            yield directory
-    finally:
-        with suppress(OSError):  # another publication may be at work there
-            await asyncio.to_thread(work.rmdir)
+    with work_directory(place.with_name(f".{place.name}.work")) as directory:
+        yield directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,3 +223,52 @@ async def _send(
     except ExceptionGroup as failed:
         raise failed.exceptions[0] from None  # the others were cancelled
     return [task.result() for task in tasks]
+
+
+# -- truth that a repository has published: its history keeps what any version of it had -----------------
+
+
+def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFiles:
+    """The config with all events whose truth any version published.
+
+    Raises Conflict where events are withheld whose truth was published before, and where truth would be
+    published that was withheld before.
+    """
+    before = old.get(new.name)
+    opened = [] if before is None else [EventRange.parse(events) for events in before.opened]
+    withheld = None if new.withheld is None else EventRange.parse(new.withheld)
+    if withheld is not None and any(withheld.overlaps(events) for events in opened):
+        raise Conflict(
+            f"the truth of events {withheld} of {new.name} cannot be withheld any more: a version of the "
+            "repository shows it to everyone; publish under a new name"
+        )
+    if before is not None and before.withheld is not None:
+        closed = EventRange.parse(before.withheld)
+        if withheld is None or withheld.start > closed.start or withheld.stop < closed.stop:
+            raise Conflict(
+                f"the truth of events {closed} of {new.name}, withheld in the repository, would be "
+                f"published: add --withhold-truth {closed}, or publish under a new name"
+            )
+    ranges = _merged([*opened, *_opened(new, withheld)])
+    return replace(new, opened=[str(events) for events in ranges])
+
+
+def _opened(config: ConfigFiles, withheld: EventRange | None) -> Sequence[EventRange]:
+    """The events of the config that have their truth."""
+    if not config.events:
+        return ()
+    first, stop = config.first_event, config.last_event + 1
+    if withheld is None:
+        return (EventRange(first, stop),)
+    edges = ((first, withheld.start), (withheld.stop, stop))
+    return [EventRange(a, b) for a, b in edges if a < b]
+
+
+def _merged(ranges: Iterable[EventRange]) -> list[EventRange]:
+    merged: list[EventRange] = []
+    for events in sorted(ranges, key=lambda events: events.start):
+        if merged and events.start <= merged[-1].stop:
+            merged[-1] = EventRange(merged[-1].start, max(merged[-1].stop, events.stop))
+        else:
+            merged.append(events)
+    return merged

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from collidium.contracts.tables import is_list
 from collidium.datasets import layout
 from collidium.datasets.reading.dataset import parquet_files
 from collidium.datasets.reading.shards import EventIds, batch_rows
@@ -181,11 +182,6 @@ def _batch_rows(file: pq.ParquetFile) -> int:
     metadata = file.metadata
     size = sum(metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups))
     return batch_rows(size, metadata.num_rows)
-
-
-def is_list(kind: pa.DataType) -> bool:
-    """Whether a column holds a list for each event."""
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind)
 
 
 def _uneven(batch: pa.RecordBatch, lists: Sequence[str], events: EventIds) -> str | None:

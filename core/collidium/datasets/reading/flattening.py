@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collidium.contracts.tables import positions_in_event
+from collidium.contracts.tables import is_list, lengths_of, positions_in_event
 from collidium.errors import UnusableDataset
 
 #: The column that identifies a row within its event, where that is its index in the list.
@@ -60,7 +60,7 @@ def flat(rows: pa.Table, table: str) -> pa.Table:
 
 
 def _is_list(kind: pa.DataType) -> bool:
-    return pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return is_list(kind) or pa.types.is_fixed_size_list(kind)
 
 
 def _lengths(rows: pa.Table, lists: list[str], table: str) -> npt.NDArray[np.int64]:
@@ -70,7 +70,7 @@ def _lengths(rows: pa.Table, lists: list[str], table: str) -> npt.NDArray[np.int
     for name in lists:
         column = rows.column(name)
         there = np.asarray(pc.is_valid(column))
-        own = np.asarray(pc.list_value_length(column).fill_null(0), dtype=np.int64)
+        own = lengths_of(column)
         unequal = np.flatnonzero(known & there & (own != lengths))
         if len(unequal):
             event = rows.column("event_id")[int(unequal[0])].as_py()

@@ -6,7 +6,6 @@ A directory holds ``manifest.json`` and one file for each truth table (:mod:`.ta
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from typing import Any, Final
 
 from collidium.contracts.task import EventRange
 from collidium.errors import ConfigurationError
+from collidium.files.durable import sha256_of
 from collidium.scoring.blocks import TruthBlock
 
 MANIFEST: Final = "manifest.json"
@@ -85,7 +85,7 @@ class Truth:
     def verify(self) -> None:
         """Read every file and compare its hash; raises :class:`~collidium.errors.ConfigurationError`."""
         for name, path in self.paths.items():
-            if file_sha256(path) != self.tables[name].sha256:
+            if sha256_of(path) != self.tables[name].sha256:
                 raise ConfigurationError(f"truth table {path} does not match its manifest: import it again")
 
     def as_dict(self) -> dict[str, Any]:
@@ -118,9 +118,3 @@ class Truth:
 def table_path(directory: Path, table: str) -> Path:
     """The file of a truth table."""
     return directory / f"{table}.arrow"
-
-
-def file_sha256(path: Path) -> str:
-    """Hash of a file's bytes, in hexadecimal digits."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -21,8 +21,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import nested, positions_in_event
+from collidium.files.durable import sha256_of
 from collidium.scoring.content import as_numpy
-from collidium.scoring.truth.files import TruthTable, file_sha256
+from collidium.scoring.truth.files import TruthTable
 
 #: Rows that events of a block have on average, at the minimum, where ``event_id`` is stored once an event.
 LONG_EVENTS: Final = 1024
@@ -76,7 +77,7 @@ class TableWriter:
     def finish(self) -> TruthTable:
         """Close the file and describe it."""
         self.close()
-        return TruthTable(file_sha256(self._path), self._rows, self._path.stat().st_size)
+        return TruthTable(sha256_of(self._path), self._rows, self._path.stat().st_size)
 
     def content_hash(self) -> str:
         """A hash of the values, however they are stored."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
-from collidium.runtime.text import message_of
+from collidium.runtime.logs import message_of
 from collidium.simulations import output, transitions
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, Step
 from collidium.simulations.orders import Ending

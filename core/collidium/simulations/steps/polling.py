@@ -16,7 +16,7 @@ from collidium.contracts.runner import (
 )
 from collidium.errors import ConfigurationError
 from collidium.runtime.failpoints import reached
-from collidium.runtime.text import message_of
+from collidium.runtime.logs import message_of
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
 from collidium.simulations.orders import Ending

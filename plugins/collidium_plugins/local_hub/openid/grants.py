@@ -11,10 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from collidium_plugins.local_hub.accounts import Account, digest
+from collidium_plugins.local_hub.accounts import Account, Scopes, digest, read_scopes, write_scopes
 from collidium_plugins.local_hub.database import later, now
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
-from collidium_plugins.local_hub.scopes import Scopes, read_scopes, write_scopes
 
 CODE_SECONDS: Final = 60
 ACCESS_SECONDS: Final = 8 * 3600

@@ -13,9 +13,9 @@ from typing import Any, Final
 from joserfc import jwt
 from joserfc.jwk import KeySet, RSAKey
 
+from collidium_plugins.local_hub.accounts import Scopes
 from collidium_plugins.local_hub.database import Database
 from collidium_plugins.local_hub.openid.grants import Grant
-from collidium_plugins.local_hub.scopes import Scopes
 
 ALGORITHM: Final = "RS256"
 ID_TOKEN_SECONDS: Final = 3600

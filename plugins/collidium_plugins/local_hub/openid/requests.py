@@ -1,15 +1,20 @@
-"""Authorization requests of applications, and their validation."""
+"""Authorization requests of applications, their validation, and their tickets while the user is asked."""
 
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import OctKey
+
+from collidium_plugins.local_hub.accounts import SCOPES, Scopes, read_scopes, write_scopes
 from collidium_plugins.local_hub.openid.clients import Client
-from collidium_plugins.local_hub.scopes import SCOPES, Scopes, read_scopes
 
 Parameters = Mapping[str, Sequence[str]]
 
@@ -20,6 +25,9 @@ _STATE: Final = re.compile(r"[\x20-\x7e]{1,2000}")
 _NONCE: Final = re.compile(r"[\x20-\x7e]{1,500}")
 #: A SHA-256 in base64url without padding.
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+#: How long the consent page may stay open.
+VALID_SECONDS: Final = 600
+_ALGORITHM: Final = "HS256"
 
 
 class InvalidRedirectURI(Exception):
@@ -144,3 +152,37 @@ def _single(sent: Parameters, name: str) -> str | None:
     """The value of that name; None for none, an empty one (RFC 6749, section 3.1) and several."""
     values = sent.get(name, ())
     return values[0] or None if len(values) == 1 else None
+
+
+def seal(key: bytes, request: AuthorizationRequest) -> str:
+    """The request as a signed text that returns with the user's decision."""
+    claims: dict[str, Any] = {
+        "client_id": request.client_id,
+        "redirect_uri": request.redirect_uri,
+        "scope": write_scopes(request.scopes),
+        "code_challenge": request.code_challenge,
+        "state": request.state,
+        "nonce": request.nonce,
+        "exp": int(time.time()) + VALID_SECONDS,
+    }
+    return jwt.encode({"alg": _ALGORITHM}, claims, OctKey.import_key(key), [_ALGORITHM])
+
+
+def unseal(key: bytes, ticket: str) -> AuthorizationRequest:
+    """The request of a ticket; raises InvalidRedirectURI for one that is not of this hub, or too old."""
+    try:
+        claims = jwt.decode(ticket, OctKey.import_key(key), [_ALGORITHM]).claims
+        jwt.JWTClaimsRegistry(exp={"essential": True}).validate(claims)
+    except (JoseError, UnicodeError):
+        raise InvalidRedirectURI(
+            "This page was open for too long, or was not made by this hub. "
+            "Go back to the application and sign in again."
+        ) from None
+    return AuthorizationRequest(
+        claims["client_id"],
+        claims["redirect_uri"],
+        read_scopes(claims["scope"]),
+        claims["code_challenge"],
+        claims["state"],
+        claims["nonce"],
+    )

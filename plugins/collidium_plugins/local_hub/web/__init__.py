@@ -22,13 +22,14 @@ from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.accounts import Attempts
 from collidium_plugins.local_hub.failures import HubError
-from collidium_plugins.local_hub.names import KINDS
+from collidium_plugins.local_hub.names import KINDS, Kind
 from collidium_plugins.local_hub.openid.clients import Client
+from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import (
     consent,
+    context,
     files,
-    pages,
     provider,
     repo_pages,
     repos,
@@ -44,6 +45,7 @@ from collidium_plugins.local_hub.web.context import (
     TOKEN_PATH,
     WRITERS,
     authenticate,
+    caller,
     failure,
     open_threads,
     raw_segments,
@@ -56,7 +58,8 @@ _PAGES: Final = "<any(datasets,spaces):kind>"
 _REPO: Final = f"/api/{_KIND}/<namespace>/<name>"
 _LFS: Final = "/<namespace>/<name>.git/info/lfs"
 
-#: Method, address, handler; ``rest`` is read from the raw path, where ``%2F`` is no separator.
+#: Method, address, and handler, which is given the repository that an address names.
+#: ``rest`` is read from the raw path, where ``%2F`` is no separator.
 ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", "/api/whoami-v2", provider.whoami),
     ("POST", "/api/validate-yaml", uploads.validate_yaml),
@@ -93,7 +96,7 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", "/.well-known/openid-configuration", provider.configuration),
     ("GET", "/oauth/authorize", consent.ask),
     ("POST", "/oauth/authorize", consent.answer),
-    ("GET", "/oauth/pages.css", pages.style),
+    ("GET", "/oauth/pages.css", context.style),
     ("POST", TOKEN_PATH, tokens.token),
     ("GET", "/oauth/jwks", provider.jwks),
     ("GET", "/oauth/userinfo", provider.userinfo),
@@ -120,7 +123,8 @@ def make_blueprint(
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
-        blueprint.add_url_rule(rule, endpoint, handler, methods=[method], merge_slashes=False)
+        view = _of_repo(handler) if "<namespace>" in rule else handler
+        blueprint.add_url_rule(rule, endpoint, view, methods=[method], merge_slashes=False)
     # Last, so that unknown addresses are answered in the hub's format.
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     for rule in ("/", "/<anything:rest>"):
@@ -149,6 +153,13 @@ def make_blueprint(
     return blueprint
 
 
+def _of_repo(handler: Callable[[Address], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+    async def view(namespace: str, name: str, kind: Kind = "models", rest: str = "") -> Response:
+        return await handler(Address(kind, namespace, name, caller()))
+
+    return view
+
+
 #: What clients ask for of a repository that this hub does not do.
 _UNSUPPORTED: Final = {
     "discussions": (501, "This hub has no discussions or pull requests: commit to a branch"),
@@ -171,7 +182,7 @@ async def _nothing(**_: Any) -> Response:
 
 async def _refuse(error: HubError) -> Response:
     if browsers.wants_page():
-        return await pages.page("failure.html", error.status, error=error)
+        return await context.page("failure.html", error.status, error=error)
     return failure(error)
 
 

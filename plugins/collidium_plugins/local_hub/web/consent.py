@@ -14,6 +14,7 @@ from werkzeug.exceptions import HTTPException
 
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub import accounts
+from collidium_plugins.local_hub.accounts import SCOPES
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid import grants
 from collidium_plugins.local_hub.openid.clients import origin_of
@@ -23,12 +24,19 @@ from collidium_plugins.local_hub.openid.requests import (
     Refusal,
     check_redirect_uri,
     read_request,
+    seal,
+    unseal,
     with_query,
 )
-from collidium_plugins.local_hub.openid.tickets import seal, unseal
-from collidium_plugins.local_hub.scopes import SCOPES
-from collidium_plugins.local_hub.web.context import attempts, client, pages_url, sent_form, store, writing
-from collidium_plugins.local_hub.web.pages import page
+from collidium_plugins.local_hub.web.context import (
+    attempts,
+    client,
+    page,
+    pages_url,
+    sent_form,
+    store,
+    writing,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -1,26 +1,26 @@
-"""What every handler of the hub needs: the store, the caller, the repository, and threads."""
+"""What every handler of the hub needs: the store, the caller, the repository, threads, and pages."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import unquote, urlencode, urlsplit
 
-from quart import Response, current_app, g, request
+from quart import Response, current_app, g, render_template, request
 
 from collidium.api.context import caller_scheme
 from collidium.api.hub_port import HUB_PATH, hub_path
 from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
-from collidium_plugins.local_hub.names import Kind
 from collidium_plugins.local_hub.openid.clients import Client
-from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
 
 EXTENSION: Final = "collidium_local_hub"
@@ -36,6 +36,8 @@ FORM_BYTES: Final = 32 * 1024
 
 READERS: Final = "collidium_local_hub.readers"
 WRITERS: Final = "collidium_local_hub.writers"
+
+_STYLE: Final = Path(__file__).with_name("static") / "pages.css"
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -138,11 +140,6 @@ def caller() -> Caller | None:
     return account
 
 
-def address(kind: Kind, namespace: str, name: str) -> Address:
-    """The repository that the request names."""
-    return Address(kind, namespace, name, caller())
-
-
 def base_url() -> str:
     """The hub's own address, as the caller reached it."""
     return f"{_server_url()}{hub_path()}"
@@ -228,3 +225,47 @@ def failure(error: HubError, headers: Mapping[str, str] | None = None) -> Respon
         response.headers["X-Error-Code"] = error.code
     response.headers.update(headers or {})
     return response
+
+
+# -- pages -----------------------------------------------------------------------------------------------
+
+
+async def page(template: str, status: int = 200, *, leads_to: str = "", **values: object) -> Response:
+    """A page; ``leads_to`` is another origin at which the answer to its form may end.
+
+    Browsers ask form-action about every address on the way, redirects too.
+    """
+    # By path alone: behind a proxy the browser's scheme is another than this server's.
+    hub = f"{request.root_path}{hub_path()}"
+    text = await render_template(
+        f"local_hub/{template}", hub=hub, style=_style()[1], front=pages_url(), **values
+    )
+    response = Response(text, status, content_type="text/html; charset=utf-8")
+    response.headers.update(
+        {
+            "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; "
+            f"form-action 'self' {leads_to}".rstrip()
+            + "; frame-ancestors 'none'; base-uri 'none'",
+            "Cache-Control": "no-store",
+            "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+        }
+    )
+    return response
+
+
+async def style() -> Response:
+    """``GET /oauth/pages.css``"""
+    response = Response(_style()[0], content_type="text/css; charset=utf-8")
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@cache
+def _style() -> tuple[bytes, str]:
+    """The style sheet, and what its address changes with."""
+    content = _STYLE.read_bytes()
+    return content, hashlib.sha256(content).hexdigest()[:16]

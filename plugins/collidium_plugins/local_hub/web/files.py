@@ -17,12 +17,11 @@ from collidium_plugins.local_hub import history, repositories
 from collidium_plugins.local_hub.documents import entry_document, lfs_file_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.history import Commit, last_changes
-from collidium_plugins.local_hub.names import Kind, is_path
-from collidium_plugins.local_hub.repositories import readable
+from collidium_plugins.local_hub.names import is_path
+from collidium_plugins.local_hub.repositories import Address, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
-    address,
     failure,
     flag,
     limit,
@@ -41,9 +40,8 @@ PATHS: Final = 1000
 BLOCK: Final = 512 * 1024
 
 
-async def tree(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def tree(place: Address) -> Response:
     """``GET …/tree/{revision}[/{path}]?recursive=&expand=&limit=&cursor=``"""
-    place = address(kind, namespace, name)
     revision, path = revision_and_path("tree", 4)
     path = path.strip("/")
     expand, recursive = flag(request.args.get("expand")), flag(request.args.get("recursive"))
@@ -68,9 +66,8 @@ async def tree(kind: Kind, namespace: str, name: str, rest: str) -> Response:
     return await read_page(page)
 
 
-async def lfs_files(kind: Kind, namespace: str, name: str) -> Response:
+async def lfs_files(place: Address) -> Response:
     """``GET …/lfs-files``: the contents by LFS of all commits"""
-    place = address(kind, namespace, name)
     cursor = request.args.get("cursor", "0")
     if not cursor.isascii() or not cursor.isdigit():
         raise invalid("The cursor is not one of this list")
@@ -85,9 +82,8 @@ async def lfs_files(kind: Kind, namespace: str, name: str) -> Response:
     return await read_page(page)
 
 
-async def paths_info(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def paths_info(place: Address) -> Response:
     """``POST …/paths-info/{revision}``: of the paths sent, those that are there"""
-    place = address(kind, namespace, name)
     revision, _ = revision_and_path("paths-info", 4)
     paths, expand = await _sent_paths()
 
@@ -122,10 +118,9 @@ async def _sent_paths() -> tuple[list[str], bool]:
 # -- downloads ---------------------------------------------------------------------------------------------
 
 
-async def resolve(namespace: str, name: str, rest: str, kind: Kind = "models") -> Response:
+async def resolve(place: Address) -> Response:
     """``GET [/{kind}]/{namespace}/{name}/resolve/{revision}/{path}``"""
-    place = address(kind, namespace, name)
-    revision, path = revision_and_path("resolve", 2 if kind == "models" else 3)
+    revision, path = revision_and_path("resolve", 2 if place.kind == "models" else 3)
 
     def find(db: sqlite3.Connection) -> tuple[Commit, Entry]:
         repo = readable(db, place)

@@ -6,10 +6,10 @@ import json
 
 from quart import Response
 
+from collidium_plugins.local_hub.accounts import SCOPES
 from collidium_plugins.local_hub.documents import account_document
 from collidium_plugins.local_hub.failures import not_signed_in
 from collidium_plugins.local_hub.openid.keys import ALGORITHM, about, public_keys
-from collidium_plugins.local_hub.scopes import SCOPES
 from collidium_plugins.local_hub.web.context import (
     WRITERS,
     base_url,

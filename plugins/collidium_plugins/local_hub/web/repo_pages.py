@@ -9,16 +9,17 @@ from itertools import islice
 from typing import Final
 from urllib.parse import quote
 
-from quart import Response
+from quart import Response, request
 
+from collidium.api import cards
+from collidium.api.hub_port import hub_path
 from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import repo_document
 from collidium_plugins.local_hub.failures import HubError
-from collidium_plugins.local_hub.names import RESERVED, Kind, page_prefix
+from collidium_plugins.local_hub.names import RESERVED, page_prefix
 from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
-from collidium_plugins.local_hub.web.context import address, reading, store
-from collidium_plugins.local_hub.web.pages import page
+from collidium_plugins.local_hub.web.context import page, reading, store
 
 #: Files that are named, and bytes of the card that are shown; clients have all of them.
 FILES: Final = 200
@@ -37,16 +38,15 @@ class File:
     address: str
 
 
-async def show(namespace: str, name: str, kind: Kind = "models") -> Response:
+async def show(place: Address) -> Response:
     """``GET [/{kind}]/{namespace}/{name}``"""
-    if namespace in RESERVED:
+    if place.namespace in RESERVED:
         raise HubError(404, "This hub has no such address")
-    place = address(kind, namespace, name)
     try:
         repo, tags, commit, entries, card = await reading(lambda db: _read(db, place))
     except HubError:
         # To clients a hidden one is 401; a person has nowhere to sign in here.
-        return await page("no-repository.html", 404, repo=f"{namespace}/{name}")
+        return await page("no-repository.html", 404, repo=f"{place.namespace}/{place.name}")
     return await page(
         "repository.html",
         repo=repo,
@@ -54,7 +54,7 @@ async def show(namespace: str, name: str, kind: Kind = "models") -> Response:
         commit=commit,
         files=[_file(repo, commit, path, entry) for path, entry in entries[:FILES]],
         more=len(entries) > FILES,
-        card=await asyncio.to_thread(_text, card) if card else "",
+        card=await cards.rendered(await asyncio.to_thread(_text, card), _base(repo)) if card else "",
     )
 
 
@@ -68,6 +68,10 @@ def _read(
     card = trees.find(commit.tree, (_CARD,))
     tags: list[str] = repo_document(db, repo, commit)["tags"]
     return repo, tags, commit.oid, entries, None if card is None or card.is_directory else card
+
+
+def _base(repo: Repo) -> str:
+    return f"{request.root_path}{hub_path()}/{page_prefix(repo.kind)}{repo.full_name}"
 
 
 def _file(repo: Repo, commit: str, path: str, entry: Entry) -> File:

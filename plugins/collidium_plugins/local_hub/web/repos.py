@@ -15,10 +15,9 @@ from collidium_plugins.local_hub.failures import HubError, invalid, revision_not
 from collidium_plugins.local_hub.history import ancestors
 from collidium_plugins.local_hub.listing import PAGE, Query, list_repos
 from collidium_plugins.local_hub.names import KINDS, Kind, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Repo, readable, writable
+from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable, writable
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
-    address,
     base_url,
     caller,
     flag,
@@ -66,7 +65,7 @@ async def delete() -> Response:
     namespace = wanted.get("organization") or (account.name if account else "")
     if not isinstance(name, str) or not isinstance(namespace, str) or kind not in KINDS:
         raise invalid("A repository has a name and a type")
-    place = address(kind, namespace, name)
+    place = Address(kind, namespace, name, account)
     contents = await writing(lambda db: repositories.delete(db, place))
     # Only after the deletion is kept: a crash between the two leaves too much, never too little.
     await writing(lambda db: store().blobs.forget_unused(db, contents))
@@ -78,7 +77,7 @@ async def move() -> Response:
     wanted = await sent_document()
     kind = _kind(wanted)
     (namespace, name), (new_namespace, new_name) = _halves(wanted, "fromRepo"), _halves(wanted, "toRepo")
-    place = address(kind, namespace, name)
+    place = Address(kind, namespace, name, caller())
     repo = await writing(lambda db: repositories.rename(db, place, new_namespace, new_name))
     return json_response(json.dumps(_naming(repo)))
 
@@ -94,7 +93,7 @@ def _naming(repo: Repo) -> dict[str, str]:
     return {"url": page_url(repo), "name": repo.full_name, "id": repo.full_name}
 
 
-async def change_settings(kind: Kind, namespace: str, name: str) -> Response:
+async def change_settings(place: Address) -> Response:
     """``PUT /api/{kind}/{namespace}/{name}/settings``: private or public"""
     wanted = await sent_document()
     if wanted.pop("gated", False) is not False:
@@ -105,21 +104,18 @@ async def change_settings(kind: Kind, namespace: str, name: str) -> Response:
         private = {"private": True, "public": False}.get(str(visibility), visibility)
     if wanted or not isinstance(private, bool | None):
         raise HubError(501, "Of a repository's settings, this hub has private and public alone")
-    place = address(kind, namespace, name)
     repo = await writing(lambda db: repositories.set_private(db, place, private))
     return json_response(json.dumps({"private": repo.private, "gated": False}))
 
 
-async def check_access(kind: Kind, namespace: str, name: str) -> Response:
+async def check_access(place: Address) -> Response:
     """``GET …/auth-check``: may the caller see it?"""
-    place = address(kind, namespace, name)
     await reading(lambda db: readable(db, place))
     return json_response("{}")
 
 
-async def check_write_access(kind: Kind, namespace: str, name: str) -> Response:
+async def check_write_access(place: Address) -> Response:
     """``GET …/auth-check/write``: may the caller change it?"""
-    place = address(kind, namespace, name)
     await reading(lambda db: writable(db, place))
     return json_response("{}")
 
@@ -140,10 +136,9 @@ async def list_(kind: Kind) -> Response:
     return await read_page(lambda db: list_repos(db, account, query))
 
 
-async def info(kind: Kind, namespace: str, name: str, rest: str = "") -> Response:
+async def info(place: Address) -> Response:
     """``GET /api/{kind}/{namespace}/{name}[/revision/{revision}]``"""
-    place = address(kind, namespace, name)
-    revision = revision_and_path("revision", 4)[0] if rest else MAIN
+    revision = revision_and_path("revision", 4)[0] if "rest" in (request.view_args or {}) else MAIN
     details = flag(request.args.get("blobs", ""))
 
     def describe(db: sqlite3.Connection) -> dict[str, Any]:
@@ -155,9 +150,8 @@ async def info(kind: Kind, namespace: str, name: str, rest: str = "") -> Respons
     return await read_document(describe)
 
 
-async def refs(kind: Kind, namespace: str, name: str) -> Response:
+async def refs(place: Address) -> Response:
     """``GET …/refs``"""
-    place = address(kind, namespace, name)
 
     def describe(db: sqlite3.Connection) -> dict[str, Any]:
         repo = readable(db, place)
@@ -178,9 +172,8 @@ async def refs(kind: Kind, namespace: str, name: str) -> Response:
     return await read_document(describe)
 
 
-async def commits(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def commits(place: Address) -> Response:
     """``GET …/commits/{revision}``, newest first"""
-    place = address(kind, namespace, name)
     start = request.args.get("cursor") or revision_and_path("commits", 4)[0]
     number = limit(PAGE, COMMITS_PAGE)
 
@@ -194,41 +187,38 @@ async def commits(kind: Kind, namespace: str, name: str, rest: str) -> Response:
     return await read_page(page)
 
 
-async def add_branch(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def add_branch(place: Address) -> Response:
     """``POST …/branch/{name}``"""
     start = (await sent_document()).get("startingPoint", MAIN)
-    return await _change_refs(
-        address(kind, namespace, name), "branch", revision_and_path("branch", 4)[0], start
-    )
+    return await _change_refs(place, "branch", revision_and_path("branch", 4)[0], start)
 
 
-async def add_tag(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def add_tag(place: Address) -> Response:
     """``POST …/tag/{revision}``"""
     tag = (await sent_document()).get("tag")
-    return await _change_refs(address(kind, namespace, name), "tag", tag, revision_and_path("tag", 4)[0])
+    return await _change_refs(place, "tag", tag, revision_and_path("tag", 4)[0])
 
 
-async def delete_branch(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def delete_branch(place: Address) -> Response:
     """``DELETE …/branch/{name}``"""
-    return await _delete_ref(kind, namespace, name, "branch")
+    return await _delete_ref(place, "branch")
 
 
-async def delete_tag(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def delete_tag(place: Address) -> Response:
     """``DELETE …/tag/{name}``"""
-    return await _delete_ref(kind, namespace, name, "tag")
+    return await _delete_ref(place, "tag")
 
 
-async def _change_refs(place: repositories.Address, kind: str, name: object, target: object) -> Response:
+async def _change_refs(place: Address, kind: str, name: object, target: object) -> Response:
     if not isinstance(target, str):
         raise revision_not_found(str(target)[:100])
     await writing(lambda db: repositories.add_ref(db, writable(db, place), kind, name, target))
     return json_response("{}")
 
 
-async def _delete_ref(kind: Kind, namespace: str, name: str, ref_kind: str) -> Response:
-    place = address(kind, namespace, name)
-    ref = revision_and_path(ref_kind, 4)[0]
-    await writing(lambda db: repositories.delete_ref(db, writable(db, place), ref_kind, ref))
+async def _delete_ref(place: Address, kind: str) -> Response:
+    ref = revision_and_path(kind, 4)[0]
+    await writing(lambda db: repositories.delete_ref(db, writable(db, place), kind, ref))
     return json_response("{}")
 
 

@@ -13,6 +13,7 @@ from urllib.parse import unquote_plus
 
 from quart import Response, request
 
+from collidium_plugins.local_hub.accounts import write_scopes
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid.grants import (
     ACCESS_SECONDS,
@@ -23,7 +24,6 @@ from collidium_plugins.local_hub.openid.grants import (
     redeem,
 )
 from collidium_plugins.local_hub.openid.keys import id_token, signing_key
-from collidium_plugins.local_hub.scopes import write_scopes
 from collidium_plugins.local_hub.web.context import (
     WRITERS,
     base_url,

@@ -9,7 +9,6 @@ from typing import Any, Final
 from quart import Response, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
-from collidium_plugins.local_hub.blobs import LARGEST
 from collidium_plugins.local_hub.cards import BadCard, read_card
 from collidium_plugins.local_hub.commits import (
     REGULAR_BYTES,
@@ -22,7 +21,7 @@ from collidium_plugins.local_hub.commits import (
 )
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in, repo_not_found
 from collidium_plugins.local_hub.history import Commit
-from collidium_plugins.local_hub.names import SHA256, Kind, check_path, page_prefix
+from collidium_plugins.local_hub.names import SHA256, check_path, page_prefix
 from collidium_plugins.local_hub.repositories import (
     Address,
     Repo,
@@ -31,12 +30,11 @@ from collidium_plugins.local_hub.repositories import (
     owns_object,
     writable,
 )
-from collidium_plugins.local_hub.signing import Upload
+from collidium_plugins.local_hub.store import LARGEST, Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     READERS,
     WRITERS,
-    address,
     base_url,
     flag,
     in_thread,
@@ -70,9 +68,8 @@ async def validate_yaml() -> Response:
     return json_response('{"errors": [], "warnings": []}')
 
 
-async def preupload(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def preupload(place: Address) -> Response:
     """``POST …/preupload/{revision}``: how is each of these files to be uploaded?"""
-    place = address(kind, namespace, name)
     branch, _ = revision_and_path("preupload", 4)
     files = _sent_files((await sent_document()).get("files"))
 
@@ -108,7 +105,7 @@ def _mode(path: str, size: int) -> str:
     return "lfs" if is_large and size > 0 else "regular"
 
 
-async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def refuse_xet(place: Address) -> Response:
     """``GET …/xet-write-token/{revision}``: the newest huggingface_hub uploads by Xet, whatever we answer.
 
     Of an error it shows the address alone, so the address says what to do.
@@ -119,9 +116,8 @@ async def refuse_xet(kind: Kind, namespace: str, name: str, rest: str) -> Respon
 # -- contents ------------------------------------------------------------------------------------------------
 
 
-async def lfs_batch(namespace: str, name: str, kind: Kind = "models") -> Response:
+async def lfs_batch(place: Address) -> Response:
     """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/objects/batch``"""
-    place = address(kind, namespace, name)
     sent = await sent_document()
     if sent.get("operation") != "upload" or sent.get("hash_algo", "sha256") != "sha256":
         raise HubError(422, "Only uploads go this way; files are downloaded from their own addresses")
@@ -199,9 +195,8 @@ def _keep_upload(db: sqlite3.Connection, upload: Upload) -> None:
     keep_object(db, store().blobs, upload.repo_id, upload.sha256, upload.size)
 
 
-async def lfs_verify(namespace: str, name: str, kind: Kind = "models") -> Response:
+async def lfs_verify(place: Address) -> Response:
     """``POST [/{kind}]/{namespace}/{name}.git/info/lfs/verify``: was this content received?"""
-    place = address(kind, namespace, name)
     oid, size = _sent_object(await sent_document())
     if await reading(lambda db: owns_object(db, writable(db, place), oid)) != size:
         raise HubError(404, "The content was not received")
@@ -211,9 +206,8 @@ async def lfs_verify(namespace: str, name: str, kind: Kind = "models") -> Respon
 # -- commits -------------------------------------------------------------------------------------------------
 
 
-async def commit(kind: Kind, namespace: str, name: str, rest: str) -> Response:
+async def commit(place: Address) -> Response:
     """``POST …/commit/{branch}``, a line of JSON for each change"""
-    place = address(kind, namespace, name)
     branch, _ = revision_and_path("commit", 4)
     if flag(request.args.get("create_pr", "")):
         raise HubError(501, "This hub has no discussions or pull requests: commit to a branch")

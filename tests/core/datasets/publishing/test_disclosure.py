@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from collidium.datasets.publishing.disclosure import with_history
+from collidium.datasets.publishing.publication import with_history
 from collidium.datasets.publishing.version import ConfigFiles
 from collidium.errors import Conflict
 

@@ -11,8 +11,8 @@ from tests.core.datasets.events import tables_of
 
 from collidium.contracts.tables import flatten, nested
 from collidium.datasets import Dataset
-from collidium.datasets.publishing.matching import matched_events
 from collidium.datasets.publishing.mixing import Mixing, mix
+from collidium.datasets.publishing.mixing_sources import matched_events
 from collidium.datasets.writing import write_dataset
 from collidium.errors import InvalidInput, UnusableDataset
 

@@ -13,7 +13,7 @@ from tests.core.datasets.events import tables_of
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
-from collidium.datasets.publishing import shuffling
+from collidium.datasets.publishing import mixing
 from collidium.datasets.publishing.mixing import Mixed, Mixing, mix
 from collidium.datasets.publishing.preparing import Publication, Withholding, prepare
 from collidium.datasets.publishing.survey import survey
@@ -112,7 +112,7 @@ def test_memory_holds_a_part_of_the_events(
 ) -> None:
     """In many files on the way it is the same mix."""
     whole = mix(Mixing(sources, CONFIG, tmp_path / "whole", EVENTS.start, seed=3)).directory
-    monkeypatch.setattr(shuffling, "RANGE_BYTES", 4096)
+    monkeypatch.setattr(mixing, "RANGE_BYTES", 4096)
     parts = mix(Mixing(sources, CONFIG, tmp_path / "parts", EVENTS.start, seed=3)).directory
     files = sorted(path.relative_to(whole) for path in whole.rglob("*.parquet"))
     assert files == sorted(path.relative_to(parts) for path in parts.rglob("*.parquet"))

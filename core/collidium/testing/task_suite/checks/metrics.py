@@ -7,8 +7,8 @@ import pickle
 from collections.abc import Callable, Mapping
 
 import pyarrow as pa
-import pyarrow.types as kinds
 
+from collidium.contracts.tables import is_list
 from collidium.contracts.task import Card, Tally, Task, UnusableTruth
 from collidium.testing.conformance.promise import promise
 from collidium.testing.task_suite import scoring
@@ -63,7 +63,7 @@ def empty_events_are_scored(subject: Subject) -> None:
 
 def _emptied(table: pa.Table) -> pa.Table:
     for number, field in enumerate(table.schema):
-        if kinds.is_list(field.type) or kinds.is_large_list(field.type):
+        if is_list(field.type):
             table = table.set_column(number, field, pa.array([[]] * table.num_rows, field.type))
     return table
 

@@ -1,0 +1,350 @@
+"""The shapes of requests, all problems of which are reported at once; answers are records."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import (
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    RootModel,
+    StringConstraints,
+    WithJsonSchema,
+)
+
+from collidium.accounts import Sort
+from collidium.api.answers import Page
+from collidium.benchmarks.submissions.links import LONGEST_LINK
+from collidium.contracts.identity import USERNAME
+from collidium.order import DEFAULT_SEED, LARGEST_SEED
+from collidium.outbox import LONGEST_URL
+from collidium.simulations import State
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("not a number")
+    return value
+
+
+#: Credits as they come in: a JSON number; text that looks like one is refused.
+Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
+
+HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
+
+
+#: What a person typed: PostgreSQL stores no null character.
+Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
+
+
+class Body(BaseModel):
+    """Base of request bodies: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def example(fields: dict[str, JsonValue], *, strict: bool = False) -> ConfigDict:
+    """A model's configuration that adds an example of it to the OpenAPI document."""
+    config = ConfigDict(json_schema_extra={"examples": [fields]})
+    if strict:  # else what the base class has
+        config["strict"] = True
+    return config
+
+
+class IdempotencyHeaders(BaseModel):
+    """Headers of an order or an operator action."""
+
+    idempotency_key: str | None = Field(
+        None,
+        alias="Idempotency-Key",
+        description="1 to 128 visible ASCII characters: the same key again gives the first answer.",
+    )
+
+
+class FieldProblem(BaseModel):
+    """One thing wrong with what was sent."""
+
+    model_config = ConfigDict(extra="allow")
+
+    detail: str
+    field: str | None = None
+    code: str | None = None
+    column: str | None = None
+    event_id: int | None = None
+    count: int | None = None
+    examples: list[dict[str, Any]] | None = None
+
+
+class Problem(BaseModel):
+    """A problem document (RFC 9457)."""
+
+    type: str
+    title: str
+    status: int
+    detail: str
+    request_id: str
+    errors: list[FieldProblem] | None = None
+
+
+# -- tasks, submissions, leaderboards ------------------------------------------------------------------
+
+
+class LeaderboardQuery(Page):
+    """Query of a leaderboard."""
+
+    model_config = ConfigDict(frozen=True)  # pages are kept by what was asked for
+
+    pareto: bool = Field(False, description="Only the places on the Pareto front.")
+    hub_username: str | None = Field(None, max_length=96, description="Only the places of this account.")
+    model_repo: str | None = Field(
+        None, max_length=200, description="Only the places of this hub model, NAMESPACE/NAME."
+    )
+
+
+class HistoryQuery(BaseModel):
+    """Query of how a best came about."""
+
+    model_config = ConfigDict(frozen=True)
+
+    metric: str | None = Field(
+        None, max_length=64, description="A metric of the task; the primary one if none."
+    )
+    limit: int = Field(1000, ge=1, le=1000, description="Most steps returned: the last ones.")
+
+
+class MySubmissionsQuery(Page):
+    """Which of an account's submissions are listed."""
+
+    task: str | None = Field(None, max_length=64, description="Only those to this task.")
+
+
+class SubmitQuery(BaseModel):
+    """Query of a submission."""
+
+    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+
+
+class LinksBody(Body):
+    """Links of a submission; what is left out stays as it is, null removes it."""
+
+    model_config = example(
+        {"model_repo": "alice/helix-fitter", "code_url": "https://code.example.org/helix"}, strict=True
+    )
+
+    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+    code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")
+    paper_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the paper.")
+
+
+# -- datasets, events, models --------------------------------------------------------------------------
+
+
+_REPO = Field(None, max_length=200, description="Dataset repository, NAMESPACE/NAME; `sample`: the built-in.")
+
+
+class DatasetsQuery(Page):
+    """Query of the datasets."""
+
+    repo: str | None = _REPO
+
+
+class EventQuery(BaseModel):
+    """Which event, and how it is sent."""
+
+    repo: str | None = _REPO
+    tables: str | None = Field(None, max_length=200, description="Tables, separated by commas; default: all.")
+    revision: str = Field("main", min_length=1, max_length=200, description="Branch, tag or commit.")
+    format: Literal["arrow", "phoenix"] = Field(
+        "arrow", description="`arrow`: IPC streams, one for each table; `phoenix`: JSON for that display."
+    )
+
+
+#: Part of a name, or a tag: the hub is asked for it.
+_Wanted = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200)]
+
+
+class ModelsQuery(Page):
+    """Query of the models."""
+
+    search: _Wanted = Field("", description="Part of the repository's name.")
+    tag: _Wanted = Field("", description="A tag that they have.")
+    task: str = Field("", pattern=r"^([a-z][a-z0-9_]{0,63})?$", description="A task that they are for.")
+
+
+# -- simulation requests and the webhook that reports them ---------------------------------------------
+
+
+class OrderBody(BaseModel):
+    """How an order is to be made and delivered, whatever is ordered."""
+
+    #: Limits are the domain's to check: all problems are reported at once, in its words.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    seed: int = Field(
+        DEFAULT_SEED,
+        description="The same config with the same seed gives the same events.",
+        json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
+    )
+    vary: str = Field(
+        "", description="Systematic variation, as `field=0.99,material=1.1`: `variations` of GET /v1/limits."
+    )
+    private: bool = Field(False, description="Whether the output's repository is to be private.")
+    webhook_url: str | None = Field(None, description="Address that is notified of the end; https:// only.")
+
+
+class ChannelBody(OrderBody):
+    """An order by channel, events and pileup."""
+
+    model_config = example({"channel": "ttbar", "events": 1000, "pileup": 40})
+
+    channel: str = Field(description="Physics process.")
+    events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
+    pileup: int = Field(
+        description="Average soft interactions overlaid per event.", json_schema_extra={"minimum": 0}
+    )
+
+
+class PresetBody(OrderBody):
+    """An order by the name of a preset."""
+
+    model_config = example({"preset": "ttbar-quick"})
+
+    preset: str = Field(description="One of GET /v1/presets.")
+
+
+class SimulateBody(RootModel[ChannelBody | PresetBody]):
+    """An order of simulated events."""
+
+
+class RequestsQuery(Page):
+    """Which requests are listed."""
+
+    state: State | None = Field(None, description="Only those in this state.")
+
+
+class AllRequestsQuery(RequestsQuery):
+    """Which of everybody's requests are listed."""
+
+    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+    channel: str | None = Field(None, max_length=64, description="Only those of this channel.")
+
+
+class EstimateQuery(BaseModel):
+    """What an estimate is asked for."""
+
+    channel: str
+    events: int
+    pileup: int
+    vary: str = ""
+
+
+class WebhookBody(Body):
+    """How an account wants to be notified."""
+
+    model_config = example({"url": "https://hooks.example.org/collidium"}, strict=True)
+
+    url: str | None = Field(
+        None,
+        max_length=LONGEST_URL,
+        description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
+    )
+    rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
+
+
+# -- operators -----------------------------------------------------------------------------------------
+
+
+class GrantBody(Body):
+    """A grant or, with a negative delta, a deduction."""
+
+    model_config = example({"hub_username": "alice", "delta": 25, "reason": "for the tutorial"})
+
+    hub_username: HubUsername
+    delta: Amount = Field(description="Credits, to three decimal places.")
+    reason: Text = Field(description="Kept as the entry's note.")
+
+
+class BanBody(Body):
+    """Ban (true) or unban (false) an account."""
+
+    model_config = example(
+        {"hub_username": "mallory", "banned": True, "note": "orders in a loop"}, strict=True
+    )
+
+    hub_username: HubUsername
+    banned: bool
+    note: Text | None = Field(None, description="Kept in the audit log.")
+
+
+class FreezeQuery(BaseModel):
+    """Whether to freeze."""
+
+    frozen: bool
+    note: Text | None = Field(None, description="What for; operators see it while submissions are frozen.")
+
+
+class AccountsQuery(Page):
+    """Which accounts are listed, and in what order."""
+
+    search: str = Field("", max_length=96, description="Only names that contain this, in any case.")
+    banned: bool | None = Field(None, description="Only accounts that are banned (true), or that are not.")
+    sort: Sort = Field(Sort.NEWEST, description="newest, name, or credits: most first.")
+
+
+class SubmissionsQuery(MySubmissionsQuery):
+    """Which submissions are listed."""
+
+    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+    unverified: bool = Field(False, description="Only self-reported ones that no operator has verified.")
+
+
+class UsageQuery(BaseModel):
+    """How much of a usage report."""
+
+    limit: int = Field(50, ge=1, le=1000, description="Most users returned.")
+
+
+class MonthQuery(BaseModel):
+    """Which month."""
+
+    month: str | None = Field(None, description="YYYY-MM in UTC; this month without it.", max_length=20)
+
+
+class DaysQuery(BaseModel):
+    """How far back."""
+
+    days: int = Field(30, ge=1, le=3660, description="Days reported, today included.")
+
+
+_RFC3339: Final = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
+)
+
+
+def _written(value: object) -> object:
+    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
+        raise ValueError("not a time as RFC 3339 writes it, such as 2026-11-21T09:00:00Z")
+    return value
+
+
+Time = Annotated[
+    AwareDatetime, BeforeValidator(_written), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+
+
+class RefundsBody(Body):
+    """Which failures are refunded: those from ``from`` until before ``to``."""
+
+    model_config = example({"from": "2026-11-21T09:00:00Z", "to": "2026-11-21T11:30:00Z"})
+
+    begin: Time = Field(alias="from")
+    end: Time = Field(alias="to", description="At most 31 days later.")
+    apply: bool = Field(False, strict=True, description="Without it, nothing is paid: a preview.")
+    digest: str | None = Field(None, max_length=64, description="To apply: that of the preview.")
+    note: Text | None = Field(None, description="Kept as the entries' note, and in the audit log.")

@@ -1,1 +1,0 @@
-"""Leaderboards: ranks, Pareto fronts, and the history of the best scores."""
