@@ -1,12 +1,13 @@
 """The built-in pipeline end to end: events per second, seconds by stage, memory, two processes.
 
-    python perf/acts_pipeline.py            a quarter of an hour or so
-    python perf/acts_pipeline.py --quick    a smoke: a few events
+    python perf/acts_pipeline.py                a quarter of an hour or so
+    python perf/acts_pipeline.py --share 0.2    a fifth of the events
+    python perf/acts_pipeline.py --quick        a smoke: a few events
 
-Every stage is run as the platform runs it, as a command of its own, so that starting, setting up Pythia and
-ACTS, and passing files on are counted. Seconds are of CPU (user and system time of the stage's processes),
-but for the comparison of one process with two, which is of the wall clock. Memory is the peak of the largest
-process. At the end: how fast synthetic events are made.
+Every stage is run as the platform runs it, as a command of its own. Seconds are of CPU (user and system time
+of the stage's one process), but for the comparison of one process with two, which is of the wall clock. Those
+of an event are the difference to a run of one event, whose rest is starting: Python, Pythia, ACTS. Memory is
+the peak of the largest process. At the end: how fast synthetic events are made.
 """
 
 from __future__ import annotations
@@ -71,16 +72,18 @@ def table_of_pileups(sizes: Mapping[int, int]) -> None:
     names = [stage.name for stage in PIPELINE.stages]
     print(
         f"| {CHANNEL}, pileup | events | {' | '.join(f'{name} (s/event)' for name in names)} | all (s/event) "
-        "| events/s | peak (MiB) |"
+        "| events/s | starting (s) | peak (MiB) |"
     )
-    print("|---:|" + "---:|" * (len(names) + 4))
+    print("|---:|" + "---:|" * (len(names) + 5))
     for pileup, events in sizes.items():
-        costs = pipeline(events, pileup)
-        seconds = [costs[name].cpu / events for name in names]
+        one, costs = pipeline(1, pileup), pipeline(events, pileup)
+        seconds = [(costs[name].cpu - one[name].cpu) / (events - 1) for name in names]
+        starting = sum(cost.cpu for cost in one.values()) - sum(seconds)
         peak = max(cost.peak for cost in costs.values()) / 2**20
         cells = " | ".join(f"{second:.3f}" for second in seconds)
         print(
-            f"| {pileup} | {events} | {cells} | {sum(seconds):.3f} | {1 / sum(seconds):.2f} | {peak:.0f} |",
+            f"| {pileup} | {events} | {cells} | {sum(seconds):.3f} | {1 / sum(seconds):.2f} | {starting:.1f} "
+            f"| {peak:.0f} |",
             flush=True,
         )
 
@@ -114,11 +117,16 @@ def synthetic(events: int) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run")
-    quick = parser.parse_args().quick
-    table_of_pileups({0: 2, 5: 1} if quick else {0: 400, 10: 100, 40: 40, 100: 16, 200: 10})
+    parser.add_argument("--share", type=float, default=1.0, help="of the events")
+    options = parser.parse_args()
+    quick, share = options.quick, options.share
+    sizes = {0: 400, 10: 100, 40: 40, 100: 16, 200: 10}
+    table_of_pileups(
+        {0: 3, 5: 2} if quick else {pileup: max(2, round(share * n)) for pileup, n in sizes.items()}
+    )
     print("\n| pileup | events | one process (s) | two (s) | ratio |\n|---:|---:|---:|---:|---:|")
     for pileup, events in ((0, 2),) if quick else ((0, 1000), (200, 16)):
-        two_processes(events, pileup)
+        two_processes(max(2, round(share * events)), pileup)
     print("\n| hits of a synthetic event | events/s | as arrow tables |\n|---:|---:|---:|")
     synthetic(2 if quick else 50)
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from collidium.datasets.cards import DatasetFile
 from collidium.files.durable import is_full
@@ -28,9 +28,6 @@ from collidium.pipelines.stages import ReportProgress, Stages
 from collidium.pipelines.work import Work
 from collidium.runtime.logs import single_line
 
-#: Maximum number of processes of a stage by default: each needs memory.
-_MAX_PROCESSES: Final = 8
-
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -40,7 +37,7 @@ class RunOptions:
     pipeline: str = AUTO
     #: ``docker``, ``podman``, ``none``, or ``auto``.
     runtime: str = AUTO
-    #: None: as many as there are processors, within reason.
+    #: None: as many as there are processors, within reason; see :func:`stages.default_processes`.
     processes: int | None = None
     time_limit_seconds: float | None = None
     #: Whether the tables are to lie directly in the directory, without a card.
@@ -113,8 +110,7 @@ def simulate(
             work.begin(production)
             if given is not None:
                 given.place(work.place)
-            cores = options.processes or min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
-            Stages(production, work, choice.runtime, cores, report, deadline).run()
+            Stages(production, work, choice.runtime, options.processes, report, deadline).run()
             files = place(production, work)
             made = _simulated(production, choice, work, files, time.monotonic() - began)
             work.finish_all(asdict(made) | {"directory": None, "files": [asdict(file) for file in files]})

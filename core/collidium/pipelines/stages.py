@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import time
@@ -24,6 +25,8 @@ from collidium.runtime.logs import single_line
 LAST_LINES: Final = 12
 #: A disk with less is as good as full.
 _MINIMUM_BYTES: Final = 1024**2
+#: Maximum number of processes of a stage by default: each needs memory.
+_MAX_PROCESSES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class Stages:
     production: Production
     work: Work
     runtime: Runtime
-    cores: int
+    #: None: :func:`default_processes`.
+    cores: int | None
     report: ReportProgress
     #: When the simulation must have ended, on the clock of ``time.monotonic``.
     deadline: float | None
@@ -82,7 +86,7 @@ class Stages:
     def _start(self, stage: Stage, log: processes.Log, tick: Callable[[], None]) -> int:
         place = self.work.place
         words = self.production.words(
-            stage, python=self.runtime.python, work=self.runtime.seen(place), processes=self.cores
+            stage, python=self.runtime.python, work=self.runtime.seen(place), processes=self._processes(stage)
         )
         left = None if self.deadline is None else self.deadline - time.monotonic()
         finished = False
@@ -119,7 +123,10 @@ class Stages:
         )
 
     def _expected(self, stage: Stage) -> float:
-        return expected_seconds(stage, self.production.order, self.cores)
+        return expected_seconds(stage, self.production.order, self._processes(stage))
+
+    def _processes(self, stage: Stage) -> int:
+        return self.cores or default_processes(stage, self.production.order)
 
 
 class _Watch:
@@ -206,6 +213,13 @@ class Progress:
 
 #: Called whenever something changes, and some times in a second.
 ReportProgress = Callable[[Progress], None]
+
+
+def default_processes(stage: Stage, order: Order) -> int:
+    """One for each CPU, at most 8; but one where starting takes longer than the events do."""
+    if order.events * (1 + order.pileup) * stage.seconds_per_event < stage.overhead_seconds:
+        return 1
+    return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
 
 
 def expected_seconds(stage: Stage, order: Order, processes: int) -> float:

@@ -16,10 +16,12 @@ from tests.core.pipelines.stages import NAMES
 from tests.podman import Podman
 from tests.waiting import eventually
 
+from collidium.contracts.pipeline import Stage
 from collidium.datasets.reading.dataset import Dataset
-from collidium.order import UnknownOrder
+from collidium.order import Order, UnknownOrder
 from collidium.pipelines.production import CannotSimulate, StageFailed
 from collidium.pipelines.runtimes import container_name
+from collidium.pipelines.stages import default_processes
 
 DATA = [
     "data/ttbar_pu0_particles/train-00000-of-00001.parquet",
@@ -41,7 +43,7 @@ def test_stages_run_in_order_and_leave_a_dataset(machine: Machine) -> None:
     assert (made.config, made.runtime, made.made_before) == ("ttbar_pu0", machine.runtime, False)
     assert made.size_bytes == sum((machine.directory / path).stat().st_size for path in DATA)
     assert Dataset(machine.directory).configs() == {"ttbar_pu0": ("particles", "tracker_hits")}
-    knobs = f"events=4 pileup=0 seed=42 first=0 on={min(len(os.sched_getaffinity(0)), 8)}"
+    knobs = "events=4 pileup=0 seed=42 first=0 on=1"
     assert machine.log("generate") == f"stage generate of ttbar: {knobs} {{braces}} environment: 42\n"
     assert not machine.work.exists()
     card = (machine.directory / "README.md").read_text()
@@ -49,6 +51,13 @@ def test_stages_run_in_order_and_leave_a_dataset(machine: Machine) -> None:
         assert told in card
     owners = {path.stat().st_uid for path in machine.directory.rglob("*")}
     assert owners == {os.getuid()}
+
+
+def test_processes_start_where_events_take_longer_than_starting() -> None:
+    stage = Stage("simulate", "", (), (), (), overhead_seconds=5.0, seconds_per_event=0.1)
+    all_of_them = min(len(os.sched_getaffinity(0)), 8)
+    for events, pileup, processes in ((49, 0, 1), (51, 0, all_of_them), (1, 200, all_of_them)):
+        assert default_processes(stage, Order("ttbar", events, pileup)) == processes
 
 
 def test_progress_is_reported_by_stages_or_estimated(here: Machine) -> None:

@@ -74,9 +74,16 @@ def ttbar(detector: Detector) -> Run:
     return Run(simulation, reconstruction, generated, simulated, reconstructed)
 
 
-def gun(pdg_id: int, momentum: float, *, number: int = 300, charge: float = -1.0) -> GeneratedEvent:
-    """Particles of one kind from the origin, |η| < 2."""
-    eta = np.linspace(-2.0, 2.0, number)
+def gun(
+    pdg_id: int,
+    momentum: float,
+    *,
+    number: int = 300,
+    charge: float = -1.0,
+    etas: tuple[float, float] = (-2.0, 2.0),
+) -> GeneratedEvent:
+    """Particles of one kind from the origin."""
+    eta = np.linspace(*etas, number)
     phi = np.linspace(0.0, 40.0, number)
     pt = momentum / np.cosh(eta)
     columns: dict[str, Any] = {
@@ -290,6 +297,15 @@ def test_muons_are_found_and_measured_as_silicon_lets_them(detector: Detector) -
     assert 0.006 < muon_gun.width(found.pt_error[np.abs(found.eta) < 2.5]) < 0.009
     pulls = [muon_gun.width(pull) for pull in found.pulls]
     assert pulls == pytest.approx([1.0] * 5, abs=0.2)
+
+
+def test_straight_tracks_of_three_space_points_are_found(ttbar: Run) -> None:
+    """ACTS allows half of the true error between the slopes of a seed of long clusters: 96% without ours."""
+    event = ttbar.again(gun(13, 300.0, number=400, etas=(1.8, 2.0)))
+    pixels = event.hits.particle_id[np.isin(event.hits.volume_id, (16, 17, 18))]
+    able = np.flatnonzero(np.bincount(pixels.astype(np.int64), minlength=401) >= 3)
+    assert len(able) > 380
+    assert np.isin(able, event.tracks.majority_particle_id).mean() > 0.98
 
 
 def test_material_turns_photons_into_pairs(ttbar: Run) -> None:

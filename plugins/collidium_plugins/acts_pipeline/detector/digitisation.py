@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -65,29 +65,51 @@ _THRESHOLD: Final = 0.01
 _NOISE: Final = 0.01
 
 
-def digitisation(detector: Detector, hits: str, *, merge: bool = False, **outputs: str) -> Any:
-    """Return the algorithm that makes measurements of ``hits``.
+#: What is made, by the options of ACTS that name it.
+_OUTPUTS: Final = {
+    "outputMeasurements": "measurements",
+    "outputMeasurementSubset": "measured",
+    "outputClusters": "clusters",
+    "outputSimHitMeasurementsMap": "hit_measurements",
+    "outputMeasurementSimHitsMap": "measurement_hits",
+    "outputMeasurementParticlesMap": "measurement_particles",
+    "outputParticleMeasurementsMap": "particle_measurements",
+}
+#: Seeds are made of the same measurements with so many times the standard deviations, whose names begin so:
+#: ACTS allows one standard deviation between the slopes of a straight seed's halves, and those of long
+#: clusters are half of the true ones.
+SEED_ERRORS: Final = 5.0
+SEEDING: Final = "seeding_"
+
+
+def digitisation(
+    detector: Detector, hits: str, configuration: Callable[[float], Any], *, merge: bool = False
+) -> list[Any]:
+    """Return the algorithms that make measurements of ``hits``, for the fit and for seeds.
 
     Parameters
     ----------
     detector : Detector
     hits : str
         Name of the hits.
+    configuration : callable
+        Returns ACTS's configuration with standard deviations times a factor, as :func:`geometric`.
     merge : bool
         Whether clusters of several particles that touch become one measurement. Production merges none.
-    **outputs : str
-        Names of the results.
     """
-    return acts.examples.DigitizationAlgorithm(
-        level=LOG_LEVEL,
-        digitizationConfigs=_configuration(),
-        surfaceByIdentifier=dict(detector.planes),
-        randomNumbers=acts.examples.RandomNumbers(seed=1),
-        inputSimHits=hits,
-        doMerge=merge,
-        minEnergyDeposit=0.0,  # hits carry directions, no deposits
-        **outputs,
-    )
+    return [
+        acts.examples.DigitizationAlgorithm(
+            level=LOG_LEVEL,
+            digitizationConfigs=configuration(errors),
+            surfaceByIdentifier=dict(detector.planes),
+            randomNumbers=acts.examples.RandomNumbers(seed=1),  # equal ones: positions are the same
+            inputSimHits=hits,
+            doMerge=merge,
+            minEnergyDeposit=0.0,  # hits carry directions, no deposits
+            **{option: prefix + name for option, name in _OUTPUTS.items()},
+        )
+        for prefix, errors in (("", 1.0), (SEEDING, SEED_ERRORS))
+    ]
 
 
 def variances(volume: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
@@ -112,18 +134,25 @@ def variances(volume: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint16]) -> n
     return found
 
 
-def _configuration() -> Any:
-    """ACTS takes it from a file alone."""
+def geometric(errors: float) -> Any:
+    """Return the configuration of :data:`READOUTS` with standard deviations times ``errors``."""
+    return from_document(
+        [
+            (volume.volume_id, {"geometric": _readout(volume, errors)})
+            for system in layout.systems()
+            for volume in system.volumes
+        ]
+    )
+
+
+def from_document(volumes: Sequence[tuple[int, Mapping[str, Any]]]) -> Any:
+    """Return ACTS's configuration with that of each volume, which it takes from a file alone."""
     document = {
         "acts-geometry-hierarchy-map": {
             "format-version": 0,
             "value-identifier": "digitization-configuration",
         },
-        "entries": [
-            {"volume": volume.volume_id, "value": {"geometric": _geometric(volume)}}
-            for system in layout.systems()
-            for volume in system.volumes
-        ],
+        "entries": [{"volume": volume, "value": value} for volume, value in volumes],
     }
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "digitisation.json"
@@ -131,7 +160,7 @@ def _configuration() -> Any:
         return JSON.readDigiConfigFromJson(str(path))
 
 
-def _geometric(volume: layout.Volume) -> dict[str, Any]:
+def _readout(volume: layout.Volume, errors: float) -> dict[str, Any]:
     readout = READOUTS[volume.volume_id]
     modules = [module.half_lengths for layer in volume.layers for module in layer.modules]
     halves = max(max(half[:-1]) for half in modules), max(half[-1] for half in modules)
@@ -145,7 +174,10 @@ def _geometric(volume: layout.Volume) -> dict[str, Any]:
         "thickness": readout.thickness,
         "threshold": _THRESHOLD,
         "charge-smearing": {"mean": 0.0, "stddev": _NOISE, "type": "Gauss"},
-        "variances": [{"index": index, "rms": rms} for index, rms in enumerate(readout.resolutions)],
+        "variances": [
+            {"index": index, "rms": [errors * one for one in rms]}
+            for index, rms in enumerate(readout.resolutions)
+        ],
     }
 
 

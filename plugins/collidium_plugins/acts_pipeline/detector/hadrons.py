@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -44,12 +45,13 @@ class Pool:
     the parent, which differs by less than 26% from the pool's.
     """
 
-    def __init__(self) -> None:
-        """Make the pool: two seconds; raises StageFailed."""
+    @cached_property
+    def _made(self) -> tuple[Sequence[Sequence[list[Floats]]], Mapping[int, list[Floats]]]:
+        """Collisions by projectile and momentum, and decays: two seconds, once they are needed."""
         with _silent():
-            self._fill()
+            return self._fill()
 
-    def _fill(self) -> None:
+    def _fill(self) -> tuple[Sequence[Sequence[list[Floats]]], Mapping[int, list[Floats]]]:
         self._cascade = pythia8mc.PythiaCascade()
         setup = next(
             (
@@ -61,8 +63,8 @@ class Pool:
         )
         if not self._cascade.init(0.2, 0.5, str(setup), True, 1e-3, True, True):
             raise StageFailed("PythiaCascade cannot be set up")
-        self._collisions = [[self._collide(kind, p) for p in _MOMENTA] for kind in _PROJECTILES]
-        self._decays = {
+        collisions = [[self._collide(kind, p) for p in _MOMENTA] for kind in _PROJECTILES]
+        return collisions, {
             sign * kind: [self._decay(sign * kind) for _ in range(_ENTRIES)]
             for kind in LIFETIMES | SHORT
             for sign in ((1,) if kind in (130, 310) else (1, -1))
@@ -73,11 +75,12 @@ class Pool:
     ) -> Floats:
         """PDG id, momentum, energy, mass and charge of what a particle makes, GeV; shape (products, 7).
 
-        The particle flies along z with momentum ``p``.
+        The particle flies along z with momentum ``p``. Raises StageFailed if Pythia cannot be set up.
         """
         energy = math.hypot(p, mass)
+        of_collisions, of_decays = self._made
         if decays:
-            made = self._decays[pdg_id][random.integers(_ENTRIES)].copy()
+            made = of_decays[pdg_id][random.integers(_ENTRIES)].copy()
             gamma, boost = energy / mass, p / mass
             made[:, 3], made[:, 4] = (
                 gamma * made[:, 3] + boost * made[:, 4],
@@ -85,7 +88,7 @@ class Pool:
             )
         else:
             number = int(np.clip(np.rint(5 * math.log10(p)), 0, len(_MOMENTA) - 1)) if p else 0
-            entries = self._collisions[_PROJECTILES.index(_like(pdg_id))][number] if p > 0.9 else []
+            entries = of_collisions[_PROJECTILES.index(_like(pdg_id))][number] if p > 0.9 else []
             if entries:
                 made = entries[random.integers(len(entries))].copy()
                 made[:, 1:4] *= p / _MOMENTA[number]

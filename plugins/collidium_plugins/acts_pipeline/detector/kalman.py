@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import acts
@@ -21,7 +18,8 @@ import pyarrow as pa
 from collidium.contracts.tables import flatten, list_lengths, positions_in_event
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
-from collidium_plugins.acts_pipeline.detector.geometry import ARROW, JSON, LOG_LEVEL, Detector
+from collidium_plugins.acts_pipeline.detector.digitisation import digitisation, from_document
+from collidium_plugins.acts_pipeline.detector.geometry import ARROW, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 
 #: Pitches in both directions that modules of a volume measure, mm; their measurements are as exact as that.
@@ -92,18 +90,6 @@ def _container(
 def _filter() -> tuple[Detector, Algorithms]:
     """The detector and the algorithms; some seconds."""
     detector = geometry.build()
-    measure = acts.examples.DigitizationAlgorithm(
-        level=LOG_LEVEL,
-        digitizationConfigs=_exact(),
-        surfaceByIdentifier=dict(detector.planes),
-        randomNumbers=acts.examples.RandomNumbers(seed=1),
-        inputSimHits="hits",
-        doMerge=False,
-        outputMeasurementSubset="measured",
-        outputClusters="clusters",
-        outputSimHitMeasurementsMap="hit_measurements",
-        outputMeasurementSimHitsMap="measurement_hits",
-    )
     convert = ARROW.ArrowTrackOutputConverter(
         level=LOG_LEVEL,
         inputTracks="tracks",
@@ -111,28 +97,30 @@ def _filter() -> tuple[Detector, Algorithms]:
         outputTable="track_table",
     )
     return detector, Algorithms(
-        [measure, *track_finding(detector, "measured", "tracks"), convert],
+        [*digitisation(detector, "hits", _exact), *track_finding(detector, "measured", "tracks"), convert],
         inputs={"hits": acts.examples.SimHitContainer},
         outputs={"track_table": acts.arrow.ArrowTable},
     )
 
 
-def _exact() -> Any:
-    """Measurements where hits lie, as they are measured already. ACTS takes this from a file alone."""
-    header = {"format-version": 0, "value-identifier": "digitization-configuration"}
-    entries = [
-        {
-            "volume": volume,
-            "value": {
-                "smearing": [
-                    {"index": index, "mean": 0.0, "stddev": pitch / math.sqrt(12.0), "type": "Exact"}
-                    for index, pitch in enumerate(pitches)
-                ]
-            },
-        }
-        for volume, pitches in _PITCHES.items()
-    ]
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "digitisation.json"
-        path.write_text(json.dumps({"acts-geometry-hierarchy-map": header, "entries": entries}))
-        return JSON.readDigiConfigFromJson(str(path))
+def _exact(errors: float) -> Any:
+    """Measurements where hits lie, as they are measured already."""
+    return from_document(
+        [
+            (
+                volume,
+                {
+                    "smearing": [
+                        {
+                            "index": index,
+                            "mean": 0.0,
+                            "stddev": errors * pitch / math.sqrt(12.0),
+                            "type": "Exact",
+                        }
+                        for index, pitch in enumerate(pitches)
+                    ]
+                },
+            )
+            for volume, pitches in _PITCHES.items()
+        ]
+    )

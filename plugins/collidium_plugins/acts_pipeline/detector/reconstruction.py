@@ -41,14 +41,7 @@ class Reconstruction:
         self._detector, self._varied = detector, Varied(detector, variation)
         self._algorithms = Algorithms(
             [
-                digitisation.digitisation(
-                    detector,
-                    "hits",
-                    outputMeasurementSubset="measured",
-                    outputClusters="clusters",
-                    outputSimHitMeasurementsMap="hit_measurements",
-                    outputMeasurementSimHitsMap="measurement_hits",
-                ),
+                *digitisation.digitisation(detector, "hits", digitisation.geometric),
                 *track_finding(detector, "measured", "tracks"),
                 ARROW.ArrowSimHitOutputConverter(
                     level=LOG_LEVEL,

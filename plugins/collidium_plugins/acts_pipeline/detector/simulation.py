@@ -183,10 +183,12 @@ def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
 
 
 def _sent(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
-    """The chosen particles, as ACTS takes them; their ids are a part of its barcodes."""
+    """The chosen particles, as ACTS takes them, in its order; their ids are a part of its barcodes."""
+    places = np.flatnonzero(chosen)
+    places = places[np.argsort(particles.vertex_primary[places], kind="stable")]
     names = ("particle_id", "vertex_primary", "pdg_id", "charge", "mass", "px", "py", "pz", "vx", "vy", "vz")
-    lists = [getattr(particles, name)[chosen].tolist() for name in names]
-    times = (particles.time[chosen] * NANOSECOND).tolist()
+    lists = [getattr(particles, name)[places].tolist() for name in names]
+    times = (particles.time[places] * NANOSECOND).tolist()
     container = acts.examples.SimParticleContainer()
     for particle_id, vertex, kind, charge, mass, px, py, pz, x, y, z, time in zip(*lists, times, strict=True):
         barcode = acts.fatras.Barcode()

@@ -8,6 +8,7 @@ import acts
 import acts.examples
 
 from collidium_plugins.acts_pipeline.detector import layout
+from collidium_plugins.acts_pipeline.detector.digitisation import SEEDING
 from collidium_plugins.acts_pipeline.detector.geometry import GEV, LOG_LEVEL, NANOSECOND, TESLA, Detector
 
 #: Layers of space points: the pixel barrel and the four inner discs at each end.
@@ -28,9 +29,12 @@ _CHI2: Final = (15.0, 25.0)
 
 
 def track_finding(detector: Detector, measurements: str, tracks: str) -> list[Any]:
-    """The algorithms that find tracks in the measurements of an event, in their order."""
+    """The algorithms that find tracks in the measurements of an event, in their order.
+
+    Measurements are those of :func:`digitisation.digitisation`.
+    """
     return [
-        *_seeding(detector, measurements),
+        *_seeding(detector, SEEDING + measurements),
         _filter(detector, measurements),
         acts.examples.GreedyAmbiguityResolutionAlgorithm(
             level=LOG_LEVEL,
@@ -74,11 +78,14 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         deltaRMax=300.0,
         collisionRegionMin=-_COLLISIONS,
         collisionRegionMax=_COLLISIONS,
-        # Production has 5 and 40: a straight track with three space points fails one triplet in thirty then,
-        # and an event with 200 pileup collisions takes half a minute.
-        sigmaScattering=7.5,
+        sigmaScattering=5.0,
         radLengthPerSeed=0.1,
-        maxSeedsPerSpM=10,
+        # Production has 40, which take half a minute with 200 pileup collisions. Few do where the best come
+        # first: those from near to the beams, and those whose curvature a fourth hit confirms to 0.02/GeV (by
+        # default 0.07, which chance does as well).
+        maxSeedsPerSpM=5,
+        impactWeightFactor=100.0,
+        deltaInvHelixDiameter=1e-5,
         seedConfirmation=False,
     )
     parameters = acts.examples.TrackParamsEstimationAlgorithm(

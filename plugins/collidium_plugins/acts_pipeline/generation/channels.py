@@ -37,6 +37,9 @@ class Channel:
     spectrum: Path | None = None
     #: Les Houches file with the hard processes, one for each event.
     events: Path | None = None
+    #: What Pythia found when it set up multiparton interactions with these settings, which takes six seconds;
+    #: it writes the file with ``MultipartonInteractions:reuseInit = 1``.
+    multiparton: Path | None = None
     #: Photons of the hard process must have these: minimum pT in GeV and maximum |η|.
     photons: tuple[float, float] | None = None
     #: Cross section in pb, at leading order, by Pythia with these settings.
@@ -196,4 +199,8 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 #: Collisions of pileup, as in production: non-diffractive, diffractive and elastic.
-MINIMUM_BIAS: Final = Channel("soft proton collisions, elastic ones included", ("SoftQCD:all = on",))
+MINIMUM_BIAS: Final = Channel(
+    "soft proton collisions, elastic ones included",
+    ("SoftQCD:all = on",),
+    multiparton=Path(__file__).with_name("minimum_bias.mpi"),
+)

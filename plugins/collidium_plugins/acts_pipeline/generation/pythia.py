@@ -58,6 +58,9 @@ class Pythia:
         ):
             if not self._pythia.readString(setting):
                 raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
+        if channel.multiparton:
+            self._pythia.settings.word("MultipartonInteractions:initFile", str(channel.multiparton))
+            self._pythia.settings.mode("MultipartonInteractions:reuseInit", 2)
         if channel.events:
             self._pythia.settings.word("Beams:LHEF", str(channel.events))
         if channel.photons:
