@@ -2,7 +2,6 @@
 
 import os
 import signal
-import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from tests.waiting import start_announced
 
 # Read by huggingface_hub when it is imported: this hub takes files by LFS alone.
 os.environ["HF_HUB_DISABLE_XET"] = "1"
@@ -18,7 +18,6 @@ os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
 
 from huggingface_hub import HfApi
 
-from collidium.testing.processes import ending_with_parent
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
 
@@ -41,21 +40,13 @@ class HubServer:
 
     def start(self) -> None:
         script = Path(__file__).with_name("plugins") / "hub_server.py"
-        self.process = subprocess.Popen(
-            ending_with_parent(
-                [sys.executable, str(script), str(self.directory), str(self.port), str(self.quota)]
-            ),
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        assert self.process.stdout is not None
-        self.port = int(self.process.stdout.readline())
+        command = [sys.executable, str(script), str(self.directory), str(self.port), str(self.quota)]
+        self.process, line = start_announced(command)
+        self.port = int(line)
 
     def end(self, number: int = signal.SIGTERM) -> None:
         self.process.send_signal(number)
         self.process.wait(20)
-        assert self.process.stdout is not None
-        self.process.stdout.close()
 
     @property
     def url(self) -> str:

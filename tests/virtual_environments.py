@@ -47,6 +47,7 @@ class VirtualEnvironment:
             "PIP_NO_INDEX": "1",
             "PIP_NO_BUILD_ISOLATION": "0",  # pip reads it the wrong way round: 0 means no isolation
             "PIP_DISABLE_PIP_VERSION_CHECK": "1",
+            "PIP_NO_COMPILE": "1",  # what is imported compiles itself
         }
 
     def _purelib(self) -> str:

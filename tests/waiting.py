@@ -6,10 +6,15 @@ The one place where tests look again and again; how long they look at most is a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+import os
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Final
+
+from collidium.testing.processes import Process
+from collidium.testing.server import start_process
 
 #: Seconds between two looks.
 PAUSE: Final = 0.01
@@ -38,3 +43,12 @@ async def eventually_async(condition: Callable[[], Awaitable[bool]], seconds: fl
     while not await condition():
         assert monotonic() < deadline, f"not within {seconds} s"
         await asyncio.sleep(PAUSE)
+
+
+def start_announced(command: Sequence[str], directory: Path | None = None) -> tuple[Process, str]:
+    """Start a program in a session of its own, with the errors of the tests; its first line of output."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as lines, open(2, "wb", closefd=False) as errors:
+        with os.fdopen(writing, "wb") as output:
+            process = start_process(command, os.environ, directory or Path.cwd(), output, errors)
+        return process, lines.readline()

@@ -93,7 +93,6 @@ async def test_storages(name: str, configured: Settings, tmp_path: Path) -> None
     await check_storage(storage, scratch)
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # of the hub's own client
 async def test_the_hub_storage(server: ServerProcess, unused_tcp_port: int, tmp_path: Path) -> None:
     """It is there for those who name a repository for it."""
     repository = {"storage_hub_repo": "anna/files", "storage_hub_token": server.add_user("anna")}

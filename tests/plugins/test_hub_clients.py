@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -48,7 +47,6 @@ def interpreter(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str
         pip = [sys.executable, "-m", "pip", "--python", python, "install", "--quiet", "--no-compile"]
         done = subprocess.run(
             [*pip, "--disable-pip-version-check", f"huggingface_hub=={version}"],
-            env={name: value for name, value in os.environ.items() if name != "PIP_CONSTRAINT"},
             check=False,
             capture_output=True,
             text=True,

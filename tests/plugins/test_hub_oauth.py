@@ -18,10 +18,11 @@ import httpx
 import pytest
 from huggingface_hub import HfApi
 from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from joserfc import jwt
 from joserfc.jwk import KeySet
+from tests.counts import LONG
 from tests.hub import HubServer
 
 from collidium.contracts.identity import Identity
@@ -734,7 +735,7 @@ VALUES = st.text(max_size=60) | st.sampled_from(
 )
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60 if LONG else 15)
 @given(sent=st.lists(st.tuples(NAMES, VALUES), max_size=12))
 def test_nothing_that_is_sent_is_an_error_of_the_server(
     application: Application, sent: list[tuple[str, str]]

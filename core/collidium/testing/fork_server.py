@@ -1,8 +1,8 @@
-"""Starts ``python -m collidium`` by forking a process that has the platform imported already (Linux).
+"""Starts ``python -m collidium``, and scripts, by forking a process that has the platform imported (Linux).
 
 Imports are most of what a server costs to start. A forked process has its own environment, working directory
-and output, and runs ``collidium.__main__``. It has what it would have after its imports and no more: nothing
-of the platform has run in the process it comes from.
+and output, and runs a module or a script as ``__main__``. It has what it would have after its imports and no
+more: nothing of the platform has run in the process it comes from.
 """
 
 from __future__ import annotations
@@ -92,12 +92,18 @@ class ForkServer:
         directory: Path,
         output: IO[bytes],
         errors: IO[bytes],
+        program: str = "collidium",
     ) -> ForkedProcess | None:
-        """Start ``python -m collidium`` with these arguments in a session of its own.
+        """Start a module (as with ``-m``) or a script with these arguments in a session of its own.
 
         None where a new interpreter would not be the same as this one, because of the environment.
         """
-        asked = {"arguments": list(arguments), "environment": dict(environment), "directory": str(directory)}
+        asked = {
+            "program": program,
+            "arguments": list(arguments),
+            "environment": dict(environment),
+            "directory": str(directory),
+        }
         pid = self._ask(asked, [output.fileno(), errors.fileno()])
         return ForkedProcess(self, pid) if pid else None
 
@@ -218,8 +224,12 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         # As an interpreter opens them at its start.
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
         sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-        sys.argv = ["collidium", *asked["arguments"]]
-        runpy.run_module("collidium", run_name="__main__", alter_sys=True)
+        program = asked["program"]
+        sys.argv = [program, *asked["arguments"]]
+        if program.endswith(".py"):
+            runpy.run_path(program, run_name="__main__")
+        else:
+            runpy.run_module(program, run_name="__main__", alter_sys=True)
         code = 0
     except SystemExit as ended:
         code = ended.code

@@ -85,7 +85,7 @@ class ServerProcess:
         command = [*self.program, "serve", "--port", str(port), *options]
         environment = ({"PLATFORM_HUB_PORT": "0"} if port else {}) | self.environment
         with self._output.open("wb") as output, self._errors.open("ab") as errors:
-            self._process = _start(command, environment, self.directory, output, errors)
+            self._process = start_process(command, environment, self.directory, output, errors)
         try:
             wait_until(self._announced, self._process, _START_SECONDS, self.log)
             wait_until(self._ready, self._process, _START_SECONDS, self.log)
@@ -185,7 +185,7 @@ def run_command(
 ) -> subprocess.CompletedProcess[str]:
     """Run ``collidium`` with these arguments as a user would, in ``directory``."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
-        process = _start([*program, *arguments], environment, directory, output, errors)
+        process = start_process([*program, *arguments], environment, directory, output, errors)
         try:
             code = process.wait(_COMMAND_SECONDS)
         finally:
@@ -201,7 +201,7 @@ def _whole(file: IO[bytes]) -> str:
     return file.read().decode()
 
 
-def _start(
+def start_process(
     command: Sequence[str],
     environment: Mapping[str, str],
     directory: Path,
@@ -209,9 +209,10 @@ def _start(
     errors: IO[bytes],
 ) -> Process:
     """Start it in a session of its own: forked where that is the same, because it is much cheaper."""
-    program, arguments = tuple(command[: len(COLLIDIUM)]), command[len(COLLIDIUM) :]
-    if program == COLLIDIUM and sys.platform == "linux":
-        forked = fork_server().start(arguments, environment, directory, output, errors)
+    words = 2 if command[1] == "-m" else 1  # before the module or the script
+    program, arguments = command[words], command[words + 1 :]
+    if command[0] == sys.executable and sys.platform == "linux":
+        forked = fork_server().start(arguments, environment, directory, output, errors, program)
         if forked is not None:
             return forked
     return subprocess.Popen(

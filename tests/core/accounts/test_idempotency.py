@@ -7,8 +7,9 @@ from decimal import Decimal
 from itertools import count
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.counts import LONG
 
 from collidium import accounts
 from collidium.accounts import idempotency
@@ -41,9 +42,7 @@ async def alice(connected: str) -> accounts.AccountView:
     return await accounts.recognise("alice", signup_grant=Decimal(0))
 
 
-@settings(
-    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
+@settings(max_examples=60 if LONG else 6, database=None)
 @given(
     rounds=st.lists(
         st.lists(st.tuples(st.sampled_from("ab"), st.integers(1, 2), st.booleans()), min_size=1, max_size=5),

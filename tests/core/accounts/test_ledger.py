@@ -6,8 +6,9 @@ import asyncio
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.counts import LONG
 from tortoise.exceptions import IntegrityError
 
 from collidium import accounts, database
@@ -117,7 +118,7 @@ amounts = st.decimals(Decimal("-20"), Decimal("20"), places=3).filter(bool)
 
 
 # The function-scoped database is meant to be shared: every example plays with accounts of its own.
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100 if LONG else 10)
 @given(rounds=st.lists(st.lists(st.tuples(st.sampled_from("ab"), amounts), max_size=6), max_size=4))
 def test_whatever_interleaves_the_ledger_adds_up(
     migrated_database_url: str, rounds: list[list[tuple[str, Decimal]]]

@@ -20,6 +20,8 @@ from collidium.testing.databases import Databases
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
+from .timed_task import install_timed
+
 EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
 FIRST, STOP = 3, 5
@@ -35,15 +37,44 @@ def open_platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactor
 
     The truth is imported once, and each gets a copy of the database and the files.
     """
-    with _databases.migrated() as template:
-        prepared = ServerProcess(tmp_path_factory.mktemp("prepared"), template)
-        import_truth(prepared)
+    with prepared(_databases, tmp_path_factory.mktemp("prepared"), import_truth) as opened:
+        yield opened
+
+
+@pytest.fixture(scope="session")
+def open_timed(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPlatform]:
+    """The same with the task of :mod:`timed_task`: ``open_timed(dir, {"PYTHONPATH": site})``."""
+    directory = tmp_path_factory.mktemp("timed")
+    install_timed(directory / "site")
+
+    def prepare(server: ServerProcess) -> None:
+        import_truth(server)
+        import_truth(server, "timed")
+        done = server.run("task", "add", "timed")
+        assert done.returncode == 0, done.stderr
+
+    env = {"PYTHONPATH": str(directory / "site")}
+    with prepared(_databases, directory, prepare, env) as opened:
+        yield opened
+
+
+@contextmanager
+def prepared(
+    databases: Databases,
+    directory: Path,
+    prepare: Callable[[ServerProcess], None],
+    env: Mapping[str, str] | None = None,
+) -> Iterator[OpenPlatform]:
+    """Start servers on copies of the database and truth of one that was prepared."""
+    with databases.migrated() as template:
+        original = ServerProcess(directory, template, env)
+        prepare(original)
 
         @contextmanager
         def opened(directory: Path, env: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
-            with _databases.copy(template) as url:
+            with databases.copy(template) as url:
                 server = ServerProcess(directory, url, env)
-                copytree(prepared.data_dir / "truth", server.data_dir / "truth")
+                copytree(original.data_dir / "truth", server.data_dir / "truth")
                 with server:
                     yield server
 
@@ -73,9 +104,9 @@ def fresh_platform(start_platform: StartServer) -> ServerProcess:
     return start_platform()
 
 
-def import_truth(server: ServerProcess) -> None:
+def import_truth(server: ServerProcess, task: str = "tracking") -> None:
     done = server.run(
-        *("truth", "import", "tracking", "--from", str(EVENTS)),
+        *("truth", "import", task, "--from", str(EVENTS)),
         *("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}"),
     )
     assert done.returncode == 0, done.stderr

@@ -12,17 +12,15 @@ import pytest
 from collidium.testing.server import ServerProcess
 
 from .conftest import OpenPlatform, parquet, signed_in
-from .timed_task import install_timed, list_timed
+from .timed_task import install_timed
 
 
 @pytest.fixture(scope="module")
-def server(open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def server(open_timed: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that also has the task timed, whose first metric is self-reported."""
     site = tmp_path_factory.mktemp("timed") / "site"
     install_timed(site)
-    env = {"PYTHONPATH": str(site)}
-    with open_platform(tmp_path_factory.mktemp("server"), env) as running:
-        list_timed(running)
+    with open_timed(tmp_path_factory.mktemp("server"), {"PYTHONPATH": str(site)}) as running:
         yield running
 
 

@@ -14,25 +14,22 @@ import pyarrow as pa
 import pytest
 
 from collidium.runtime.failpoints import VARIABLE
-from collidium.testing.databases import Databases
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, name_of, parquet, signed_in
-from .timed_task import install_timed, list_timed
+from .conftest import OpenPlatform, name_of, parquet, signed_in
+from .timed_task import install_timed
 
 _serial = count()
 
 
 @pytest.fixture(scope="module")
-def platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+def platform(open_timed: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server with something to verify, to close and to cancel."""
     directory = tmp_path_factory.mktemp("server")
     install_timed(directory / "site")
     environment = {"PYTHONPATH": str(directory / "site"), "PLATFORM_MOCK_SECONDS": "3600"}
-    with _databases.migrated() as url, ServerProcess(directory, url, environment) as server:
-        list_timed(server)
-        import_truth(server)
+    with open_timed(directory, environment) as server:
         done = server.run("benchmark", "split", "tracking", "--public", "50")
         assert done.returncode == 0, done.stderr
         yield server

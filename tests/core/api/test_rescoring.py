@@ -15,11 +15,10 @@ import pyarrow as pa
 import pytest
 
 from collidium.runtime.failpoints import VARIABLE
-from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, parquet, signed_in
-from .timed_task import install_timed, list_timed
+from .conftest import EVENTS, OpenPlatform, parquet, signed_in
+from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
 SignIn = Callable[[str], httpx.Client]
@@ -35,10 +34,10 @@ def site(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def timed(start_server: StartServer, site: Path) -> ServerProcess:
-    server = start_server({"PYTHONPATH": str(site), "PLATFORM_REWARDS_PER_DAY": "20"})
-    list_timed(server)
-    return server
+def timed(open_timed: OpenPlatform, site: Path, tmp_path: Path) -> Iterator[ServerProcess]:
+    env = {"PYTHONPATH": str(site), "PLATFORM_REWARDS_PER_DAY": "20"}
+    with open_timed(tmp_path / "server", env) as server:
+        yield server
 
 
 @pytest.fixture

@@ -13,22 +13,20 @@ import pyarrow as pa
 import pytest
 
 from collidium.client import Client
-from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import parquet, signed_in
-from .timed_task import install_timed, list_timed
+from .conftest import OpenPlatform, parquet, signed_in
+from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
 SignIn = Callable[[str], httpx.Client]
 
 
 @pytest.fixture
-def timed(start_server: StartServer, tmp_path: Path) -> ServerProcess:
+def timed(open_timed: OpenPlatform, tmp_path: Path) -> Iterator[ServerProcess]:
     install_timed(tmp_path / "site")
-    server = start_server({"PYTHONPATH": str(tmp_path / "site")})
-    list_timed(server)
-    return server
+    with open_timed(tmp_path / "server", {"PYTHONPATH": str(tmp_path / "site")}) as server:
+        yield server
 
 
 @pytest.fixture

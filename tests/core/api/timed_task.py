@@ -6,10 +6,6 @@ from pathlib import Path
 
 from tests.distributions import install
 
-from collidium.testing.server import ServerProcess
-
-from .conftest import EVENTS, FIRST, STOP
-
 SOURCE = """
 from dataclasses import replace
 import numpy as np
@@ -81,11 +77,3 @@ def install_timed(site: Path, version: str = "1", change: str = "pass") -> None:
         (site / "timed_task.py").write_text(source)
     else:
         install(site, "timed-task", {"timed_task": source})
-
-
-def list_timed(server: ServerProcess) -> None:
-    """Give the task its truth and put it on the list."""
-    dataset = ("--from", str(EVENTS), "--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
-    for arguments in (("truth", "import", "timed", *dataset), ("task", "add", "timed")):
-        done = server.run(*arguments)
-        assert done.returncode == 0, done.stderr

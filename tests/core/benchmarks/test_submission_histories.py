@@ -9,7 +9,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import hypothesis.strategies as st
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
+from tests.counts import LONG
 from toy_task import Toy
 
 from collidium import accounts, database
@@ -116,7 +117,7 @@ def evaluation(accuracy: float | None, speed: float) -> Evaluation:
     return Evaluation(metrics, [], 1, replicates, {})
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=100 if LONG else 8)
 @given(st.lists(sent, max_size=7), st.integers(0, 3), st.sampled_from([0.0, 2.0]))
 def test_bests_and_credits_stay_true(
     migrated_database_url: str, files: list[Sent], per_day: int, significance: float

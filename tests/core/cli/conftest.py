@@ -2,15 +2,37 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from collidium.testing.server import run_command
+from collidium.testing.server import ServerProcess, run_command
 
 RunCommand = Callable[..., subprocess.CompletedProcess[str]]
+
+
+class Caller:
+    """Runs the command as an account of one server, and as its operator."""
+
+    def __init__(self, server: ServerProcess, name: str) -> None:
+        self.server = server
+        self.environment = server.environment | {
+            "PLATFORM_BACKEND": server.base_url,
+            "HF_TOKEN": server.add_user(name),
+            "ADMIN_TOKEN": server.admin_token,
+        }
+
+    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return run_command(arguments, self.environment | variables, self.server.directory)
+
+    def data(self, *arguments: str) -> Any:
+        done = self(*arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
 
 @pytest.fixture

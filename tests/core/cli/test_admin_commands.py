@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import pty
 import sqlite3
@@ -11,34 +10,18 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
 
 import pytest
+from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
-from collidium.testing.server import ServerProcess, run_command
+from collidium.testing.server import ServerProcess
 
 MUONS = ("--remote", "--channel", "single_muon", "--events", "10", "--pileup", "0")
 
 
-class Operator:
-    """Runs the command with the admin token of one server, and as its account mallory."""
-
-    def __init__(self, server: ServerProcess) -> None:
-        self.server = server
-        self.environment = server.environment | {
-            "PLATFORM_BACKEND": server.base_url,
-            "HF_TOKEN": server.add_user("mallory"),
-            "ADMIN_TOKEN": server.admin_token,
-        }
-
-    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return run_command(arguments, self.environment | variables, self.server.directory)
-
-    def data(self, *arguments: str) -> Any:
-        done = self(*arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
+class Operator(Caller):
+    """The operator of one server, whose account is mallory."""
 
     def on_a_terminal(self, typed: str, *arguments: str) -> tuple[int, str]:
         """Exit code and standard output of a command whose questions are answered with ``typed``."""
@@ -65,7 +48,7 @@ class Operator:
 def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
     env = {"PLATFORM_MOCK_SECONDS": "0", "PLATFORM_MOCK_OUTCOME": "failed"}
     with ServerProcess(tmp_path_factory.mktemp("server"), env=env) as server:
-        running = Operator(server)
+        running = Operator(server, "mallory")
         assert running("me").returncode == 0
         yield running
 

@@ -13,37 +13,19 @@ from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import pytest
+from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
-from collidium.testing.server import ServerProcess, run_command
+from collidium.testing.server import ServerProcess
 
 _seeds = count(1)
 
 MUONS = ("--remote", "--channel", "single_muon", "--events", "10", "--pileup", "0")
 
 
-class Alice:
-    """Runs the command as an account of one server, and as its operator."""
-
-    def __init__(self, server: ServerProcess) -> None:
-        self.server = server
-        self.environment = server.environment | {
-            "PLATFORM_BACKEND": server.base_url,
-            "HF_TOKEN": server.add_user("alice"),
-            "ADMIN_TOKEN": server.admin_token,
-        }
-
-    def __call__(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return run_command(arguments, self.environment | variables, self.server.directory)
-
-    def data(self, *arguments: str) -> Any:
-        done = self(*arguments, "--json")
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout)
-
+class Alice(Caller):
     def order(self) -> str:
         return str(self.data("simulate", *MUONS, "--seed", str(next(_seeds)))["request_id"])
 
@@ -51,7 +33,7 @@ class Alice:
 @contextmanager
 def platform(directory: Path, **env: str) -> Iterator[Alice]:
     with ServerProcess(directory, env=env) as server:
-        yield Alice(server)
+        yield Alice(server, "alice")
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,6 @@ def test_splits_that_are_none_are_named(tmp_path: Path) -> None:
         read_splits(tmp_path)
 
 
-@pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 async def test_a_hub_names_splits_without_withheld_events(hub: HubServer, tmp_path: Path) -> None:
     """A publisher's own splits stay, unless with withheld events; streams read by the cache."""
     directory = write(tmp_path / "made", tables_of(range(20)))

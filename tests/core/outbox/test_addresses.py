@@ -10,7 +10,6 @@ from ipaddress import IPv4Address, ip_address
 import pytest
 import trustme
 from hypothesis import given
-from hypothesis import settings as given_settings
 from hypothesis import strategies as st
 from tests.core.outbox.conftest import HOST, Post, resolve_to_loopback
 from tests.core.outbox.receiver import Receiver, receiving
@@ -126,7 +125,6 @@ async def test_an_unusable_url_is_rejected(url: str, why: str) -> None:
 DEFAULTS = settings.load()
 
 
-@given_settings(deadline=None)
 @given(st.text() | st.text("https:/.@[]%#?0123456789abcx\\ ", max_size=40).map("https://{}".format))
 async def test_any_text_is_taken_or_refused(url: str) -> None:
     try:

@@ -1,7 +1,7 @@
 """Processes that order events and follow requests until they are killed; run with ``python -m``.
 
-Settings and what to do are JSON on stdin. For each of ``lives`` a process of its own is forked, which ends at
-its failpoint; their exit codes go to stdout. Without ``lives`` this process follows until stdin is closed.
+Settings and what to do are its argument, as JSON. For each of ``lives`` a process of its own is forked, which
+ends at its failpoint; their exit codes go to stdout. Without ``lives`` this process follows until SIGTERM.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import subprocess
+import signal
 import sys
 from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -21,12 +21,14 @@ from typing import Any
 from tests.core.simulations.conftest import GRANT, ended, reached
 from tests.core.simulations.filed import Filed
 from tests.core.simulations.scripted import Bringing
+from tests.waiting import start_announced
 
 from collidium import accounts, plugins, settings, simulations
 from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
 from collidium.simulations import DeliveryOptions, Order
-from collidium.testing.processes import end_with_parent, ending_with_parent
+from collidium.testing.processes import end_with_parent
+from collidium.testing.server import run_command
 
 #: The one account.
 NAME = "ada"
@@ -75,41 +77,23 @@ def kill_each(lives: list[Life], jobs: Path, chosen: Mapping[str, object], token
         "settings": {name: str(value) for name, value in chosen.items()},
         "token": token,
     }
-    done = subprocess.run(
-        ending_with_parent([sys.executable, "-m", __name__]),
-        input=json.dumps(plan),
-        stdout=subprocess.PIPE,
-        text=True,
-        check=True,
-        timeout=110,
-        cwd=ROOT,
-    )
+    done = run_command([json.dumps(plan)], os.environ, ROOT, (sys.executable, "-m", __name__))
+    assert done.returncode == 0, done.stderr
     codes: list[int] = json.loads(done.stdout)
     return codes
 
 
 @contextmanager
-def follower(jobs: Path, chosen: Mapping[str, object]) -> Iterator[subprocess.Popen[str]]:
+def follower(jobs: Path, chosen: Mapping[str, object]) -> Iterator[None]:
     """A process that follows while the context lasts."""
-    process = subprocess.Popen(
-        ending_with_parent([sys.executable, "-m", __name__]),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        cwd=ROOT,
-    )
-    assert process.stdin is not None
-    assert process.stdout is not None
     plan = {"jobs": str(jobs), "settings": {name: str(value) for name, value in chosen.items()}}
-    process.stdin.write(json.dumps(plan) + "\n")
-    process.stdin.flush()
+    process, line = start_announced([sys.executable, "-m", __name__, json.dumps(plan)], ROOT)
     try:
-        assert process.stdout.readline() == "following\n"
-        yield process
+        assert line == "following\n"
+        yield
     finally:
-        process.stdin.close()
+        process.send_signal(signal.SIGTERM)
         process.wait(20)
-        process.stdout.close()
 
 
 async def _live(number: int, life: Life, plan: Mapping[str, Any]) -> None:
@@ -125,9 +109,11 @@ async def _live(number: int, life: Life, plan: Mapping[str, Any]) -> None:
 
 
 async def _follow(plan: Mapping[str, Any]) -> None:
+    terminated = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminated.set)
     async with opened(Path(plan["jobs"]), plan["settings"]) as platform, simulations.following(platform):
         _tell("following")
-        await asyncio.to_thread(sys.stdin.read)
+        await terminated.wait()
 
 
 def _import() -> None:
@@ -157,7 +143,7 @@ def _tell(line: str) -> None:
 
 
 def _main() -> None:
-    plan = json.loads(sys.stdin.readline())
+    plan = json.loads(sys.argv[1])
     if "lives" in plan:
         _import()
         lives = [Life(**life) for life in plan["lives"]]

@@ -50,8 +50,6 @@ from collidium.testing.server import ServerProcess
 
 __all__ = ["own_hub"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 RUNNING = JobStatus(JobState.RUNNING, Decimal("0.001"))
 
 

@@ -11,7 +11,7 @@ from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
 
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.core.simulations.conftest import (
     DELIVERY,
@@ -22,6 +22,7 @@ from tests.core.simulations.conftest import (
     sign_up,
 )
 from tests.core.simulations.scripted import COMPLETED, Scripted
+from tests.counts import LONG
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records, simulations
@@ -232,11 +233,9 @@ async def assert_books(world: World) -> None:
 
 
 @settings(
-    max_examples=10,
-    deadline=None,
+    max_examples=60 if LONG else 5,
     # To find the shortest program takes minutes: a failure shows the first that was found.
     phases=[Phase.explicit, Phase.reuse, Phase.generate],
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
 )
 @given(program=programs)
 async def test_whatever_happens_at_once_the_books_are_right(

@@ -7,7 +7,6 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
-import pytest
 from tests.core.simulations import life
 from tests.core.simulations.conftest import GRANT, assert_sound, balance, ended
 from tests.core.simulations.filed import ENDED, Filed
@@ -23,8 +22,6 @@ from collidium.runtime import failpoints
 from collidium.simulations.models import HistoryLine, SimulationRequest
 
 __all__ = ["own_hub"]
-
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 #: Those of simulation requests.
 NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(("operate.", "rescore.", "seed.")))

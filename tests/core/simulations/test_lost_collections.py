@@ -31,8 +31,6 @@ from collidium.simulations.models import HistoryLine, SimulationRequest
 
 __all__ = ["own_hub"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 MEMORY = 256 * 1024**2
 
 

@@ -32,8 +32,6 @@ from collidium_plugins.storage_local import LocalStorage
 
 __all__ = ["hub", "own_hub"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 ORDER = Order("ttbar", events=6, pileup=0, seed=42)
 
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.core.simulations.conftest import (
     DELIVERY,
@@ -21,6 +21,7 @@ from tests.core.simulations.conftest import (
     order,
     sign_up,
 )
+from tests.counts import LONG
 from tortoise.exceptions import BaseORMException
 from tortoise.timezone import now
 
@@ -203,9 +204,7 @@ async def test_the_database_refuses_other_changes_of_what_has_ended(platform: Pl
         await SimulationRequest.filter(state=State.FAILED).update(state=State.COMPLETED)
 
 
-@settings(
-    max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], database=None
-)
+@settings(max_examples=40 if LONG else 5, database=None)
 @given(
     failures=st.lists(
         st.tuples(st.sampled_from(["alice", "bob"]), st.sampled_from(["0", "0.100", "9"])), max_size=4

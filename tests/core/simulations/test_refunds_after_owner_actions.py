@@ -7,7 +7,6 @@ from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 
-import pytest
 from tests.core.simulations.conftest import (
     DELIVERY,
     GRANT,
@@ -33,8 +32,6 @@ from collidium.simulations.models import SimulationRequest
 from collidium.simulations.publication import repository_name
 
 __all__ = ["own_hub"]
-
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
 
 #: 100 muons cost 0.139 credits; the scripted jobs use 0.1 node-hours.
 MUONS = replace(ORDER, events=100)

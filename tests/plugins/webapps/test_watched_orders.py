@@ -9,7 +9,7 @@ from collidium.testing.browser import Watch, overflow
 from .conftest import SignIn
 
 #: A server of its own, whose jobs can be watched.
-WEB_ENVIRONMENT = {"PLATFORM_MOCK_SECONDS": "12"}
+WEB_ENVIRONMENT = {"PLATFORM_MOCK_SECONDS": "8"}
 
 
 def test_progress_is_shown_on_a_phone(page: Page, sign_in: SignIn, watch: Watch) -> None:

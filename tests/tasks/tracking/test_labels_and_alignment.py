@@ -22,7 +22,7 @@ SIGNED = st.lists(st.one_of(st.integers(-1, 20), st.integers(2**62, 2**62 + 9), 
 UNSIGNED = st.lists(st.one_of(st.integers(0, 20), st.integers(2**64 - 9, 2**64 - 1)))
 
 
-@settings(max_examples=400 if LONG else 100, deadline=None)
+@settings(max_examples=400 if LONG else 40)
 @given(
     st.one_of(
         SIGNED.map(lambda ids: np.array(ids, np.int64)), UNSIGNED.map(lambda i: np.array(i, np.uint64))
@@ -48,7 +48,7 @@ def test_labels_of_scattered_ids(tracks: int) -> None:
     assert np.array_equal(labels.track_ids(labels.of_hits.astype(np.uint64)), ids.astype(np.uint64))
 
 
-@settings(max_examples=400 if LONG else 100, deadline=None)
+@settings(max_examples=400 if LONG else 40)
 @given(
     st.lists(st.one_of(st.integers(0, 30), st.integers(2**64 - 4, 2**64 - 1)), unique=True),
     st.lists(st.integers(-3, 40)),

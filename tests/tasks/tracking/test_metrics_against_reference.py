@@ -88,7 +88,7 @@ def cases(draw: st.DrawFn) -> Case:
     return Case(truth, rows, weights, draw(st.sampled_from(types)), draw(st.sampled_from(types)), track_type)
 
 
-@settings(max_examples=1500 if LONG else 200, deadline=None)
+@settings(max_examples=1500 if LONG else 60)
 @given(cases())
 def test_metrics_equal_the_reference(case: Case) -> None:
     (block,) = blocks(case.tables, case.predictions, [0, 10])
@@ -96,7 +96,7 @@ def test_metrics_equal_the_reference(case: Case) -> None:
     assert TASK.metrics(TASK.score(block)) == reference.metrics(case.truth, case.rows)
 
 
-@settings(max_examples=500 if LONG else 100, deadline=None)
+@settings(max_examples=500 if LONG else 40)
 @given(cases(), st.integers(1, 7))
 def test_the_cut_into_blocks_and_chunks_changes_nothing(case: Case, piece: int) -> None:
     truth = {name: chunked(table, piece) for name, table in case.tables.items()}
@@ -109,7 +109,7 @@ def test_the_cut_into_blocks_and_chunks_changes_nothing(case: Case, piece: int) 
         assert TASK.merge(tallies).tobytes() == TASK.merge(whole).tobytes()
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200 if LONG else 40)
 @given(cases())
 def test_merging_is_associative_and_tallies_travel(case: Case) -> None:
     parts = [TASK.score(block) for block in blocks(case.tables, case.predictions, [0, 2, 5, 10])]
@@ -120,7 +120,7 @@ def test_merging_is_associative_and_tallies_travel(case: Case) -> None:
     assert left.tobytes() == right.tobytes() == TASK.merge(parts).tobytes()
 
 
-@settings(max_examples=500 if LONG else 100, deadline=None)
+@settings(max_examples=500 if LONG else 40)
 @given(cases(), st.data())
 def test_problems_equal_the_reference(case: Case, data: st.DataObject) -> None:
     """Rows of unknown and repeated hits and of negative ids, strewn among good ones."""

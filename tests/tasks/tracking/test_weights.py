@@ -126,7 +126,7 @@ def random_events(draw: st.DrawFn) -> Event:
     return Event(hits, entries)
 
 
-@settings(max_examples=1000 if LONG else 150, deadline=None)
+@settings(max_examples=1000 if LONG else 40)
 @given(st.lists(random_events(), max_size=4))
 def test_weights_are_those_of_the_definition(events: list[Event]) -> None:
     weights, _ = made(events)

@@ -36,8 +36,6 @@ from collidium.hub.client import Hub
 
 __all__ = ["hub", "own_hub"]
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")
-
 #: A manifest of ours, but for a range that is none.
 BROKEN = json.dumps(
     {
