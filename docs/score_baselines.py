@@ -38,6 +38,7 @@ from collidium.datasets import Dataset
 from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.uncertainty import standard_error_of_gain
 from collidium.seeding.events import BACKGROUND, MIX, SIGNALS, mix_channels
 from collidium.testing.server import ServerProcess, run_command
 from collidium_plugins.executor_processes import Processes
@@ -50,10 +51,12 @@ SEED: Final = 61803
 TTBAR: Final = "ttbar"
 #: Events of ttbar that are made, and of each channel of the anomaly mix; those that tracking is scored on,
 #: without pileup and with; those that are loaded.
-TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, PILEUP_EVENTS, SLICE = 2000, 200, 100, 2, 1000
+TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, PILEUP_EVENTS, SLICE = 600, 140, 30, 2, 600
 #: What stands behind a task's name for its scores with 200 pileup collisions.
 PU200: Final = "_pu200"
 READINGS: Final = 9
+#: The baseline that others of a task are compared with.
+AGAINST: Final = {"anomaly": "forest", "jets": "trees", "tracking": "helix", "tracking_small": "helix"}
 
 LIMITS: Final = Limits(memory_bytes=4 * 1024**3, seconds=3600)
 
@@ -76,18 +79,22 @@ class Events:
     most: int | None
 
     def ttbar(self, events: int) -> Sample:
-        return Sample(self._channel(TTBAR, TTBAR_EVENTS), "ttbar_pu0", EventRange(0, self._limited(events)))
+        return self._first(self._channel(TTBAR, TTBAR_EVENTS), "ttbar_pu0", events)
 
     def ttbar_pu200(self, events: int) -> Sample:
         made = self._channel(TTBAR, PILEUP_EVENTS, pileup=200)
-        return Sample(made, "ttbar_pu200", EventRange(0, self._limited(events)))
+        return self._first(made, "ttbar_pu200", events)
 
     def mix(self) -> Sample:
         channels = [self._channel(channel, CHANNEL_EVENTS) for channel in (*BACKGROUND, *SIGNALS)]
         directory = self.work / "mix"
         if not directory.is_dir():
-            mix_channels(channels, directory, self._limited(CHANNEL_EVENTS))
+            mix_channels(channels, directory, self._limited(CHANNEL_EVENTS), seed=SEED)
         return Sample(directory, MIX, EventRange(0, len(Dataset(directory, MIX).table("channels").event_ids)))
+
+    def _first(self, directory: Path, config: str, events: int) -> Sample:
+        start = int(Dataset(directory, config).table("tracks").event_ids[0])
+        return Sample(directory, config, EventRange(start, start + self._limited(events)))
 
     def _channel(self, channel: str, events: int, pileup: int = 0) -> Path:
         directory = self.work / f"{channel}{PU200 if pileup else ''}"
@@ -104,14 +111,28 @@ class Events:
 
 
 async def scores_of(task: Task, sample: Sample, scratch: Path) -> dict[str, Any]:
-    """What each baseline of a task scores on the events, as a server would score it."""
+    """What each baseline of a task scores on the events, as a server would score it.
+
+    And by how much it is better than the one of AGAINST, with the error of the difference on the same events.
+    """
     truth = await _truth(task, sample, scratch)
-    found = {}
+    made = {}
     for name, reconstruct in _reconstructions(task).items():
         file = scratch / f"{name}.parquet"
         pq.write_table(_predictions(task, reconstruct, sample), file)
-        found[name] = _scores(await _evaluated(task, truth, file))
-    return found
+        made[name] = await _evaluated(task, truth, file)
+    against, metric = AGAINST.get(task.card.name, ""), task.card.primary_metric.name
+    other = made.get(against)
+    differences = {
+        name: {
+            "score": one.metrics[metric] - other.metrics[metric],
+            "standard_error": standard_error_of_gain(one.replicates[metric], other.replicates[metric]),
+        }
+        for name, one in made.items()
+        if other is not None and one is not other
+    }
+    baselines = {name: _scores(one) for name, one in made.items()}
+    return {"baselines": baselines, "against": against, "differences": differences}
 
 
 def _reconstructions(task: Task) -> dict[str, Reconstruction]:
@@ -138,7 +159,7 @@ async def data_loading(task: Task, sample: Sample, scratch: Path) -> dict[str, A
             done = await asyncio.to_thread(run_command, arguments, environment, scratch)
             if done.returncode:
                 raise RuntimeError(done.stderr)
-    return {"collidium.datasets.load": _scores(await _evaluated(task, truth, file))}
+    return {"baselines": {"collidium.datasets.load": _scores(await _evaluated(task, truth, file))}}
 
 
 async def _truth(task: Task, sample: Sample, scratch: Path) -> Truth:
@@ -198,7 +219,7 @@ def _sample(task: str, events: Events) -> Sample:
 async def _section(task: Task, sample: Sample) -> dict[str, Any]:
     score = data_loading if task.card.name == "data_loading" else scores_of
     with tempfile.TemporaryDirectory(prefix="collidium-") as scratch:
-        baselines = await score(task, sample, Path(scratch))
+        scores = await score(task, sample, Path(scratch))
     from collidium_plugins.acts_pipeline import VERSION  # only there with the extra sim
 
     return {
@@ -213,7 +234,7 @@ async def _section(task: Task, sample: Sample) -> dict[str, Any]:
         },
         # Times mean little where others have been at work.
         "machine": f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}",
-        "baselines": baselines,
+        **scores,
     }
 
 

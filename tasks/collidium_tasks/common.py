@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from collidium.contracts.task import Problem
+from collidium.contracts.task import Problem, Tables
 
 #: Rows shown for each kind of problem.
 EXAMPLES: Final = 5
+
+
+def shipped_model(module: str, files_of: Mapping[str, str], baseline: str) -> dict[str, bytes]:
+    """The file next to a module that a baseline has learned, by its name; nothing for others."""
+    return {name: shipped(module, name) for name in [files_of.get(baseline)] if name}
+
+
+class Read(Protocol):
+    """Reads tables of a training set of ``collidium seed``: of its first events, or of all, in blocks."""
+
+    def __call__(
+        self, dataset: str, tables: Sequence[str], events: int | None = None
+    ) -> Iterable[Tables]: ...
 
 
 def can_learn() -> bool:
@@ -26,12 +38,6 @@ def can_learn() -> bool:
 def shipped(module: str, name: str) -> bytes:
     """The file ``name`` next to a module, given by its full name."""
     return (files(module.rpartition(".")[0]) / name).read_bytes()
-
-
-def whole_table(directory: Path, table: str) -> pa.Table:
-    """One table of all events of a dataset in the hosted layout."""
-    shards = sorted(directory.glob(f"data/*_{table}/*.parquet"))
-    return pa.concat_tables([pq.read_table(shard) for shard in shards])
 
 
 def rows_problem(

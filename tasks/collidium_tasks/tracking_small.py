@@ -25,6 +25,7 @@ from collidium.contracts.task import (
 )
 from collidium.hookspecs import hookimpl
 from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking.baselines import edges as linking_edges
 from collidium_tasks.tracking.baselines import helix as following_helices
 from collidium_tasks.tracking.baselines import naive as binning
 from collidium_tasks.tracking.tally import EventTallies
@@ -90,6 +91,8 @@ NAIVE: Final = 4
 #: Where layers are (29), their depths, limits and resolutions (30), searches (10), cuts (10), scattering (2)
 #: and the magnetic field (1).
 HELIX: Final = 82
+#: In addition to the weights of the network: two searches (10), and limits of pairs and links (4).
+EDGES: Final = 14
 
 
 def naive(tables: Tables) -> pa.Table:
@@ -100,6 +103,12 @@ def naive(tables: Tables) -> pa.Table:
 def helix(tables: Tables) -> pa.Table:
     """Hits along helices form a track."""
     return with_parameters(following_helices.reconstruct(tables), HELIX)
+
+
+def edges(tables: Tables) -> pa.Table:
+    """The tracks of `helix`, and chains of hits that a network of 1,601 weights links."""
+    learned = sum(array.size for array in linking_edges.weights().values())
+    return with_parameters(linking_edges.reconstruct(tables), HELIX + EDGES + learned)
 
 
 def with_parameters(predictions: pa.Table, n_params: int) -> pa.Table:
@@ -161,7 +170,10 @@ class TrackingSmallTask(Task):
         return with_parameters(_TRACKING.oracle(truth), 1)
 
     def baselines(self) -> Mapping[str, Reconstruction]:
-        return {"naive": naive, "helix": helix}
+        return {"naive": naive, "helix": helix, "edges": edges}
+
+    def model_files(self, baseline: str) -> Mapping[str, bytes]:
+        return _TRACKING.model_files(baseline)
 
 
 def _n_params(tallies: Sequence[SmallTally]) -> int | None:

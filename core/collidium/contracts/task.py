@@ -485,7 +485,23 @@ class Task(ABC):
         mapping of str to callable
             Each makes valid predictions from the card's ``inputs`` only, one row per event. The first is
             scored when truth is imported: its metrics are the floors that a first best value must exceed,
-            zero without a baseline. ``collidium demo`` submits all of them.
+            zero without a baseline. ``collidium demo`` submits the first two, ``collidium seed`` all.
+        """
+        return {}
+
+    def model_files(self, baseline: str) -> Mapping[str, bytes]:
+        """Return what a baseline has learned, as the files of its model repository.
+
+        Parameters
+        ----------
+        baseline : str
+            A name of :meth:`baselines`.
+
+        Returns
+        -------
+        mapping of str to bytes
+            By file name; nothing for baselines that learn nothing. ``collidium seed`` publishes them with the
+            baseline's docstring as model card.
         """
         return {}
 

@@ -134,11 +134,11 @@ def _filled(table: pa.Table) -> pa.Table:
 def _submit_baselines(
     task: Task, hits: dict[str, pa.Table], url: str, tokens: dict[str, str], data_dir: Path, report: Report
 ) -> Iterator[Submitted]:
-    """Submit every baseline: the simplest by the dataset's maker, each better one by a physicist."""
+    """Submit two baselines: the simplest by the dataset's maker, a better one by a physicist."""
     baselines = task.baselines()
     if not baselines:
         raise ConfigurationError(f"task {task.card.name!r} shows no baselines")
-    for number, (name, reconstruct) in enumerate(baselines.items()):
+    for number, (name, reconstruct) in enumerate(list(baselines.items())[:2]):
         user = "collidium" if number == 0 else "alice"
         report(f"Reconstructing with the {name} baseline")
         path = data_dir / f"{name}.parquet"

@@ -67,9 +67,9 @@ class EventStream:
     at most. Shuffled epochs differ from each other and are the same for the same ``seed``: row groups in
     random order, events in random order within ``buffer_bytes`` of them.
 
-    Memory: what is given out and what is decoded ahead are each at most ``buffer_bytes`` or one row group of
-    the largest table, whichever is more; in addition one row group of each other table, and 8 bytes an event
-    and table.
+    Memory: what is given out and what is decoded ahead are each at most ``buffer_bytes``, which the
+    ``workers`` of a process share, or one row group of the largest table, whichever is more; in addition one
+    row group of each other table, and 8 bytes an event and table.
 
     Parameters
     ----------
@@ -253,7 +253,7 @@ class EventStream:
         held = 0.0
         for segment in segments:
             size = self._opened.counts[segment[0]] * self._opened.bytes_per_event
-            if not pools or held + size > self._options.buffer_bytes:
+            if not pools or held + size > self._options.buffer_bytes / self._options.workers:
                 pools.append([])
                 held = 0.0
             pools[-1].append(segment)

@@ -23,7 +23,7 @@ _SECONDS, _PILEUP_SECONDS, _BYTES, _PILEUP_BYTES = 0.24, 0.095, 300_000, 46_000
 _WORK_FACTOR: Final = 4
 #: CPU seconds that the stages take for a channel before its first event, and those of a truth or submission.
 _START_SECONDS, SCORING_SECONDS = 12.0, 4.0
-#: CPU seconds of the slowest track finder, for an event without pileup and for each collision.
+#: CPU seconds of track finders, in the mean, for an event without pileup and for each collision.
 _TRACKING_SECONDS, _PILEUP_TRACKING_SECONDS = 0.2, 0.08
 
 

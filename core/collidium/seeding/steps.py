@@ -359,7 +359,9 @@ class Seeding:
         time_slice(part, loaders.load, repeats=_READINGS).write(path)
 
     async def _publish_model(self, task: Task, baseline: str) -> None:
-        """Make the baseline's model repository with a card, where there is none."""
+        """Make the baseline's model repository, with a card and what it has learned, where there is none."""
+        from huggingface_hub import CommitOperationAdd
+
         model, tag = self._model(task, baseline), self.platform.settings.platform_tag
         reconstruct = self.baselines(task)[baseline]
         words = (reconstruct.__doc__ if reconstruct else loaders.load.__doc__) or ""
@@ -370,12 +372,13 @@ class Seeding:
         hub = Hub(self.platform.settings.hub, self._token)
         with hub_failures(hub.endpoint):
             await hub.ask(lambda api: api.create_repo(model, exist_ok=True))
-            if not await hub.ask(lambda api: api.file_exists(model, cards.CARD)):
-                await hub.ask(
-                    lambda api: api.upload_file(
-                        path_or_fileobj=card.encode(), path_in_repo=cards.CARD, repo_id=model
-                    )
-                )
+            if await hub.ask(lambda api: api.file_exists(model, cards.CARD)):
+                return
+            files = {**task.model_files(baseline), cards.CARD: card.encode()}
+            operations = [CommitOperationAdd(*file) for file in files.items()]
+            await hub.ask(
+                lambda api: api.create_commit(model, operations, commit_message=f"The baseline {baseline}")
+            )
 
 
 async def _own(_: str) -> Claim | None:

@@ -25,10 +25,11 @@ from collidium.contracts.task import (
 )
 from collidium.hookspecs import hookimpl
 from collidium_tasks.anomaly import tally as tallying
-from collidium_tasks.anomaly.baselines import energy, forest
+from collidium_tasks.anomaly.baselines import REFERENCE, energy, forest
 from collidium_tasks.anomaly.card import CARD, SIGNALS
+from collidium_tasks.anomaly.learned import MIXTURE, mixture
 from collidium_tasks.anomaly.tally import Tally
-from collidium_tasks.common import can_learn, rows_problem
+from collidium_tasks.common import can_learn, rows_problem, shipped_model
 
 STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})
 BEYOND: Final = frozenset(SIGNALS)
@@ -119,8 +120,11 @@ class AnomalyTask(Task):
         return channels.select(["event_id"]).append_column("anomaly_score", pa.array(score))
 
     def baselines(self) -> Mapping[str, Reconstruction]:
-        plain: dict[str, Reconstruction] = {"energy": energy}
-        return plain | {"forest": forest} if can_learn() else plain
+        learned = {"forest": forest} if can_learn() else {}
+        return {"energy": energy, **learned, "mixture": mixture}
+
+    def model_files(self, baseline: str) -> dict[str, bytes]:
+        return shipped_model(__name__ + ".baselines", {"forest": REFERENCE, "mixture": MIXTURE}, baseline)
 
 
 def _events(table: pa.Table) -> npt.NDArray[np.int64]:

@@ -8,7 +8,6 @@ other events of the mix.
 
 from __future__ import annotations
 
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -21,7 +20,8 @@ import pyarrow.compute as pc
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import Tables
 from collidium_tasks.anomaly.card import CARD
-from collidium_tasks.common import shipped, whole_table
+from collidium_tasks.common import Read, shipped
+from collidium_tasks.networks import loaded, saved
 
 Floats = npt.NDArray[np.float64]
 
@@ -113,8 +113,13 @@ def energy(tables: Tables) -> pa.Table:
     return deposits.select(["event_id"]).append_column("anomaly_score", pa.array(energies(deposits)))
 
 
-#: Features of events of the Standard Model; :func:`write` writes it.
-REFERENCE: Final = "standard_model.csv"
+#: A mix of which these features and the channels are there; ``docs/make_mix_features.py`` writes it.
+MIX: Final = Path(__file__).with_name("mix")
+#: Features of events of the Standard Model; ``collidium train-baseline anomaly/forest`` writes them.
+REFERENCE: Final = "standard_model.npz"
+#: The training sets of the channels in a mix, and the events of each: as many, as there are in the mix.
+TRAINING: Final = ("ttbar-train", "zmumu-train", "zee-train", "jets-train")
+EVENTS: Final = 100
 _TREES: Final = 200
 _SEED: Final = 20
 
@@ -134,34 +139,19 @@ def _trained() -> Any:
 
 def reference() -> Floats:
     """Features of events of the Standard Model, shape (events, features)."""
-    header, *rows = shipped(__name__, REFERENCE).decode("ascii").splitlines()
-    if header.split(",") != list(NAMES):
-        raise ValueError(f"{REFERENCE} has other features: create it again")
-    return np.array([row.split(",") for row in rows], np.float64)
+    return loaded(shipped(__name__, REFERENCE))["features"]
 
 
-def features_of(directory: Path) -> Floats:
-    """Features of all events of a dataset in the hosted layout, shape (events, features)."""
-    return features({table: whole_table(directory, table) for table in CARD.inputs})
+def read_features(read: Read, dataset: str, events: int | None = EVENTS) -> Floats:
+    """Features of the first events of a dataset, shape (events, features)."""
+    return np.concatenate([features(tables) for tables in read(dataset, CARD.inputs, events)])
 
 
-def write(directories: list[Path]) -> None:
-    """Write the training features of the isolation forest, from datasets, next to this module.
-
-    ::
-
-        for channel in ttbar zmumu zee; do
-            collidium simulate --pipeline acts --channel $channel --events 400 --seed 271828 --output $channel
-        done
-        python -m collidium_tasks.anomaly.baselines ttbar zmumu zee
-
-    Events of a mix to be scored have another seed.
-    """
-    rows = [row for directory in directories for row in features_of(directory).tolist()]
-    lines = [",".join(NAMES), *(",".join(f"{value:.5g}" for value in row) for row in rows)]
-    path = Path(__file__).with_name(REFERENCE)
-    path.write_text("\n".join(lines) + "\n", encoding="ascii")
+def standard_model(read: Read) -> Floats:
+    """Features of events of the Standard Model, as many of each channel, shape (events, features)."""
+    return np.concatenate([read_features(read, dataset) for dataset in TRAINING])
 
 
-if __name__ == "__main__":
-    write([Path(argument) for argument in sys.argv[1:]])
+def train(read: Read) -> bytes:
+    """The file of :func:`reference`."""
+    return saved({"features": standard_model(read).astype(np.float32)})

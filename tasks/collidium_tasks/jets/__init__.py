@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from collidium.contracts.task import Block, Card, Curve, Draws, Problem, Reconstruction, Tables, Task
 from collidium.hookspecs import hookimpl
-from collidium_tasks.common import can_learn
+from collidium_tasks.common import can_learn, shipped_model
 from collidium_tasks.jets import tally as tallying
-from collidium_tasks.jets.baselines import impact, trees
+from collidium_tasks.jets.baselines import deepsets, impact, trees
 from collidium_tasks.jets.card import CARD
 from collidium_tasks.jets.checks import PROBABILITIES, problems_of
 from collidium_tasks.jets.tally import Tally
@@ -58,8 +58,13 @@ class JetsTask(Task):
         return answer
 
     def baselines(self) -> Mapping[str, Reconstruction]:
-        plain: dict[str, Reconstruction] = {"impact": impact}
-        return plain | {"trees": trees.reconstruct} if can_learn() else plain
+        learned = {"trees": trees.reconstruct} if can_learn() else {}
+        return {"impact": impact, **learned, "deepsets": deepsets.reconstruct}
+
+    def model_files(self, baseline: str) -> dict[str, bytes]:
+        return shipped_model(
+            trees.__name__, {"trees": trees.TRAINING, "deepsets": deepsets.WEIGHTS}, baseline
+        )
 
 
 __all__ = ["JetsTask", "collidium_tasks"]

@@ -20,9 +20,10 @@ from collidium.contracts.task import (
     Task,
 )
 from collidium.hookspecs import hookimpl
+from collidium_tasks.common import shipped_model
 from collidium_tasks.tracking import bins
 from collidium_tasks.tracking import tally as tallying
-from collidium_tasks.tracking.baselines import helix, naive
+from collidium_tasks.tracking.baselines import edges, helix, naive
 from collidium_tasks.tracking.card import CARD
 from collidium_tasks.tracking.checks import problems_of
 from collidium_tasks.tracking.events import events_of
@@ -75,7 +76,10 @@ class TrackingTask(Task):
         return hits.select(["event_id", "hit_id"]).append_column("track_id", pa.array(track_id))
 
     def baselines(self) -> Mapping[str, Reconstruction]:
-        return {"naive": naive, "helix": helix.reconstruct}
+        return {"naive": naive, "helix": helix.reconstruct, "edges": edges.reconstruct}
+
+    def model_files(self, baseline: str) -> dict[str, bytes]:
+        return shipped_model(edges.__name__, {"edges": edges.WEIGHTS}, baseline)
 
 
 __all__ = ["TrackingTask", "collidium_tasks"]

@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import signal
+import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -12,9 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 from tests.counts import LONG
-from tests.waiting import start_announced, until
+from tests.waiting import until
 
 from collidium.files.held import sweep
+from collidium.testing.processes import ending_with_parent
 
 MEBIBYTE = 1024 * 1024
 #: Of large bodies, MiB: more than a process may take.
@@ -27,13 +29,21 @@ class BodyServer:
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
-        script = Path(__file__).with_name("body_server.py")
-        self.process, line = start_announced([sys.executable, str(script), str(directory)])
-        self.port = int(line)
+        self.process = subprocess.Popen(
+            ending_with_parent(
+                [sys.executable, str(Path(__file__).with_name("body_server.py")), str(directory)]
+            ),
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.port = int(self.process.stdout.readline())
 
     def end(self, number: int = signal.SIGTERM) -> None:
         self.process.send_signal(number)
         self.process.wait(20)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
 
     def client(self) -> httpx.AsyncClient:
         return httpx.AsyncClient(base_url=f"http://127.0.0.1:{self.port}", timeout=30, trust_env=False)

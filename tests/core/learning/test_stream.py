@@ -163,6 +163,13 @@ def test_shuffling_parts_neighbours(directory: Path) -> None:
     assert np.mean(np.abs(np.diff(ids(stream(directory, shuffle=True)))) == 1) < 0.2
 
 
+def test_workers_share_the_buffer(directory: Path) -> None:
+    """Of memory, and of the time until the first batch."""
+    half = int(stream(directory).bytes_per_event * len(ids(stream(directory))) / 2)
+    one = stream(directory, shuffle=True, buffer_bytes=half)
+    assert len(one.share(0, 2)._pools(0)) >= len(one._pools(0)) > 1
+
+
 @settings(max_examples=300 if LONG else 12)
 @given(SHARES, OPTIONS, st.integers(0, 60), st.integers(1, 20))
 def test_a_state_resumes_in_another_stream(

@@ -15,6 +15,7 @@ from tests.counts import LONG
 
 from collidium.datasets import load
 from collidium.testing.server import ServerProcess, run_command
+from collidium_tasks.tracking_small import TrackingSmallTask
 
 #: Each reached by the steps of one task; a kill at the first leaves the most.
 ALL_KILLS = (
@@ -76,6 +77,7 @@ def test_cards_name_what_is_scored_and_learned_from(resumed: dict[str, Any], ser
 def test_baselines_are_marked_linked_and_not_paid(resumed: dict[str, Any], server: ServerProcess) -> None:
     places = get(server, "/v1/leaderboard/tracking_small")
     assert {place["model_repo"] for place in places} == {
+        "baselines/tracking_small-edges",
         "baselines/tracking_small-helix",
         "baselines/tracking_small-naive",
     }
@@ -85,6 +87,12 @@ def test_baselines_are_marked_linked_and_not_paid(resumed: dict[str, Any], serve
     token = (server.data_dir / "seed" / "hub-token").read_text()
     me = httpx.get(f"{server.base_url}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
     assert me.json()["credits"] == 0, "neither a grant nor a reward"
+    weights = httpx.get(
+        f"{server.base_url}/hub/baselines/tracking_small-edges/resolve/main/edges.npz",
+        trust_env=False,
+        follow_redirects=True,
+    )
+    assert weights.content == TrackingSmallTask().model_files("edges")["edges.npz"]
     listed = get(server, "/v1/models?task=tracking_small")
     assert {model["model_repo"] for model in listed} >= {place["model_repo"] for place in places}
 
@@ -130,7 +138,7 @@ def test_the_plan_is_shown_with_its_problems(server: ServerProcess) -> None:
     assert done.returncode == 0
     assert plan["bytes"] < 3e9
     assert plan["seconds"] < 15 * 60
-    assert plan["tasks"]["tracking"] == ["naive", "helix", "ckf"]
+    assert plan["tasks"]["tracking"] == ["naive", "helix", "edges", "ckf"]
     before = server.run("seed", "--dry-run", "--json", "--tasks", "jets")
     names = {one["dataset"] for one in json.loads(before.stdout)["datasets"] if one["scored"]}
     assert names == {"ttbar-eval"}

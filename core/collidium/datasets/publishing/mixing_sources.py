@@ -184,7 +184,7 @@ def matched_events(
 ) -> dict[str, Indices]:
     """Choose as many events of each signal in every range of energies as is their share of the background.
 
-    Ranges in which a signal has too few events are left out, with all events of the background in them.
+    In ranges in which a signal has too few events, fewer of the background are chosen.
 
     Parameters
     ----------
@@ -211,18 +211,19 @@ def matched_events(
     counts = max(int(values.max()) for values in ranges.values() if len(values)) - lowest + 1
     there = {name: np.bincount(values - lowest, minlength=counts) for name, values in ranges.items()}
     total = np.sum([there[name] for name in background], axis=0)
-    wanted = total * percent / (100 - percent) / len(signals)
-    kept = np.logical_and.reduce([there[name] >= np.ceil(wanted) for name in signals]) & (total > 0)
-    if wanted[kept].sum() < 1:
+    share = percent / (100 - percent) / len(signals)
+    kept = np.minimum(total, np.min([there[name] for name in signals], axis=0) / share)
+    if kept.sum() * share < 1:
         raise ValueError(
-            f"{total[kept].sum()} of {total.sum()} background events have visible energies of which every "
+            f"{kept.sum():.0f} of {total.sum()} background events have visible energies of which every "
             "signal has enough events: simulate more of them, or ask for less signal"
         )
-    chosen = {name: np.flatnonzero(kept[ranges[name] - lowest]) for name in background}
-    for name in signals:
-        numbers = np.floor(wanted + chance.random(counts)).astype(np.int64) * kept
-        order = chance.permutation(len(ranges[name]))
-        order = order[np.argsort(ranges[name][order], kind="stable")]
+    chosen = {}
+    for name, of in ranges.items():
+        part = share if name in signals else there[name] / np.maximum(total, 1)
+        numbers = np.floor(kept * part + chance.random(counts)).astype(np.int64)
+        order = chance.permutation(len(of))
+        order = order[np.argsort(of[order], kind="stable")]
         place = np.arange(len(order)) - np.repeat(np.cumsum(there[name]) - there[name], there[name])
         chosen[name] = np.sort(order[place < np.repeat(numbers, there[name])])
     return chosen

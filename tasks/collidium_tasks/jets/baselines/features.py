@@ -173,7 +173,7 @@ def _of(jet: JetTracks) -> list[float]:
     order = np.argsort(-jet.d0, kind="stable")
     total = float(jet.pt.sum())
     leading = np.zeros((2, _LEADING))
-    leading[:, : len(order)] = _signed_log(np.stack([jet.d0, jet.z0])[:, order[:_LEADING]])
+    leading[:, : len(order)] = signed_log(np.stack([jet.d0, jet.z0])[:, order[:_LEADING]])
     return [
         np.log(jet.jet_pt),
         abs(jet.jet_eta),
@@ -183,7 +183,7 @@ def _of(jet: JetTracks) -> list[float]:
         _part(jet.pt.max(initial=0.0), total),
         _part(float(jet.pt @ jet.distance), total),
         *leading.ravel(),
-        *_signed_log(np.array([jet.d0.min(initial=0.0)])),
+        *signed_log(np.array([jet.d0.min(initial=0.0)])),
         float(np.log1p(np.maximum(jet.d0, 0.0)).sum()),
         *_displaced(jet, total),
     ]
@@ -206,5 +206,5 @@ def _part(one: float, of: float) -> float:
     return one / of if of > 0 else 0.0
 
 
-def _signed_log(values: Doubles) -> Doubles:
+def signed_log(values: Doubles) -> Doubles:
     return np.sign(values) * np.log1p(np.abs(values))

@@ -1,15 +1,13 @@
 """Gradient-boosted trees on the tracks of a jet (J. Friedman, Annals of Statistics 29 (2001) 1189).
 
-They are trained on jets that come with the package, simulated with a seed of their own.
+They are trained on jets that come with the package, those of ``ttbar-train`` of ``collidium seed``.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -19,12 +17,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
-from collidium_tasks.common import shipped, whole_table
+from collidium_tasks.common import Read, shipped
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import NAMES, Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
 
-#: Features and flavours of jets; :func:`main` writes it.
+#: Features and flavours of jets; ``collidium train-baseline jets/trees`` writes it.
 TRAINING: Final = "training.parquet"
 _SETTINGS: Final[Mapping[str, Any]] = {
     "max_iter": 120,
@@ -79,19 +77,9 @@ def training_table(tables: Tables) -> pa.Table:
     return pa.table({**columns, "flavour": pc.list_flatten(tables["jets"].column("flavour"))})
 
 
-def main(directory: Path) -> None:
-    """Write the training jets, those of a dataset in the hosted layout, next to this module.
-
-    ::
-
-        collidium simulate --pipeline acts --channel ttbar --events 1200 --seed 271828 --output training
-        python -m collidium_tasks.jets.baselines.trees training
-
-    Events to be scored have another seed.
-    """
-    tables = {name: whole_table(directory, name) for name in ("jets", "tracks")}
-    pq.write_table(training_table(tables), Path(__file__).with_name(TRAINING), compression="zstd")
-
-
-if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+def train(read: Read) -> bytes:
+    """The file of the training jets, of the dataset ``ttbar-train``."""
+    blocks = [training_table(tables) for tables in read("ttbar-train", ("jets", "tracks"))]
+    sink = pa.BufferOutputStream()
+    pq.write_table(pa.concat_tables(blocks).combine_chunks(), sink, compression="zstd")
+    return sink.getvalue().to_pybytes()

@@ -51,6 +51,13 @@ def test_energy_alone_does_not_separate_matched_events(chance: np.random.Generat
         assert len(set(chosen[name].tolist())) == len(chosen[name])
 
 
+def test_scarce_signals_thin_the_background(chance: np.random.Generator) -> None:
+    """A tenth of the mix is signal: of 30 events of the scarcer of two, 540 of the background."""
+    background, signals = {"soft": np.full(4000, 5.0)}, {"one": np.full(30, 5.0), "other": np.full(900, 5.0)}
+    chosen = matched_events(background, signals, 10.0, chance)
+    assert {name: len(events) for name, events in chosen.items()} == {"soft": 540, "one": 30, "other": 30}
+
+
 @pytest.mark.parametrize(
     ("signal", "message"),
     [

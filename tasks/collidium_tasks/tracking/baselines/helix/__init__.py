@@ -13,7 +13,7 @@ tracks.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -81,11 +81,15 @@ def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
     return predictions((event, track_numbers(event)) for event in events_of(tables["tracker_hits"]))
 
 
-def track_numbers(event: EventHits) -> npt.NDArray[np.int64]:
-    """Number of the track of each hit, from 0, or -1; shape (hits,)."""
+def track_numbers(
+    event: EventHits,
+    searches: Sequence[Search] = SEARCHES,
+    found: npt.NDArray[np.int64] | None = None,
+) -> npt.NDArray[np.int64]:
+    """Number of the track of each hit, from 0, or -1; shape (hits,). ``found`` is kept and added to."""
     hits = Hits.of(event)
-    numbers = np.full(len(event.x), -1, np.int64)
-    for search in SEARCHES:
+    numbers = np.full(len(event.x), -1, np.int64) if found is None else found.copy()
+    for search in searches:
         grids = hits.by_layer(numbers < 0)
         tracks = chosen(followed(seeds(search, hits, grids), hits, grids), search.min_hits, len(numbers))
         first = numbers.max(initial=-1) + 1

@@ -1,0 +1,90 @@
+"""Small networks: trained in JAX, kept as arrays in a file, applied by NumPy alone."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+#: Weights and other numbers of a model, by name.
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def saved(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+    """The file of a model; the same for the same arrays."""
+    file = io.BytesIO()
+    np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def loaded(content: bytes) -> Arrays:
+    """The arrays of a file, as :func:`saved` returns it, in double precision."""
+    with np.load(io.BytesIO(content), allow_pickle=False) as file:
+        return {name: file[name].astype(np.float64) for name in file.files}
+
+
+def initial(chance: np.random.Generator, **sizes: tuple[int, ...]) -> Arrays:
+    """Random weights of dense layers, by the widths of each stack (K. He et al., arXiv:1502.01852)."""
+    arrays: Arrays = {}
+    for name, widths in sizes.items():
+        for layer, (before, after) in enumerate(pairwise(widths)):
+            scale = np.sqrt(2 / before)
+            arrays[f"{name}.{layer}.weight"] = chance.normal(0, scale, (before, after)).astype(np.float32)
+            arrays[f"{name}.{layer}.bias"] = np.zeros(after, np.float32)
+    return arrays
+
+
+def dense(arrays: Mapping[str, Any], name: str, x: Any) -> Any:
+    """Apply a stack of dense layers, ReLU between them, to the last axis; of NumPy or of JAX arrays."""
+    depth = sum(key.startswith(f"{name}.") for key in arrays) // 2
+    for layer in range(depth):
+        x = x @ arrays[f"{name}.{layer}.weight"] + arrays[f"{name}.{layer}.bias"]
+        x = x * (x > 0) if layer < depth - 1 else x
+    return x
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """How long, and in which steps, weights are fitted: AdamW with a rate that falls as a cosine."""
+
+    epochs: int
+    batch: int
+    rate: float = 3e-3
+    decay: float = 1e-3
+    seed: int = 7
+
+
+def fitted(
+    weights: Arrays, loss: Callable[..., Any], data: Mapping[str, npt.NDArray[Any]], schedule: Schedule
+) -> Arrays:
+    """Minimise ``loss(weights, **batch)`` over batches of the rows of ``data``; the same every time.
+
+    Needs jax and optax.
+    """
+    import jax
+    import optax
+
+    rows = len(next(iter(data.values())))
+    batch = min(schedule.batch, rows)
+    steps = rows // batch
+    rate = optax.cosine_decay_schedule(schedule.rate, schedule.epochs * steps)
+    optimizer = optax.adamw(rate, weight_decay=schedule.decay)
+    arrays = {name: jax.numpy.asarray(values) for name, values in data.items()}
+
+    def step(carry: Any, places: Any) -> Any:
+        now, state = carry
+        slope = jax.grad(loss)(now, **{name: values[places] for name, values in arrays.items()})
+        change, state = optimizer.update(slope, state, now)
+        return (optax.apply_updates(now, change), state), None
+
+    epoch = jax.jit(lambda carry, order: jax.lax.scan(step, carry, order)[0])
+    chance = np.random.default_rng(schedule.seed)
+    carry = (weights, optimizer.init(weights))
+    for _ in range(schedule.epochs):
+        carry = epoch(carry, chance.permutation(rows)[: steps * batch].reshape(steps, batch))
+    return {name: np.asarray(values) for name, values in carry[0].items()}

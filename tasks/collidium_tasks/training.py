@@ -1,0 +1,82 @@
+"""``collidium train-baseline``: the files that baselines have learned, made again."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from collidium.cli.options import FILE
+from collidium.cli.output import note
+from collidium.errors import ConfigurationError
+from collidium.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from collidium.contracts.task import Tables
+
+#: The function of each baseline that returns its file, given a function that reads a training set.
+TRAINERS: Final = {
+    "anomaly/forest": "collidium_tasks.anomaly.baselines:train",
+    "anomaly/mixture": "collidium_tasks.anomaly.learned:train_mixture",
+    "jets/deepsets": "collidium_tasks.jets.baselines.deepsets:train",
+    "jets/trees": "collidium_tasks.jets.baselines.trees:train",
+    "tracking/edges": "collidium_tasks.tracking.baselines.edges:train",
+}
+_INSTALL: Final = "pip install 'collidium[baselines]'"
+
+
+@click.command("train-baseline")
+@click.argument("name", metavar="TASK/BASELINE", type=click.Choice(sorted(TRAINERS)))
+@click.option(
+    "--from",
+    "place",
+    default="baselines",
+    show_default=True,
+    metavar="OWNER|DIRECTORY",
+    help="Who published the training sets of `collidium seed` on the hub, or where they are.",
+)
+@click.option("--output", type=FILE, required=True, help="The file to write.")
+def train_baseline(name: str, place: str, output: Path) -> None:
+    """Train a baseline again: the file with what TASK/BASELINE has learned.
+
+    The same events and libraries make the same file, on one machine. Needs the extra `baselines`.
+
+    \b
+    collidium train-baseline jets/deepsets --output deepsets.npz
+    collidium train-baseline anomaly/mixture --from ./events --output mixture.npz
+    """
+    from collidium.files import durable
+
+    if missing := [one for one in ("jax", "optax", "sklearn") if find_spec(one) is None]:
+        raise ConfigurationError(f"{', '.join(missing)} missing: {_INSTALL}")
+    module, _, function = TRAINERS[name].partition(":")
+
+    def read(dataset: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
+        return read_blocks(f"{place}/{dataset}", tables, events)
+
+    content = getattr(import_module(module), function)(read)
+    with durable.replacing(output) as file:
+        file.write(content)
+    note(f"{output}: {len(content):,} bytes")
+
+
+def read_blocks(source: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
+    """Yield tables of the first events of a directory or a repository, or of all, by blocks of events."""
+    from collidium.contracts.task import EventRange
+    from collidium.datasets import Dataset, download
+
+    dataset = Dataset(download(source, None, tables).directory)
+    ids = dataset.table(tables[0]).event_ids[:events]
+    for _, block in dataset.read(tables, EventRange(int(ids[0]), int(ids[-1]) + 1)):
+        yield block
+
+
+@hookimpl
+def collidium_commands() -> Sequence[click.Command]:
+    """Return the command of this plugin."""
+    return [train_baseline]
