@@ -16,7 +16,7 @@ from collidium.runtime.logs import single_line
 #: The file in a folder of the job.
 NAME: Final = "progress.json"
 _LONGEST: Final = 4096
-#: What is beyond is nonsense.
+#: Limits of what makes sense.
 _STAGES: Final = 1000
 _SECONDS: Final = 1e9
 
@@ -25,7 +25,7 @@ def parse_progress(text: str | bytes) -> JobProgress | None:
     """Return the progress of a job or a part; None for nonsense."""
     try:
         found = msgspec.json.decode(text, type=JobProgress)
-    except msgspec.MsgspecError:
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
         return None
     counted = 1 <= found.stage <= found.stages <= _STAGES
     if not (counted and 0 <= found.fraction <= 1 and 0 <= (found.seconds_left or 0) < _SECONDS):
@@ -34,13 +34,16 @@ def parse_progress(text: str | bytes) -> JobProgress | None:
 
 
 def read_progress(file: Path) -> JobProgress | None:
-    """As :func:`parse_progress`, of a file that the job may have made a link or a pipe; None without it."""
+    """As :func:`parse_progress`, of a file; None for what a job may put in its place, such as a pipe."""
     try:
-        descriptor = os.open(file, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(descriptor, "rb") as opened:
+        with open(file, "rb", opener=_open_no_link) as opened:
             return parse_progress(opened.read(_LONGEST) or "")
     except OSError:
         return None
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
 
 
 def job_progress(parts: Iterable[JobProgress | None], of: int) -> JobProgress | None:

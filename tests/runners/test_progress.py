@@ -28,6 +28,8 @@ def test_progress_is_one_sound_line() -> None:
         ("9.5", "-1"),
         ("9.5", "1e300"),
         ("{", "["),
+        ("{", '{"more": ' + "[" * 4000),
+        ("stage", "\ud800"),
     ],
 )
 def test_nonsense_is_no_progress(part: str, other: str) -> None:
@@ -41,6 +43,11 @@ def test_only_a_file_of_the_job_is_read(tmp_path: Path) -> None:
     os.mkfifo(file)
     assert read_progress(file) is None
     file.rename(tmp_path / "pipe")
+    file.mkdir()
+    before = len([*Path("/proc/self/fd").iterdir()])
+    assert read_progress(file) is None
+    assert len([*Path("/proc/self/fd").iterdir()]) == before  # it is read again and again
+    file.rmdir()
     (tmp_path / "secret").write_text(SOUND)
     file.symlink_to(tmp_path / "secret")
     assert read_progress(file) is None
