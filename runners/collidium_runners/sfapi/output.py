@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 PIECE: Final = 4 * 1024**2
 #: How many files are fetched at once.
 FILES_AT_ONCE: Final = 4
+#: A file of so many blocks, of 512 bytes, is no progress: jobs may write anything.
+_PROGRESS_BLOCKS: Final = 9
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -65,9 +67,10 @@ class Output:
         return written
 
     async def progress(self) -> JobProgress | None:
-        """How far the job is, by what its parts wrote; raises RunnerUnavailable while none did."""
+        """How far the job is, by what its parts wrote; raises RunnerUnavailable before any has begun."""
         folder = str(self._source / "progress")
-        lines = await self._machine.run("grep", "-hr", "--include=*.json", ".", folder)
+        small = ("-maxdepth", "1", "-name", "*.json", "-type", "f", "-size", f"-{_PROGRESS_BLOCKS}")
+        lines = await self._machine.run("find", folder, *small, "-exec", "grep", "-h", ".", "{}", "+")
         return job_progress(map(parse_progress, lines.splitlines()), self._parts)
 
     async def _sizes(self, folders: Collection[str], part: int) -> dict[str, int] | None:

@@ -102,10 +102,9 @@ class RequestFolder:
                     records[int(index)] = record
         return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records)
 
-    def progress(self) -> list[JobProgress | None]:
-        """What the parts last wrote of their progress."""
-        names = [name for name in self._names("progress") if name.endswith(".json")]
-        return [read_progress(self.path / "progress" / name) for name in names]
+    def progress(self, parts: int) -> list[JobProgress | None]:
+        """What each of so many parts last wrote of its progress."""
+        return [read_progress(self.path / "progress" / f"{part}.json") for part in range(parts)]
 
     def _require_above(self) -> None:
         if self.above_is_given and not self.path.parent.is_dir():

@@ -146,7 +146,8 @@ class SlurmRunner(BatchRunner):
 
     async def progress(self, handle: str) -> JobProgress | None:
         known = Handle.parse(handle)
-        return job_progress(await asyncio.to_thread(self._folder(known.request_id).progress), known.parts)
+        folder = self._folder(known.request_id)
+        return job_progress(await asyncio.to_thread(folder.progress, known.parts), known.parts)
 
     async def stop(self, handle: Handle) -> None:
         await asyncio.to_thread(self._folder(handle.request_id).mark_cancelled)

@@ -55,18 +55,19 @@ async def test_progress_is_asked_for_once_for_all_who_watch(
     gate = tmp_path / "gate"
     report = '{"stage": 2, "stages": 2, "title": "writing", "fraction": 0.5, "seconds_left": 3.5}'
     wait = f"until test -e {gate}; do sleep 0.02; done; : >$0/hits.parquet"
-    command = shlex.join(["sh", "-c", f"echo '{report}' >$COLLIDIUM_PROGRESS_FILE; {wait}"])
-    runner = make_runner(pipeline_command=command.replace("{", "{{").replace("}", "}}") + " {output}")
-    submitted = await runner.submit(job())
+    flood = f"printf '%s%9999s' '{report}' '' >$COLLIDIUM_PROGRESS_FILE.json"  # no part's, and too long
+    command = shlex.join(["sh", "-c", f"{flood}; echo '{report}' >$COLLIDIUM_PROGRESS_FILE; {wait}"])
+    command = command.replace("{", "{{").replace("}", "}}") + " {output}"
+    runner = make_runner(pipeline_command=command, sfapi_events_per_part=1)
+    submitted = await runner.submit(job(events=2))
+    expected = JobProgress(1, 1, "0 of 2 parts done", 0.75)
 
     async def reported() -> bool:
-        return await make_runner().progress(submitted) is not None
+        return await make_runner().progress(submitted) == expected
 
     await eventually_async(reported)
     asked = api.count("POST", "/utilities/command")
-    assert [await runner.progress(submitted) for _ in range(3)] == [
-        JobProgress(2, 2, "writing", 0.5, 3.5)
-    ] * 3
+    assert [await runner.progress(submitted) for _ in range(3)] == [expected] * 3
     assert api.count("POST", "/utilities/command") == asked + 1
     gate.touch()
     await reaches(runner, submitted)
