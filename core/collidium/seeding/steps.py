@@ -6,6 +6,7 @@ Every step is safe to repeat, so a run that was killed anywhere is resumed by th
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import shutil
 import tempfile
@@ -362,23 +363,30 @@ class Seeding:
         """Make the baseline's model repository, with a card and what it has learned, where there is none."""
         from huggingface_hub import CommitOperationAdd
 
-        model, tag = self._model(task, baseline), self.platform.settings.platform_tag
-        reconstruct = self.baselines(task)[baseline]
-        words = (reconstruct.__doc__ if reconstruct else loaders.load.__doc__) or ""
-        matter = {"tags": [tag, f"{tag}-task:{task.card.name}"], "library_name": "collidium"}
-        matter["description"] = f"The baseline {baseline} of {task.card.title}"
-        body = f"# {baseline}\n\nThe baseline `{baseline}` of the task `{task.card.name}`.\n\n"
-        card = cards.card(matter, f"{body}{words.strip()}\n")
-        hub = Hub(self.platform.settings.hub, self._token)
+        model, hub = self._model(task, baseline), Hub(self.platform.settings.hub, self._token)
         with hub_failures(hub.endpoint):
             await hub.ask(lambda api: api.create_repo(model, exist_ok=True))
             if await hub.ask(lambda api: api.file_exists(model, cards.CARD)):
                 return
+            tag = self.platform.settings.platform_tag
+            card = model_card(task, baseline, self.baselines(task)[baseline], tag)
             files = {**task.model_files(baseline), cards.CARD: card.encode()}
             operations = [CommitOperationAdd(*file) for file in files.items()]
             await hub.ask(
                 lambda api: api.create_commit(model, operations, commit_message=f"The baseline {baseline}")
             )
+
+
+def model_card(task: Task, baseline: str, reconstruct: Reconstruction | None, tag: str) -> str:
+    """Return the card of a baseline's model repository, which describes it by its docstring."""
+    matter = {
+        "tags": [tag, f"{tag}-task:{task.card.name}"],
+        "library_name": "collidium",
+        "description": f"The baseline {baseline} of {task.card.title}",
+    }
+    description = inspect.getdoc(reconstruct or loaders.load) or ""
+    body = f"# {baseline}\n\nThe baseline `{baseline}` of the task `{task.card.name}`.\n\n{description}\n"
+    return cards.card(matter, body)
 
 
 async def _own(_: str) -> Claim | None:
