@@ -1,4 +1,4 @@
-"""``collidium train-baseline``: the files that baselines have learned, made again."""
+"""``collidium train-baseline``: trains baselines, whose files come with the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from collidium.cli.options import FILE
+from collidium.cli.options import FILE, cache_option, hub_options, locate_source
 from collidium.cli.output import note
 from collidium.errors import ConfigurationError
 from collidium.hookspecs import hookimpl
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from collidium.contracts.task import Tables
+    from collidium.hub.sources import HubDataset
 
 #: The function of each baseline that returns its file, given a function that reads a training set.
 TRAINERS: Final = {
@@ -30,25 +31,30 @@ TRAINERS: Final = {
 _INSTALL: Final = "pip install 'collidium[baselines]'"
 
 
-@click.command("train-baseline")
+@click.command("train-baseline", epilog=f"TASK/BASELINE is one of: {', '.join(sorted(TRAINERS))}.")
 @click.argument("name", metavar="TASK/BASELINE", type=click.Choice(sorted(TRAINERS)))
 @click.option(
     "--from",
-    "place",
+    "source",
     default="baselines",
     show_default=True,
-    metavar="OWNER|DIRECTORY",
-    help="Who published the training sets of `collidium seed` on the hub, or where they are.",
+    metavar="DIR|OWNER",
+    help="Directory of the training sets that `collidium seed` makes, or their owner on the hub.",
 )
-@click.option("--output", type=FILE, required=True, help="The file to write.")
-def train_baseline(name: str, place: str, output: Path) -> None:
-    """Train a baseline again: the file with what TASK/BASELINE has learned.
+@click.option("--output", type=FILE, required=True, help="Output file: .npz, of trees .parquet.")
+@cache_option
+@hub_options
+def train_baseline(
+    name: str, source: str, output: Path, cache: Path | None, hub: str | None, revision: str | None
+) -> None:
+    """Train TASK/BASELINE, and write the file that it is applied with.
 
-    The same events and libraries make the same file, on one machine. Needs the extra `baselines`.
+    The package has such a file of each. The same events and libraries make the same file, on one machine.
+    Needs JAX, Optax and scikit-learn (pip install 'collidium[baselines]').
 
     \b
     collidium train-baseline jets/deepsets --output deepsets.npz
-    collidium train-baseline anomaly/mixture --from ./events --output mixture.npz
+    collidium train-baseline anomaly/mixture --from ./training-sets --output mixture.npz
     """
     from collidium.files import durable
 
@@ -57,7 +63,7 @@ def train_baseline(name: str, place: str, output: Path) -> None:
     module, _, function = TRAINERS[name].partition(":")
 
     def read(dataset: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
-        return read_blocks(f"{place}/{dataset}", tables, events)
+        return read_blocks(locate_source(f"{source}/{dataset}", hub, revision), tables, events, cache)
 
     content = getattr(import_module(module), function)(read)
     with durable.replacing(output) as file:
@@ -65,12 +71,14 @@ def train_baseline(name: str, place: str, output: Path) -> None:
     note(f"{output}: {len(content):,} bytes")
 
 
-def read_blocks(source: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
-    """Yield tables of the first events of a directory or a repository, or of all, by blocks of events."""
+def read_blocks(
+    source: Path | HubDataset, tables: Sequence[str], events: int | None = None, cache: Path | None = None
+) -> Iterator[Tables]:
+    """Yield tables of the first events of a dataset, or of all, by blocks of events."""
     from collidium.contracts.task import EventRange
     from collidium.datasets import Dataset, download
 
-    dataset = Dataset(download(source, None, tables).directory)
+    dataset = Dataset(download(source, None, tables, cache=cache).directory)
     ids = dataset.table(tables[0]).event_ids[:events]
     for _, block in dataset.read(tables, EventRange(int(ids[0]), int(ids[-1]) + 1)):
         yield block

@@ -34,7 +34,7 @@ TINY = Schedule(epochs=2, batch=16)
 def read(dataset: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
     """The packaged events in place of all training sets."""
     directory = {("jets", "tracks"): JETS, ("tracker_hits",): sample.DIRECTORY}.get(tuple(tables), ANOMALY)
-    return read_blocks(str(directory), tables, events)
+    return read_blocks(directory, tables, events)
 
 
 @pytest.mark.parametrize(
