@@ -1,4 +1,4 @@
-"""What tasks share: training data of baselines, and problems with rows."""
+"""What tasks share: files of baselines that learn, and problems with rows."""
 
 from __future__ import annotations
 
@@ -17,11 +17,6 @@ from collidium.contracts.task import Problem, Tables
 EXAMPLES: Final = 5
 
 
-def shipped_model(module: str, files_of: Mapping[str, str], baseline: str) -> dict[str, bytes]:
-    """The file next to a module that a baseline has learned, by its name; nothing for others."""
-    return {name: shipped(module, name) for name in [files_of.get(baseline)] if name}
-
-
 class Read(Protocol):
     """Reads tables of a training set of ``collidium seed``: of its first events, or of all, in blocks."""
 
@@ -31,13 +26,19 @@ class Read(Protocol):
 
 
 def can_learn() -> bool:
-    """Whether the extra ``baselines`` is installed."""
+    """Whether scikit-learn is installed, which trees and forest need: the extra ``baselines``."""
     return find_spec("sklearn") is not None
 
 
 def shipped(module: str, name: str) -> bytes:
     """The file ``name`` next to a module, given by its full name."""
     return (files(module.rpartition(".")[0]) / name).read_bytes()
+
+
+def shipped_model(module: str, files_of: Mapping[str, str], baseline: str) -> dict[str, bytes]:
+    """The file next to a module that a baseline has learned, by its name; nothing for others."""
+    name = files_of.get(baseline)
+    return {name: shipped(module, name)} if name else {}
 
 
 def rows_problem(

@@ -23,13 +23,16 @@ def saved(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
 
 
 def loaded(content: bytes) -> Arrays:
-    """The arrays of a file, as :func:`saved` returns it, in double precision."""
+    """The arrays of a file, as :func:`saved` returns it, in double precision; no pickled objects."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name].astype(np.float64) for name in file.files}
 
 
 def initial(chance: np.random.Generator, **sizes: tuple[int, ...]) -> Arrays:
-    """Random weights of dense layers, by the widths of each stack (K. He et al., arXiv:1502.01852)."""
+    """Random weights of dense layers, by the widths of each stack (K. He et al., arXiv:1502.01852).
+
+    Names are ``STACK.LAYER.weight``, shape (width before, width after), and ``STACK.LAYER.bias``.
+    """
     arrays: Arrays = {}
     for name, widths in sizes.items():
         for layer, (before, after) in enumerate(pairwise(widths)):
@@ -50,7 +53,9 @@ def dense(arrays: Mapping[str, Any], name: str, x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """How long, and in which steps, weights are fitted: AdamW with a rate that falls as a cosine."""
+    """AdamW with cosine decay of the learning rate; ``decay`` is that of weights (I. Loshchilov, F. Hutter,
+    arXiv:1711.05101).
+    """
 
     epochs: int
     batch: int
@@ -64,6 +69,7 @@ def fitted(
 ) -> Arrays:
     """Minimise ``loss(weights, **batch)`` over batches of the rows of ``data``; the same every time.
 
+    All arrays of ``data`` have as many rows; the last batch of an epoch is left out where it is not full.
     Needs jax and optax.
     """
     import jax
@@ -76,11 +82,11 @@ def fitted(
     optimizer = optax.adamw(rate, weight_decay=schedule.decay)
     arrays = {name: jax.numpy.asarray(values) for name, values in data.items()}
 
-    def step(carry: Any, places: Any) -> Any:
-        now, state = carry
-        slope = jax.grad(loss)(now, **{name: values[places] for name, values in arrays.items()})
-        change, state = optimizer.update(slope, state, now)
-        return (optax.apply_updates(now, change), state), None
+    def step(carry: Any, rows: Any) -> Any:
+        weights, state = carry
+        gradient = jax.grad(loss)(weights, **{name: values[rows] for name, values in arrays.items()})
+        updates, state = optimizer.update(gradient, state, weights)
+        return (optax.apply_updates(weights, updates), state), None
 
     epoch = jax.jit(lambda carry, order: jax.lax.scan(step, carry, order)[0])
     chance = np.random.default_rng(schedule.seed)

@@ -34,13 +34,13 @@ def weights() -> Arrays:
 
 
 def log_density(arrays: Arrays, x: Floats) -> Floats:
-    """The logarithm of the density of a Gaussian mixture at features, shape (events,)."""
+    """The logarithm of the density of a mixture at features, shape (events, features); shape (events,)."""
     scaled = (x - arrays["mean"]) / arrays["spread"]
-    away = scaled[:, None, :] - arrays["centres"]
-    turned = np.einsum("nki,kij->nkj", away, arrays["roots"])
-    parts = arrays["logs"] - (turned**2).sum(axis=2) / 2
-    highest = parts.max(axis=1, keepdims=True)
-    density: Floats = highest[:, 0] + np.log(np.exp(parts - highest).sum(axis=1))
+    residuals = scaled[:, None, :] - arrays["centres"]
+    whitened = np.einsum("nki,kij->nkj", residuals, arrays["roots"])
+    logs = arrays["logs"] - (whitened**2).sum(axis=2) / 2
+    highest = logs.max(axis=1, keepdims=True)
+    density: Floats = highest[:, 0] + np.log(np.exp(logs - highest).sum(axis=1))
     return density
 
 

@@ -32,7 +32,7 @@ def test_links_find_more_than_helices_alone() -> None:
 
 
 def test_crowded_events_have_the_tracks_of_helices(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(edges, "MOST_HITS", 10)
+    monkeypatch.setattr(edges, "MAX_HITS", 10)
     event = next(iter(events_of(load(EVENTS_DIRECTORY, tables="tracker_hits", events="0:1"))))
     assert edges.track_numbers(event).tolist() == helix.track_numbers(event).tolist()
 

@@ -29,6 +29,8 @@ QUANTITIES: Final = 10
 #: Networks whose outputs are averaged, and the width of their layers.
 MEMBERS: Final = 4
 WIDTH: Final = 32
+#: Divides the sums over tracks, so that they are of the order of 1.
+_SCALE: Final = 8
 #: The order of the outputs.
 _FLAVOURS: Final = (LIGHT, CHARM, BOTTOM)
 _SCHEDULE: Final = Schedule(epochs=30, batch=128, rate=5e-3, decay=1e-2)
@@ -41,9 +43,9 @@ def reconstruct(tables: Tables) -> pa.Table:
     """
     tracks, seen = inputs(tables)
     scores = outputs(weights(), tracks, seen)
-    chances = np.exp(scores - scores.max(axis=1, keepdims=True))
-    chances /= chances.sum(axis=1, keepdims=True)
-    return predictions(tables["jets"], chances[:, 2], chances[:, 1])
+    probabilities = np.exp(scores - scores.max(axis=1, keepdims=True))
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    return predictions(tables["jets"], probabilities[:, 2], probabilities[:, 1])
 
 
 @cache
@@ -56,9 +58,9 @@ def inputs(tables: Tables) -> tuple[Floats, Floats]:
     """Tracks of every jet, shape (jets, TRACKS, QUANTITIES), and which of them there are, (jets, TRACKS)."""
     jets = [_of(jet) for jet in jets_of(tables)]
     tracks, seen = np.zeros((len(jets), TRACKS, QUANTITIES)), np.zeros((len(jets), TRACKS))
-    for place, rows in enumerate(jets):
-        tracks[place, : len(rows)] = rows
-        seen[place, : len(rows)] = 1.0
+    for number, rows in enumerate(jets):
+        tracks[number, : len(rows)] = rows
+        seen[number, : len(rows)] = 1.0
     return tracks, seen
 
 
@@ -83,11 +85,11 @@ def outputs(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> Any:
 
 
 def members(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> list[Any]:
-    """The outputs of each network, shapes (jets, 3)."""
+    """The outputs of each network, each of shape (jets, 3)."""
     scaled, found = (tracks - arrays["mean"]) / arrays["spread"], []
     for number in range(MEMBERS):
         each = dense(arrays, f"track{number}", scaled)
-        whole = (each * (each > 0) * seen[..., None]).sum(axis=1) / 8
+        whole = (each * (each > 0) * seen[..., None]).sum(axis=1) / _SCALE
         found.append(dense(arrays, f"jet{number}", whole))
     return found
 
@@ -109,9 +111,10 @@ def train(read: Read, schedule: Schedule = _SCHEDULE) -> bytes:
         "flavour": np.searchsorted(_FLAVOURS, flavour),
     }
 
-    def loss(now: Any, tracks: Any, seen: Any, flavour: Any) -> Any:
-        of = optax.softmax_cross_entropy_with_integer_labels
-        return sum(of(scores, flavour).mean() for scores in members({**now, **scaling}, tracks, seen))
+    def loss(weights: Any, tracks: Any, seen: Any, flavour: Any) -> Any:
+        outputs = members({**weights, **scaling}, tracks, seen)
+        cross_entropy = optax.softmax_cross_entropy_with_integer_labels
+        return sum(cross_entropy(scores, flavour).mean() for scores in outputs)
 
     widths = {"track": (QUANTITIES, WIDTH, WIDTH, WIDTH), "jet": (WIDTH, WIDTH, WIDTH, 3)}
     sizes = {f"{name}{number}": of for number in range(MEMBERS) for name, of in widths.items()}

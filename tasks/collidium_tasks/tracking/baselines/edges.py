@@ -30,7 +30,7 @@ WIDE: Final = (
     Search(min_pt=0.05, beam_radius=200.0, beam_length=600.0, seed_layers=27, min_hits=4),
 )
 #: Where the helix finder leaves more hits, as with much pileup, its tracks are all: there are too many pairs.
-MOST_HITS: Final = 2500
+MAX_HITS: Final = 2500
 #: Maximum distance of linked hits, mm, and minimum cosine of the angle between their line and that from the
 #: origin to the first.
 REACH: Final = 700.0
@@ -60,7 +60,7 @@ def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
 def track_numbers(event: EventHits) -> npt.NDArray[np.int64]:
     """Number of the track of each hit, from 0, or -1; shape (hits,)."""
     numbers, left = _of_helices(event)
-    if len(left) > MOST_HITS:
+    if len(left) > MAX_HITS:
         return numbers
     first, second, features = pairs(event, left)
     chains = linked(first, second, judged(weights(), features), len(left))
@@ -72,7 +72,7 @@ def track_numbers(event: EventHits) -> npt.NDArray[np.int64]:
 def _of_helices(event: EventHits) -> tuple[npt.NDArray[np.int64], Indices]:
     """The tracks of the helix finder, and the hits that it leaves."""
     numbers = helix.track_numbers(event)
-    if np.count_nonzero(numbers < 0) <= MOST_HITS:
+    if np.count_nonzero(numbers < 0) <= MAX_HITS:
         numbers = helix.track_numbers(event, WIDE, numbers)
     return numbers, np.flatnonzero(numbers < 0)
 
@@ -95,20 +95,32 @@ def pairs(event: EventHits, left: Indices) -> tuple[Indices, Indices, Floats]:
     Returns arrays of shape (pairs,), (pairs,) and (pairs, features).
     """
     position = np.stack([event.x, event.y, event.z], axis=1)[left]
-    distance = np.linalg.norm(position, axis=1)
-    order = np.argsort(distance, kind="stable")
+    order = np.argsort(np.linalg.norm(position, axis=1), kind="stable")
     first, second = (order[places] for places in np.triu_indices(len(left), 1))
+    _, length, along = _steps(position, first, second)
+    near = (length < REACH) & (along > FORWARD)
+    first, second = first[near], second[near]
+    layer = helix.Hits.of(event).layer[left]
+    return first, second, _features(position, layer, first, second)
+
+
+def _steps(position: Floats, first: Indices, second: Indices) -> tuple[Floats, Floats, Floats]:
+    """Lines between hits, their lengths, and the cosine of the angle to that from the origin to the first."""
     step = position[second] - position[first]
     length = np.linalg.norm(step, axis=1)
+    distance = np.linalg.norm(position, axis=1)
     along = np.einsum("ij,ij->i", step, position[first]) / np.maximum(length * distance[first], 1e-9)
-    near = (length < REACH) & (along > FORWARD)
-    first, second, step, length, along = (of[near] for of in (first, second, step, length, along))
+    return step, length, along
+
+
+def _features(position: Floats, layer: Indices, first: Indices, second: Indices) -> Floats:
+    """What the network judges pairs by, shape (pairs, features)."""
+    step, length, along = _steps(position, first, second)
     x, y, z = position.T
     radius, phi = np.hypot(x, y), np.arctan2(y, x)
     eta = np.arcsinh(z / np.maximum(radius, 1e-9))
     across, rise = np.abs(delta_phi(phi[second], phi[first])), np.abs(eta[second] - eta[first])
     aside = np.abs(step[:, 0] * y[first] - step[:, 1] * x[first]) / np.maximum(radius[first], 1e-9)
-    layer = helix.Hits.of(event).layer[left]
     features = [
         radius[first] / 500,
         np.abs(z[first]) / 1000,
@@ -126,7 +138,7 @@ def pairs(event: EventHits, left: Indices) -> tuple[Indices, Indices, Floats]:
         _LONG[layer[second]],
         np.abs(layer[first] - layer[second]) / 5,
     ]
-    return first, second, np.stack(features, axis=1)
+    return np.stack(features, axis=1)
 
 
 def linked(first: Indices, second: Indices, output: Floats, hits: int) -> Indices:
@@ -171,8 +183,8 @@ def train(read: Read, schedule: Schedule = _SCHEDULE, events: int = EVENTS) -> b
         "right": right.astype(np.float32),
     }
 
-    def loss(now: Any, x: Any, right: Any) -> Any:
-        return optax.sigmoid_binary_cross_entropy(dense(now, "edge", x)[:, 0], right).mean()
+    def loss(weights: Any, x: Any, right: Any) -> Any:
+        return optax.sigmoid_binary_cross_entropy(dense(weights, "edge", x)[:, 0], right).mean()
 
     return saved({**fitted(initial(chance, edge=WIDTHS), loss, data, schedule), **scaling})
 
