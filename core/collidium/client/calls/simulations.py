@@ -17,7 +17,7 @@ from collidium.records import (
     WebhookRemoved,
 )
 
-PATH = "/v1/me/webhook"
+_WEBHOOK = "/v1/me/webhook"
 
 
 class AccountCalls:
@@ -41,17 +41,17 @@ class AccountCalls:
 
         Without ``url`` the address stays as it is, none at first: that creates only the secret.
         """
-        return Call("PUT", PATH, single(Webhook), json=given(rotate_secret=rotate_secret, url=url))
+        return Call("PUT", _WEBHOOK, single(Webhook), json=given(rotate_secret=rotate_secret, url=url))
 
     @endpoint
     def webhook(self) -> Call[Webhook]:
         """Where the account is notified."""
-        return Call("GET", PATH, single(Webhook))
+        return Call("GET", _WEBHOOK, single(Webhook))
 
     @endpoint
     def remove_webhook(self) -> Call[WebhookRemoved]:
         """Remove the webhook with its secret."""
-        return Call("DELETE", PATH, single(WebhookRemoved))
+        return Call("DELETE", _WEBHOOK, single(WebhookRemoved))
 
     @endpoint
     def webhook_deliveries(
@@ -59,7 +59,7 @@ class AccountCalls:
     ) -> Call[Page[WebhookDelivery]]:
         """A page of deliveries, with the reason if one failed, newest first."""
         return Call(
-            "GET", f"{PATH}/deliveries", listed(WebhookDelivery), query=given(limit=limit, cursor=cursor)
+            "GET", f"{_WEBHOOK}/deliveries", listed(WebhookDelivery), query=given(limit=limit, cursor=cursor)
         )
 
 

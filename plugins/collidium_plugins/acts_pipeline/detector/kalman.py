@@ -104,23 +104,14 @@ def _filter() -> tuple[Detector, Algorithms]:
 
 
 def _exact(errors: float) -> Any:
-    """Measurements where hits lie, as they are measured already."""
+    """Return ACTS's configuration for measurements where hits lie, as they are measured already."""
+
+    def smearing(index: int, pitch: float) -> dict[str, object]:
+        return {"index": index, "mean": 0.0, "stddev": errors * pitch / math.sqrt(12.0), "type": "Exact"}
+
     return from_document(
         [
-            (
-                volume,
-                {
-                    "smearing": [
-                        {
-                            "index": index,
-                            "mean": 0.0,
-                            "stddev": errors * pitch / math.sqrt(12.0),
-                            "type": "Exact",
-                        }
-                        for index, pitch in enumerate(pitches)
-                    ]
-                },
-            )
+            (volume, {"smearing": [smearing(*direction) for direction in enumerate(pitches)]})
             for volume, pitches in _PITCHES.items()
         ]
     )
