@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from collidium.contracts.task import Problem, Tables
+from collidium.contracts.task import Problem, Tables, UnusableTruth
 
 #: Rows shown for each kind of problem.
 EXAMPLES: Final = 5
@@ -23,6 +23,14 @@ class Read(Protocol):
     def __call__(
         self, dataset: str, tables: Sequence[str], events: int | None = None
     ) -> Iterable[Tables]: ...
+
+
+def labels(tables: Tables, name: str, column: str) -> pa.ChunkedArray:
+    """The column of a table that a baseline learns, a list for each event; raises UnusableTruth."""
+    table = tables[name]
+    if column not in table.column_names or table[column].null_count:
+        raise UnusableTruth(f"table {name} has no {column} to learn from: it may be withheld")
+    return table[column]
 
 
 def can_learn() -> bool:

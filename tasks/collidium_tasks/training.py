@@ -10,7 +10,7 @@ import click
 
 from collidium.cli.options import FILE, cache_option, hub_options, locate_source
 from collidium.cli.output import note
-from collidium.errors import ConfigurationError
+from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -49,13 +49,14 @@ def train_baseline(
 ) -> None:
     """Train TASK/BASELINE, and write the file that it is applied with.
 
-    The package has such a file of each. The same events and libraries make the same file, on one machine.
-    Needs JAX, Optax and scikit-learn (pip install 'collidium[baselines]').
+    The package comes with such a file for each. The same events and libraries make the same file, on one
+    machine. Needs JAX, Optax and scikit-learn (pip install 'collidium[baselines]').
 
     \b
     collidium train-baseline jets/deepsets --output deepsets.npz
     collidium train-baseline anomaly/mixture --from ./training-sets --output mixture.npz
     """
+    from collidium.contracts.task import UnusableTruth
     from collidium.files import durable
 
     if missing := [one for one in ("jax", "optax", "sklearn") if find_spec(one) is None]:
@@ -65,7 +66,10 @@ def train_baseline(
     def read(dataset: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
         return read_blocks(locate_source(f"{source}/{dataset}", hub, revision), tables, events, cache)
 
-    content = getattr(import_module(module), function)(read)
+    try:
+        content = getattr(import_module(module), function)(read)
+    except UnusableTruth as error:
+        raise UnusableDataset(str(error)) from error
     with durable.replacing(output) as file:
         file.write(content)
     note(f"{output}: {len(content):,} bytes")
@@ -74,12 +78,14 @@ def train_baseline(
 def read_blocks(
     source: Path | HubDataset, tables: Sequence[str], events: int | None = None, cache: Path | None = None
 ) -> Iterator[Tables]:
-    """Yield tables of the first events of a dataset, or of all, by blocks of events."""
+    """Yield tables of the first events of a dataset, or all, by blocks of events. Raises UnusableDataset."""
     from collidium.contracts.task import EventRange
     from collidium.datasets import Dataset, download
 
     dataset = Dataset(download(source, None, tables, cache=cache).directory)
     ids = dataset.table(tables[0]).event_ids[:events]
+    if not len(ids):
+        raise UnusableDataset("there are no events to learn from")
     for _, block in dataset.read(tables, EventRange(int(ids[0]), int(ids[-1]) + 1)):
         yield block
 

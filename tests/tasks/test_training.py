@@ -15,7 +15,7 @@ import pytest
 import collidium
 from collidium.contracts.task import Tables
 from collidium.datasets import load, sample
-from collidium.errors import ConfigurationError
+from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.learning import EventStream
 from collidium.testing.server import run_command
 from collidium_tasks.anomaly import learned
@@ -89,6 +89,23 @@ def test_command_writes_the_file_of_the_training_set(
     assert done.returncode == 0, done.stderr
     jets = pq.read_table(JETS / "jets.parquet")["flavour"].combine_chunks().flatten()
     assert pq.read_table(tmp_path / "jets.parquet")["flavour"].combine_chunks().equals(jets)
+
+
+@pytest.mark.parametrize("problem", ["no events to learn from", "table jets has no flavour to learn from"])
+def test_what_cannot_be_learned_from_is_named(tmp_path: Path, problem: str) -> None:
+    pytest.importorskip("optax")
+    (tmp_path / "ttbar-train").mkdir()
+    for file in JETS.glob("*.parquet"):
+        table = pq.read_table(file)
+        if "events" in problem:
+            table = table.slice(0, 0)
+        elif "flavour" in table.column_names:
+            table = table.drop_columns(["flavour"])
+        pq.write_table(table, tmp_path / "ttbar-train" / file.name)
+    with pytest.raises(UnusableDataset, match=problem):
+        train_baseline.main(
+            ["jets/trees", "--from", str(tmp_path), "--output", str(tmp_path / "o")], standalone_mode=False
+        )
 
 
 def test_without_the_extra_training_names_the_command(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from collidium.contracts.task import Tables
-from collidium_tasks.common import Read, shipped
+from collidium_tasks.common import Read, labels, shipped
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import JetTracks, jets_of, signed_log
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
@@ -99,7 +99,7 @@ def train(read: Read, schedule: Schedule = _SCHEDULE) -> bytes:
     import optax
 
     blocks = [
-        (*inputs(tables), np.asarray(pc.list_flatten(tables["jets"].column("flavour"))))
+        (*inputs(tables), np.asarray(pc.list_flatten(labels(tables, "jets", "flavour"))))
         for tables in read("ttbar-train", ("jets", "tracks"))
     ]
     tracks, seen, flavour = map(np.concatenate, zip(*blocks, strict=True))

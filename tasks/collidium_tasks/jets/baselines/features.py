@@ -207,4 +207,5 @@ def _part(one: float, of: float) -> float:
 
 
 def signed_log(values: Doubles) -> Doubles:
+    """log(1 + |v|) with the sign of v, of each value."""
     return np.sign(values) * np.log1p(np.abs(values))

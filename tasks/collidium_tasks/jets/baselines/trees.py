@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
-from collidium_tasks.common import Read, shipped
+from collidium_tasks.common import Read, labels, shipped
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import NAMES, Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
@@ -74,7 +74,7 @@ def training_table(tables: Tables) -> pa.Table:
     """Features and flavours of the jets of tables ``jets`` and ``tracks``."""
     made = features(tables)
     columns = {name: pa.array(made[:, place]) for place, name in enumerate(NAMES)}
-    return pa.table({**columns, "flavour": pc.list_flatten(tables["jets"].column("flavour"))})
+    return pa.table({**columns, "flavour": pc.list_flatten(labels(tables, "jets", "flavour"))})
 
 
 def train(read: Read) -> bytes:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.physics import delta_phi
-from collidium_tasks.common import Read, shipped
+from collidium_tasks.common import Read, labels, shipped
 from collidium_tasks.networks import Arrays, Schedule, dense, fitted, initial, loaded, saved
 from collidium_tasks.tracking.baselines import EventHits, Floats, events_of, helix, predictions
 from collidium_tasks.tracking.baselines.helix import Search
@@ -173,7 +173,7 @@ def train(read: Read, schedule: Schedule = _SCHEDULE, events: int = EVENTS) -> b
         _labelled(event, particles, chance)
         for tables in read("ttbar-train", ("tracker_hits",), events)
         for event, particles in zip(
-            events_of(tables["tracker_hits"]), tables["tracker_hits"]["particle_id"], strict=True
+            events_of(tables["tracker_hits"]), labels(tables, "tracker_hits", "particle_id"), strict=True
         )
     ]
     x, right = (np.concatenate(of) for of in zip(*found, strict=True))
