@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 from importlib.util import find_spec
-from typing import Final, Protocol
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ class Read(Protocol):
     ) -> Iterable[Tables]: ...
 
 
-def labels(tables: Tables, name: str, column: str) -> pa.ChunkedArray:
+def labels(tables: Tables, name: str, column: str) -> Any:
     """The column of a table that a baseline learns, a list for each event; raises UnusableTruth."""
     table = tables[name]
     if column not in table.column_names or table[column].null_count:
