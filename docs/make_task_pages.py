@@ -60,11 +60,12 @@ def _contents(tasks: list[Task], scores: Mapping[str, Any]) -> str:
         "imported. [Benchmarks](../benchmarks.md) describes what scores earn, "
         "[Write a task](../write-a-task.md) how to add one.\n\n"
         + _table(("task", "question", "primary metric"), rows)
-        + "\n## What baselines have learned\n\n"
-        "One command trains each again from the training sets of [collidium seed](../seed.md), on two cores "
-        "within a minute once these are downloaded (`pip install 'collidium[baselines]'`). It writes the "
-        "file that comes with the package and lies in the baseline's model repository. Scores are of events "
-        "that no training saw; the pages of the tasks have which.\n\n"
+        + "\n## Trained baselines\n\n"
+        "The commands train these baselines again from the training sets of [collidium seed](../seed.md), in "
+        "less than a minute each on two cores, download not included (`pip install 'collidium[baselines]'`). "
+        "Each writes the file of trained weights or reference events that is in the package and in the "
+        "baseline's model repository. Scores are of events that were not used for training; the task's page "
+        "names them.\n\n"
         + _table(
             ("baseline", "score", "difference", "command"), [_learned(name, scores) for name in TRAINERS]
         )
