@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from docs.http_reference import http_reference
+from sphinx.errors import ExtensionError
 
 import collidium
 
@@ -48,6 +49,7 @@ myst_heading_anchors = 4
 nb_execution_mode = "force"
 nb_execution_show_tb = True
 nb_execution_timeout = 600
+nb_merge_streams = True
 
 autodoc_mock_imports = ["grain", "torch"]
 autodoc_member_order = "bysource"
@@ -67,6 +69,8 @@ html_theme_options = {
 html_context = {"default_mode": "auto"}
 html_show_sourcelink = False
 html_copy_source = False
+html_static_path = ["static"]
+html_css_files = ["site.css"]
 
 DOCS: Final = Path(__file__).parent
 ROOT: Final = DOCS.parent
@@ -123,7 +127,10 @@ def _scripts_in_files(app: Sphinx, failure: Exception | None) -> None:
             file.write_text(script[1])
             return f'<script src="{os.path.relpath(file, page.parent)}"></script>'
 
-        page.write_text(_SCRIPT.sub(linked, page.read_text()))
+        text = page.read_text()
+        if "<span></span>&lt;Figure size" in text:
+            raise ExtensionError(f"{page}: a plot is shown as text; its notebook needs `%matplotlib inline`")
+        page.write_text(_SCRIPT.sub(linked, text))
 
 
 def setup(app: Sphinx) -> None:

@@ -31,7 +31,7 @@ _SOME_EVENTS: Final = 10
 #: Tasks whose one row a command measures: that command, and the file that it writes.
 _MEASURED: Final = {"data_loading": ("collidium bench data-loading REPO", "data_loading.parquet")}
 
-_WRITTEN: Final = "Written by `docs/make_task_pages.py` from the cards; do not edit.\n"
+_WRITTEN: Final = "<!-- Written by docs/make_task_pages.py from the cards; do not edit. -->\n"
 
 
 def task_pages() -> dict[str, str]:
@@ -60,14 +60,14 @@ def _contents(tasks: list[Task], scores: Mapping[str, Any]) -> str:
         "imported. [Benchmarks](../benchmarks.md) describes what scores earn, "
         "[Write a task](../write-a-task.md) how to add one.\n\n"
         + _table(("task", "question", "primary metric"), rows)
-        + "\n## What baselines have learned\n\n"
-        "One command trains each again from the training sets of [collidium seed](../seed.md), on two cores "
-        "within a minute once these are downloaded (`pip install 'collidium[baselines]'`). It writes the "
-        "file that comes with the package and lies in the baseline's model repository. Scores are of events "
-        "that no training saw; the pages of the tasks have which.\n\n"
-        + _table(
-            ("baseline", "score", "difference", "command"), [_learned(name, scores) for name in TRAINERS]
-        )
+        + "\n## Trained baselines\n\n"
+        "`collidium train-baseline` trains one of these again from the training sets of "
+        "[collidium seed](../seed.md), in less than a minute on two cores, download not included. It writes "
+        "the file of trained weights or reference events that is in the package and in the baseline's model "
+        "repository. Scores are of events that were not used for training; the task's page "
+        "names them.\n\n```sh\npip install 'collidium[baselines]'\n"
+        "collidium train-baseline jets/deepsets --output deepsets.npz\n```\n\n"
+        + _table(("baseline", "score", "difference"), [_learned(name, scores) for name in TRAINERS])
     )
 
 
@@ -80,7 +80,6 @@ def _learned(name: str, scores: Mapping[str, Any]) -> tuple[str, ...]:
         f"`{name}`",
         f"`{metric}` {_score(found['baselines'][baseline][metric])}",
         f"{difference} above `{found['against']}`" if difference else "",
-        f"`collidium train-baseline {name} --output {name.replace('/', '-')}`",
     )
 
 

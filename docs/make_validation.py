@@ -28,13 +28,13 @@ from collidium_plugins.validation.report import Report, validate
 DOCS = Path(__file__).parent
 #: Sample -> title, channel, pileup.
 SAMPLES = {
-    "muon_gun_pu0": ("Muons of 1 to 10 GeV", "muon_gun", 0),
+    "muon_gun_pu0": ("Muons of 1 to 10 GeV, two per event", "muon_gun", 0),
     "ttbar_pu0": ("Top quark pairs without pileup", "ttbar", 0),
     "ttbar_pu200": ("Top quark pairs in 200 pileup collisions", "ttbar", 200),
 }
 SEED = 16180
 #: The page is written by hand up to this line.
-RESULTS = "# Results\n"
+RESULTS = "## Results\n"
 
 
 def events_of(name: str, events: int, work: Path) -> Path:
@@ -77,7 +77,7 @@ def _section(name: str, report: Report) -> Iterator[str]:
     heading, *_ = SAMPLES[name]
     entries = report["quantities"]
     summary = report["summary"]
-    yield f"## {heading}\n"
+    yield f"### {heading}\n"
     yield (
         f"{report['events']} events: {summary['agrees']} quantities agree with their reference, "
         f"{summary['disagrees']} disagree. [Plots](validation/{name}.html), "
