@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib import resources
 from math import asinh, atan2, cos, hypot, pi, sin, sinh
+from runpy import run_path
 
 import numpy as np
 import pyarrow as pa
@@ -105,3 +107,10 @@ def test_features_are_finite_whatever_the_tracks() -> None:
     assert made.shape == (2, len(NAMES))
     assert np.isfinite(made).all()
     assert features(tables(FLAVOURS)).shape[0] == sum(map(len, FLAVOURS))
+
+
+def test_the_model_to_begin_with_says_what_it_lacks() -> None:
+    file = resources.files("collidium_tasks.jets") / "start" / "jets" / "model.py.template"
+    model = run_path(str(file))
+    with pytest.raises(SystemExit, match="name training events"):
+        model["predict"](None, {})
