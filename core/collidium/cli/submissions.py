@@ -70,7 +70,7 @@ def _show_submission(sent: Submission) -> None:
             "of": sent.hub_username,
             "submitted": sent.submitted_at,
             "model": model_cell(sent),
-            "no rank because": sent.unranked,
+            **({"no rank because": sent.unranked} if sent.unranked else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
