@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import ssl
 from functools import cache
 from typing import Any
@@ -42,6 +43,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "long: left out unless COLLIDIUM_TEST_LONG=1; a cheaper test guards its promise"
     )
+
+
+def pytest_sessionstart() -> None:
+    # Read by huggingface_hub when the first test module imports it: the local hub takes files by LFS alone.
+    for name in ("XET", "PROGRESS_BARS", "TELEMETRY"):
+        os.environ[f"HF_HUB_DISABLE_{name}"] = "1"
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

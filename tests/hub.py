@@ -1,6 +1,5 @@
 """A hub in a process of its own, and clients for it; fixtures for the tests of several packages."""
 
-import os
 import signal
 import sys
 from collections.abc import Iterator
@@ -9,14 +8,8 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.waiting import start_announced
-
-# Read by huggingface_hub when it is imported: this hub takes files by LFS alone.
-os.environ["HF_HUB_DISABLE_XET"] = "1"
-os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
-os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
-
 from huggingface_hub import HfApi
+from tests.waiting import start_announced
 
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
