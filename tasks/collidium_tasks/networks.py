@@ -72,8 +72,8 @@ def fitted(
     All arrays of ``data`` have as many rows; the last batch of an epoch is left out where it is not full.
     Needs jax and optax.
     """
-    import jax
-    import optax
+    import jax  # pyright: ignore[reportMissingImports]
+    import optax  # pyright: ignore[reportMissingImports]
 
     rows = len(next(iter(data.values())))
     batch = min(schedule.batch, rows)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -50,7 +50,8 @@ def train_mixture(read: Read) -> bytes:
 
     x = standard_model(read)
     scaling = {"mean": x.mean(axis=0), "spread": x.std(axis=0)}
-    fit = GaussianMixture(8, reg_covar=1e-3, n_init=3, random_state=20)
+    # To type checkers its results may be None, as they are before the fit.
+    fit = cast(Any, GaussianMixture(8, reg_covar=1e-3, n_init=3, random_state=20))
     fit.fit((x - scaling["mean"]) / scaling["spread"])
     roots = fit.precisions_cholesky_
     logs = np.log(fit.weights_) + np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
