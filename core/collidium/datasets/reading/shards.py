@@ -241,9 +241,10 @@ class _Shard:
         begin = max(int(np.searchsorted(self.edges, first, side="right")) - 1, 0)
         end = int(np.searchsorted(self.edges, last, side="left"))
         stored = [self.columns[name] for name in names]
+        threads = use_threads and _may_use_threads(self.source)
         try:
             with _opened(self.source, self._footer) as file:
-                table = file.read_row_groups(list(range(begin, end)), columns=stored, use_threads=use_threads)
+                table = file.read_row_groups(list(range(begin, end)), columns=stored, use_threads=threads)
         except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             raise UnusableDataset(f"{self.source.name}: cannot be read as parquet: {error}") from error
         return (
@@ -288,9 +289,11 @@ class _Reader:
         skip = self._position - int(edges[first])
         rows = batch_rows(shard.bytes, len(shard.event_ids), self._batch_bytes)
         columns = list(shard.columns.values())
+        threads = _may_use_threads(shard.source)
         try:
             with _opened(shard.source) as file:
-                for batch in file.iter_batches(rows, row_groups=groups, columns=columns):
+                batches = file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads)
+                for batch in batches:
                     table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
                     yield table.slice(min(skip, table.num_rows))
                     skip = max(skip - table.num_rows, 0)
@@ -303,6 +306,14 @@ def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None)
     if isinstance(source, Path):
         return pq.ParquetFile(source, metadata=footer)
     return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)
+
+
+def _may_use_threads(source: Path | OpenableShard) -> bool:
+    """Whether threads of Arrow may decode; those that read through Python can abort a process that ends.
+
+    See https://github.com/apache/arrow/issues/34314.
+    """
+    return isinstance(source, Path)
 
 
 def batch_rows(size: int, rows: int, batch_bytes: int = BATCH_BYTES) -> int:
