@@ -25,6 +25,15 @@ settings.register_profile(
 settings.load_profile("collidium")
 
 
+def _prepare_hub_client() -> None:
+    """Set what huggingface_hub reads at its import: the local hub takes files by LFS alone."""
+    for name in ("XET", "PROGRESS_BARS", "TELEMETRY"):
+        os.environ[f"HF_HUB_DISABLE_{name}"] = "1"
+
+
+_prepare_hub_client()
+
+
 _make_context = httpx_transports.create_ssl_context
 #: To read the public certificates takes longer than most calls of tests, and none of those needs them.
 _public_certificates = cache(lambda: _make_context(trust_env=False))
@@ -46,9 +55,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_sessionstart() -> None:
-    # Read by huggingface_hub when the first test module imports it: the local hub takes files by LFS alone.
-    for name in ("XET", "PROGRESS_BARS", "TELEMETRY"):
-        os.environ[f"HF_HUB_DISABLE_{name}"] = "1"
+    _prepare_hub_client()  # the environment was replaced since, and not all have imported it yet
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
