@@ -27,7 +27,7 @@ tags: [collidium]
 """
 
 
-#: A server of its own, which nobody asked for its list of datasets before: it is kept for a while.
+#: A server of its own, whose list of datasets was not asked for before: it is kept for a while.
 WEB_ENVIRONMENT: dict[str, str] = {}
 
 
