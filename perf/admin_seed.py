@@ -149,6 +149,7 @@ def _submission(
     timed = number % 2 == 1
     return Submission(
         id=f"{number:032x}",
+        challenge="tracking_latency" if timed else "tracking",
         task="tracking_latency" if timed else "tracking",
         account_id=ids[name],
         hub_username=name,

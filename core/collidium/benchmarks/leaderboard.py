@@ -42,7 +42,7 @@ _CHUNK: Final = 1000
 _RANKS: Final = """
 SELECT id, place FROM (
     SELECT id, row_number() OVER (ORDER BY rank_score DESC, submitted_at, id) AS place
-    FROM submissions WHERE task = ? AND truth_version = ? AND rank_score >= ?
+    FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score >= ?
 ) AS board WHERE id IN ({ids})
 """
 #: Of what was submitted at one moment, ids decide, as on the leaderboard.
@@ -55,7 +55,7 @@ SELECT id FROM (
         SELECT id, submitted_at, {sign} CAST(
             (SELECT value FROM {json_each}(scores) WHERE key = ?) AS double precision
         ) AS worth
-        FROM submissions WHERE task = ? AND truth_version = ? AND rank_score IS NOT NULL
+        FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score IS NOT NULL
     ) AS scored WHERE worth IS NOT NULL
 ) AS compared WHERE best IS NULL OR worth > best
 ORDER BY submitted_at DESC, id DESC LIMIT ?
@@ -116,17 +116,18 @@ class Cursor:
 class Edition:
     """A leaderboard at one moment; two equal editions show the same places."""
 
+    challenge: str
     task: str
     truth_version: str | None
     revision: int
 
 
-async def current_edition(task_name: str) -> Edition:
+async def current_edition(name: str) -> Edition:
     """The edition there is now; raises NotFound for a task that was never listed."""
-    listed = await tasklist.find_row(task_name)
-    if listed is None:
-        raise tasklist.unknown(task_name)
-    return Edition(task_name, listed.truth_version, listed.revision)
+    row = await tasklist.find_row(name)
+    if row is None:
+        raise tasklist.unknown(name)
+    return Edition(name, row.task, row.truth_version, row.revision)
 
 
 def ranked(edition: Edition) -> QuerySet[Submission]:
@@ -136,7 +137,7 @@ def ranked(edition: Edition) -> QuerySet[Submission]:
     score never ranks.
     """
     return Submission.filter(
-        task=edition.task, truth_version=edition.truth_version, rank_score__isnull=False
+        challenge=edition.challenge, truth_version=edition.truth_version, rank_score__isnull=False
     ).order_by("-rank_score", "submitted_at", "id")
 
 
@@ -183,7 +184,7 @@ async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]
     if not scores:
         return {}
     query = _RANKS.format(ids=", ".join("?" * len(rows)))
-    values = edition.task, edition.truth_version, min(scores), *(row.id for row in rows)
+    values = edition.challenge, edition.truth_version, min(scores), *(row.id for row in rows)
     return {row["id"]: row["place"] for row in await rows_of(query, *values)}
 
 
@@ -293,7 +294,7 @@ async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit:
     metric = _metric(card, metric_name)
     json_each = "json_each" if isinstance(connection(), SqliteClient) else "jsonb_each_text"
     query = _STEPS.format(sign="" if metric.higher_is_better else "-", json_each=json_each)
-    rows = await rows_of(query, metric.name, edition.task, edition.truth_version, limit)
+    rows = await rows_of(query, metric.name, edition.challenge, edition.truth_version, limit)
     ids = [row["id"] for row in reversed(rows)]
     kept = {row.id: row for row in await Submission.filter(id__in=ids)}
     return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]

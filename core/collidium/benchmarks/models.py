@@ -9,10 +9,11 @@ from tortoise import fields
 from tortoise.models import Model
 
 
-class ListedTask(Model):
-    """A task that the platform once saw, and whether it takes submissions."""
+class Challenge(Model):
+    """A task, its truth and its leaderboard. Each task has one of its own name, which has no dates."""
 
     name = fields.CharField(max_length=64, primary_key=True)
+    task = fields.CharField(max_length=64)
     listed = fields.BooleanField(default=True)
     # The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
@@ -21,7 +22,7 @@ class ListedTask(Model):
     changed_at = fields.DatetimeField(auto_now=True)
 
     class Meta(Model.Meta):
-        table = "listed_tasks"
+        table = "challenges"
 
 
 class TruthVersion(Model):
@@ -42,6 +43,7 @@ class Submission(Model):
     """Predictions of one account that were scored."""
 
     id = fields.CharField(max_length=32, primary_key=True)
+    challenge = fields.CharField(max_length=64)
     task = fields.CharField(max_length=64)
     account_id = fields.BigIntField()
     hub_username = fields.CharField(max_length=96)
@@ -70,11 +72,11 @@ class Submission(Model):
 
     class Meta(Model.Meta):
         table = "submissions"
-        unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
+        unique_together = (("account_id", "challenge", "sha256", "scorer_version", "truth_version"),)
         indexes = (
-            ("task", "truth_version", "rank_score", "submitted_at", "id"),
-            ("task", "truth_version", "hub_username", "rank_score"),
-            ("task", "truth_version", "model_repo", "rank_score"),
+            ("challenge", "truth_version", "rank_score", "submitted_at", "id"),
+            ("challenge", "truth_version", "hub_username", "rank_score"),
+            ("challenge", "truth_version", "model_repo", "rank_score"),
             ("submitted_at", "id"),
             ("task", "submitted_at", "id"),
             ("account_id", "submitted_at", "id"),
@@ -108,7 +110,7 @@ class Best(Model):
     """The best value of a metric so far, which only ever gets better."""
 
     id = fields.BigIntField(primary_key=True)
-    task = fields.CharField(max_length=64)
+    challenge = fields.CharField(max_length=64)
     truth_version = fields.CharField(max_length=64)
     metric = fields.CharField(max_length=64)
     value = fields.FloatField()
@@ -116,4 +118,4 @@ class Best(Model):
 
     class Meta(Model.Meta):
         table = "benchmark_bests"
-        unique_together = (("task", "truth_version", "metric"),)
+        unique_together = (("challenge", "truth_version", "metric"),)

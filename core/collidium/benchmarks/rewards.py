@@ -1,4 +1,4 @@
-"""Credits for new bests. Called in the transaction that keeps a submission, with the task's row locked."""
+"""Credits for new bests: called in the transaction that keeps a submission, under the challenge's lock."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
 
 
 async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
-    """Count the rewards for each metric of the task, of all that the account submitted that day."""
+    """Count the rewards for each metric of the challenge, of all that the account submitted that day."""
     midnight = midnight_before(submission.submitted_at)
     ids = await Submission.filter(
         account_id=submission.account_id,
-        task=submission.task,
+        challenge=submission.challenge,
         submitted_at__gte=midnight,
         submitted_at__lt=midnight + timedelta(days=1),
         credits_earned__gt=0,
@@ -117,13 +117,17 @@ async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[st
     value = submission.scores.get(metric.name)
     if not metric.higher_is_better or value is None or not math.isfinite(value):
         return None
-    task, truth_version = submission.task, submission.truth_version
-    best = await Best.get_or_none(task=task, truth_version=truth_version, metric=metric.name)
+    key = {
+        "challenge": submission.challenge,
+        "truth_version": submission.truth_version,
+        "metric": metric.name,
+    }
+    best = await Best.get_or_none(**key)
     before = best.value if best else floor_of(metric, floors)
     if value <= before:
         return None
     gain = _Gain(metric, value - before, best.submission_id if best else None)
-    best = best or Best(task=task, truth_version=truth_version, metric=metric.name)
+    best = best or Best(**key)
     best.value = value
     best.submission_id = submission.id
     await best.save()
@@ -156,7 +160,7 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
         reward,
         reason="benchmark_best",
         reference=reference,
-        note=f"{submission.task}: best {metric}",
+        note=f"{submission.challenge}: best {metric}",
     )
     return reward
 

@@ -10,7 +10,9 @@ from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
-from collidium.benchmarks.models import ListedTask
+from tortoise.expressions import F
+
+from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.benchmarks.truth import truth_versions
 from collidium.benchmarks.truth.task_data import shown_data
@@ -29,12 +31,12 @@ if TYPE_CHECKING:
 #: Longest name of a task, by the contract and by the tables.
 MAX_NAME: Final = 64
 
-_by_name: Final = RowByKey(ListedTask, "name")
+_by_name: Final = RowByKey(Challenge, "name")
 
 
 async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
     """Every task that is installed or was ever listed, by name."""
-    rows = {row.name: row for row in await ListedTask.all()}
+    rows = {row.name: row for row in await Challenge.filter(name=F("task"))}
     names = sorted(set(tasks.things) | {row.name for row in rows.values() if row.listed})
     return [_status(tasks, name, rows.get(name)) for name in names]
 
@@ -56,11 +58,11 @@ async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
 async def list_new_built_ins(tasks: Provided[Task]) -> None:
     """List the tasks of the platform's own distribution that were never seen before."""
     own = [
-        ListedTask(name=name)
+        Challenge(name=name, task=name)
         for name, distribution in tasks.distributions.items()
         if distribution == DISTRIBUTION
     ]
-    await ListedTask.bulk_create(own, ignore_conflicts=True)
+    await Challenge.bulk_create(own, ignore_conflicts=True)
 
 
 async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
@@ -68,7 +70,7 @@ async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
     return _status(tasks, name, await find_row(name))
 
 
-async def find_row(name: str) -> ListedTask | None:
+async def find_row(name: str) -> Challenge | None:
     """The task's row, if it was ever listed. What cannot be a name never reaches the database."""
     if not (len(name) <= MAX_NAME and name.isascii() and name.isidentifier()):
         return None
@@ -81,15 +83,15 @@ def unknown(name: str) -> NotFound:
 
 
 @transactional
-async def _set_listed(name: str, listed: bool) -> ListedTask:
-    await ListedTask.bulk_create([ListedTask(name=name, listed=listed)], ignore_conflicts=True)
-    row = await ListedTask.select_for_update().get(name=name)
+async def _set_listed(name: str, listed: bool) -> Challenge:
+    await Challenge.bulk_create([Challenge(name=name, task=name, listed=listed)], ignore_conflicts=True)
+    row = await Challenge.select_for_update().get(name=name)
     row.listed = listed
     await row.save(update_fields=["listed", "changed_at"])
     return row
 
 
-def _status(tasks: Provided[Task], name: str, row: ListedTask | None) -> TaskStatus:
+def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
     task = tasks.things.get(name)
     listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None

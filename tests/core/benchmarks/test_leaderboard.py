@@ -15,14 +15,14 @@ from toy_task import Toy
 from collidium import database
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
 from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-EDITION = Edition("traded", "truth", 1)
+EDITION = Edition("traded", "traded", "truth", 1)
 SUBMISSIONS = 80
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,6 +35,7 @@ async def fill() -> list[Submission]:
     rows = [
         Submission(
             id=uuid.UUID(int=int(random.integers(1, 2**62))).hex,
+            challenge=EDITION.challenge,
             task=EDITION.task,
             account_id=number % 5,
             hub_username=f"user{number % 5}",
@@ -107,7 +108,9 @@ def test_every_submission_without_rank_says_why(migrated_database_url: str) -> N
     async def compare() -> None:
         async with database.connected(migrated_database_url):
             rows = {row.id: row for row in await fill()}
-            await ListedTask.create(name=EDITION.task, truth_version=EDITION.truth_version)
+            await Challenge.create(
+                name=EDITION.challenge, task=EDITION.task, truth_version=EDITION.truth_version
+            )
             ranked = {place.submission_id for place in await all_pages(Selection(), limit=100)}
             listed = await reading.list_submissions(None, limit=100)  # type: ignore[arg-type]  # for one task
             assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked

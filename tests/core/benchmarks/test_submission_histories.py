@@ -14,7 +14,7 @@ from tests.counts import LONG
 from toy_task import Toy
 
 from collidium import accounts, database
-from collidium.benchmarks.models import Best, ListedTask, Submission, TruthVersion
+from collidium.benchmarks.models import Best, Challenge, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Replay, Review, Target
@@ -74,7 +74,7 @@ class Game:
         }
         name = self.task("1").card.name
         await TruthVersion.create(task=name, version=self.truth, manifest=manifest)
-        await ListedTask.create(name=name, truth_version=self.truth)
+        await Challenge.create(name=name, task=name, truth_version=self.truth)
         names = [f"{letter}{self.number}" for letter in "abc"]
         return [(await accounts.recognise(name, signup_grant=Decimal(0))).id for name in names]
 
@@ -82,6 +82,7 @@ class Game:
         task, made = self.task("1"), evaluation(*one.old)
         row = Submission(
             id=uuid.uuid4().hex,
+            challenge=task.card.name,
             task=task.card.name,
             account_id=account_id,
             hub_username="somebody",
@@ -163,7 +164,7 @@ async def _assert_true(game: Game, people: list[int]) -> None:
     for metric, floor in (("accuracy", FLOOR), ("speed", 0.0)):
         believed = [row for row in rows if metric == "accuracy" or row.verified_at is not None]
         reached = [row.scores[metric] for row in believed if row.scores[metric] > floor]
-        best = await Best.get_or_none(task=name, truth_version=game.truth, metric=metric)
+        best = await Best.get_or_none(challenge=name, truth_version=game.truth, metric=metric)
         assert (best.value if best else None) == max(reached, default=None)
     assert not await Best.exists(task=name, metric="missing")
     for account_id, paid in zip(people, await _paid(people), strict=True):

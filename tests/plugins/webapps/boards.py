@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.contracts.task import Task
 from collidium.testing.server import ServerProcess
 
@@ -35,7 +35,7 @@ def fill(server: ServerProcess, task: Task, places: int, *, users: int = 40) -> 
 
 async def _fill(server: ServerProcess, task: Task, places: int, users: int) -> None:
     async with database.connected(f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"):
-        listed = await ListedTask.get(name=task.card.name)
+        listed = await Challenge.get(name=task.card.name)
         assert listed.truth_version is not None
         rows = [_row(task, listed.truth_version, number, places, users) for number in range(places)]
         await Submission.bulk_create(rows, batch_size=500)
@@ -53,6 +53,7 @@ def _row(task: Task, truth_version: str, number: int, places: int, users: int) -
     value = scores[primary.name]
     return Submission(
         id=uuid.uuid5(uuid.NAMESPACE_URL, f"{task.card.name}/{number}").hex,
+        challenge=task.card.name,
         task=task.card.name,
         account_id=1_000_000 + number % users,
         hub_username=f"user-{number % users}",

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from collidium import accounts
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
@@ -102,19 +102,19 @@ async def set_links(
 
 @transactional
 async def _link_once(submission: Submission, changes: Mapping[str, str | None]) -> None:
-    listed = await ListedTask.select_for_update().get(name=submission.task)
+    challenge = await Challenge.select_for_update().get(name=submission.challenge)
     await accounts.require_not_banned(submission.account_id)
-    await link(listed, await Submission.select_for_update().get(id=submission.id), changes)
+    await link(challenge, await Submission.select_for_update().get(id=submission.id), changes)
 
 
-async def link(listed: ListedTask, submission: Submission, changes: Mapping[str, str | None]) -> None:
+async def link(challenge: Challenge, submission: Submission, changes: Mapping[str, str | None]) -> None:
     """Write links within a transaction that has locked both rows."""
     model = submission.model_repo, submission.model_claim
     submission.update_from_dict(dict(changes))
     await submission.save(update_fields=list(changes))
     if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
-        listed.revision += 1
-        await listed.save(update_fields=["revision"])
+        challenge.revision += 1
+        await challenge.save(update_fields=["revision"])
 
 
 def _validated(name: str, link: str) -> str:

@@ -11,7 +11,7 @@ from tortoise.expressions import Q
 
 from collidium import records
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
@@ -28,7 +28,7 @@ async def find(submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
-    unranked = _why_unranked(row, await tasklist.find_row(row.task))
+    unranked = _why_unranked(row, await tasklist.find_row(row.challenge))
     found = view(row, truth, await scorings.earlier(row), unranked)
     return structs.replace(found, curves=await scorings.curves_of(row))
 
@@ -66,13 +66,13 @@ async def list_submissions(
     if unverified:
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
     rows = await query.order_by("-submitted_at", "-id").limit(limit)
-    tasks = await ListedTask.in_bulk({row.task for row in rows}, "name")
-    return [view(row, unranked=_why_unranked(row, tasks.get(row.task))) for row in rows]
+    challenges = await Challenge.in_bulk({row.challenge for row in rows}, "name")
+    return [view(row, unranked=_why_unranked(row, challenges.get(row.challenge))) for row in rows]
 
 
-def _why_unranked(row: Submission, task: ListedTask | None) -> str | None:
+def _why_unranked(row: Submission, challenge: Challenge | None) -> str | None:
     """Return why a submission is not on today's leaderboard; None if it is."""
-    if task is None or row.truth_version != task.truth_version:
+    if challenge is None or row.truth_version != challenge.truth_version:
         return f"scored against an older truth, {row.truth_version}"
     return "no score of the primary metric" if row.rank_score is None else None
 

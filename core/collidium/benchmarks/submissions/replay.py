@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks.models import Best, ListedTask, Scoring, Submission
+from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
@@ -35,6 +35,7 @@ class Incomplete(Exception):
 class Target:
     """The scorer and the truth whose scores are to count."""
 
+    challenge: str
     task: Task
     truth_version: str
 
@@ -123,11 +124,11 @@ class _Preview(Exception):
 @transactional
 async def _run_once(plan: Replay, *, apply: bool) -> Review:
     target = plan.target
-    # The task's row first, as wherever bests are decided.
-    listed = await ListedTask.select_for_update().get(name=target.task.card.name)
-    if listed.truth_version != target.truth_version:
+    # The challenge's row first, as wherever bests are decided.
+    challenge = await Challenge.select_for_update().get(name=target.challenge)
+    if challenge.truth_version != target.truth_version:
         raise Conflict("the task's truth changed meanwhile; score again against the new one")
-    rows = await Submission.filter(task=listed.name).order_by("submitted_at", "id")
+    rows = await Submission.filter(challenge=challenge.name).order_by("submitted_at", "id")
     made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
     if any(target.is_wanted(row) and row.id not in made and row.id not in plan.problems for row in rows):
         raise Incomplete
@@ -137,8 +138,8 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
         if target.is_wanted(row):
             await _put_into_force(row, None if row.id in problems else made[row.id], target)
     earned = await _win_anew(rows, made, plan)
-    listed.revision += 1
-    await listed.save(update_fields=["revision"])
+    challenge.revision += 1
+    await challenge.save(update_fields=["revision"])
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
     review = _review(plan, rows, before, after, earned, problems)
     if not apply:
@@ -159,7 +160,7 @@ class _State:
     @classmethod
     async def of(cls, rows: Sequence[Submission], target: Target) -> _State:
         scores = {row.id: (row.scores, (row.scorer_version, row.truth_version)) for row in rows}
-        return cls(_ranks(rows), scores, await _bests(target.task.card.name, target.truth_version))
+        return cls(_ranks(rows), scores, await _bests(target))
 
 
 def _review(
@@ -202,8 +203,7 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
         "truth_version": truth_version,
         "credits_paid": str(sum(earned.values(), Decimal(0))),
     }
-    name = plan.target.task.card.name
-    await operations.record(plan.actor, plan.action, name, details, plan.http_request_id)
+    await operations.record(plan.actor, plan.action, plan.target.challenge, details, plan.http_request_id)
 
 
 def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
@@ -248,7 +248,7 @@ async def _win_anew(
     await accounts.lock({row.account_id for row in ranked})
     banned = await accounts.banned_among({row.account_id for row in ranked})
     floors = (await truth_versions.find(task, truth_version)).floors
-    await Best.filter(task=task, truth_version=truth_version).delete()
+    await Best.filter(challenge=target.challenge, truth_version=truth_version).delete()
     earned = {}
     for row in ranked:
         allowed = replace(rules, per_day=0) if row.account_id in banned else rules
@@ -273,8 +273,8 @@ def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
     return ranks
 
 
-async def _bests(task: str, truth_version: str) -> dict[str, float]:
+async def _bests(target: Target) -> dict[str, float]:
     """The bests against a truth; where there are none yet, the latest of those before."""
-    rows = await Best.filter(task=task).order_by("id")
-    current = {row.metric: row.value for row in rows if row.truth_version == truth_version}
+    rows = await Best.filter(challenge=target.challenge).order_by("id")
+    current = {row.metric: row.value for row in rows if row.truth_version == target.truth_version}
     return current or {row.metric: row.value for row in rows}

@@ -41,7 +41,7 @@ async def rescore(
     row = await tasklist.find_row(task_name)
     if row is None or row.truth_version is None:
         raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")
-    target = Target(task, row.truth_version)
+    target = Target(task_name, task, row.truth_version)
     problems: dict[str, str] = {}
     while True:
         problems |= await _score_missing(platform, target, problems, progress)
@@ -58,7 +58,7 @@ async def _score_missing(
     done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
     rows = [
         row
-        for row in await Submission.filter(task=target.task.card.name).order_by("sha256", "submitted_at")
+        for row in await Submission.filter(challenge=target.challenge).order_by("sha256", "submitted_at")
         if target.is_wanted(row) and row.id not in done and row.id not in known
     ]
     problems: dict[str, str] = {}

@@ -14,7 +14,7 @@ from tortoise.timezone import now
 
 from collidium import accounts, records
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import links, scorings
 from collidium.benchmarks.submissions.reading import view
@@ -41,6 +41,7 @@ class Admission:
     """An account whose predictions a task accepts, and the truth that they are scored against."""
 
     account: AccountView
+    challenge: str
     task: Task
     truth: TruthRecord
     #: Maximum size of the file, in bytes.
@@ -59,20 +60,24 @@ async def admit(platform: Platform, account: AccountView, task_name: str) -> Adm
         raise Unavailable(f"task {task_name!r} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(task_name)
     truth = await truth_versions.find(task_name, status.truth_version)
-    return Admission(account, task, truth, truth_versions.largest_file(task, truth, platform.settings))
+    return Admission(
+        account, task_name, task, truth, truth_versions.largest_file(task, truth, platform.settings)
+    )
 
 
-async def require_submission_left(account_id: int, task_name: str, per_day: int, now: datetime) -> None:
-    """Raise TooManyRequests when the account has ``per_day`` kept submissions to the task since midnight.
+async def require_submission_left(account_id: int, challenge: str, per_day: int, now: datetime) -> None:
+    """Raise TooManyRequests when the account has ``per_day`` kept submissions since midnight.
 
-    Exact in the transaction that keeps a submission, with the task's row locked; elsewhere it saves work.
+    Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
     midnight = midnight_before(now)
-    kept = await Submission.filter(account_id=account_id, task=task_name, submitted_at__gte=midnight).count()
+    kept = await Submission.filter(
+        account_id=account_id, challenge=challenge, submitted_at__gte=midnight
+    ).count()
     if kept >= per_day:
         tomorrow = midnight + timedelta(days=1)
         raise TooManyRequests(
-            f"{per_day} submissions a day are taken for task {task_name}; the next from {tomorrow:%Y-%m-%d} "
+            f"{per_day} submissions a day are taken for {challenge}; the next from {tomorrow:%Y-%m-%d} "
             "00:00 UTC. Checks are not counted",
             retry_after=int((tomorrow - now).total_seconds()) + 1,
         )
@@ -124,6 +129,7 @@ async def submit(
     account, task, truth = admission.account, admission.task, admission.truth
     submission = Submission(
         id=uuid.uuid4().hex,
+        challenge=admission.challenge,
         task=task.card.name,
         account_id=account.id,
         hub_username=account.hub_username,
@@ -139,7 +145,9 @@ async def submit(
         submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
         return await _again(first, submission)
-    await require_submission_left(account.id, task.card.name, platform.settings.submissions_per_day, now())
+    await require_submission_left(
+        account.id, admission.challenge, platform.settings.submissions_per_day, now()
+    )
     evaluation = await scorings.score(platform, task, truth.version, predictions.path, extra_columns)
     # Here for the file, which is stored before the transaction and named by content: a kill in between
     # leaves a file that the retry adopts.
@@ -171,10 +179,10 @@ async def _keep_once(
     settings: Settings, admission: Admission, submission: Submission, evaluation: Evaluation
 ) -> Outcome:
     card, truth = admission.task.card, admission.truth
-    # The task's row first, then the account's, as everywhere: no deadlock.
-    listed = await ListedTask.select_for_update().get(name=submission.task)
+    # The challenge's row first, then the account's, as everywhere: no deadlock.
+    challenge = await Challenge.select_for_update().get(name=submission.challenge)
     await accounts.require_not_banned(submission.account_id)
-    if not listed.listed or listed.truth_version != submission.truth_version:
+    if not challenge.listed or challenge.truth_version != submission.truth_version:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
@@ -182,7 +190,7 @@ async def _keep_once(
         return await _again(first, submission)
     submission.submitted_at = now()
     await require_submission_left(
-        submission.account_id, submission.task, settings.submissions_per_day, submission.submitted_at
+        submission.account_id, submission.challenge, settings.submissions_per_day, submission.submitted_at
     )
     submission.rows = evaluation.rows
     submission.scores = evaluation.metrics
@@ -196,8 +204,8 @@ async def _keep_once(
     await submission.save(force_create=True)
     versions = submission.scorer_version, submission.truth_version
     await scorings.keep(submission.id, versions, evaluation, scored_at=submission.submitted_at, applied=True)
-    listed.revision += 1
-    await listed.save(update_fields=["revision"])
+    challenge.revision += 1
+    await challenge.save(update_fields=["revision"])
     return Outcome(view(submission, truth), deduplicated=False)
 
 
@@ -208,12 +216,12 @@ async def _again(first: Submission, again: Submission) -> Outcome:
     Raises Conflict where another one is.
     """
     if again.model_repo not in {None, first.model_repo}:
-        listed = await ListedTask.select_for_update().get(name=first.task)
+        challenge = await Challenge.select_for_update().get(name=first.challenge)
         await accounts.require_not_banned(first.account_id)
         first = await Submission.select_for_update().get(id=first.id)
         if first.model_repo is None:
             await links.link(
-                listed, first, {"model_repo": again.model_repo, "model_claim": again.model_claim}
+                challenge, first, {"model_repo": again.model_repo, "model_claim": again.model_claim}
             )
         elif first.model_repo != again.model_repo:
             raise Conflict(
@@ -226,7 +234,7 @@ async def _again(first: Submission, again: Submission) -> Outcome:
 async def _same_file(submission: Submission) -> Submission | None:
     return await Submission.get_or_none(
         account_id=submission.account_id,
-        task=submission.task,
+        challenge=submission.challenge,
         sha256=submission.sha256,
         scorer_version=submission.scorer_version,
         truth_version=submission.truth_version,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from collidium import operations
-from collidium.benchmarks.models import ListedTask, Submission, TruthVersion
+from collidium.benchmarks.models import Challenge, Submission, TruthVersion
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Replay, Target
 from collidium.contracts.task import EventRange
@@ -31,20 +31,20 @@ async def begin(platform: Platform, task_name: str, public_percent: int, *, acto
 
 @transactional
 async def _begin_once(task_name: str, public_percent: int, actor: str) -> Part:
-    listed = await ListedTask.select_for_update().get_or_none(name=task_name)
-    if listed is None or listed.truth_version is None:
+    challenge = await Challenge.select_for_update().get_or_none(name=task_name)
+    if challenge is None or challenge.truth_version is None:
         raise Conflict(f"task {task_name!r} has no truth: there is nothing to split")
-    if Part.of(listed.truth_version) is not None:
-        raise Conflict(f"the events of task {task_name!r} are split already ({listed.truth_version})")
-    if await Submission.exists(task=task_name, truth_version=listed.truth_version):
+    if Part.of(challenge.truth_version) is not None:
+        raise Conflict(f"the events of task {task_name!r} are split already ({challenge.truth_version})")
+    if await Submission.exists(challenge=task_name, truth_version=challenge.truth_version):
         raise Conflict(
             f"submissions to task {task_name!r} were scored on all events already; import other truth first"
         )
-    whole = await TruthVersion.get(task=task_name, version=listed.truth_version)
+    whole = await TruthVersion.get(task=task_name, version=challenge.truth_version)
     if len(groups_of(EventRange(**whole.manifest["events"]))) < 2:
         raise Conflict(f"task {task_name!r} has one event: it cannot be split")
-    part = Part(listed.truth_version, "public", public_percent)
-    await _count(listed, part, whole)
+    part = Part(challenge.truth_version, "public", public_percent)
+    await _count(challenge, part, whole)
     await operations.record(actor, "split", task_name, {"truth_version": str(part)}, "")
     return part
 
@@ -62,18 +62,18 @@ async def close(platform: Platform, task_name: str, *, actor: str, http_request_
 async def _close_once(platform: Platform, task: Task, actor: str, http_request_id: str) -> Part:
     name = task.card.name
     # The task's row first, as wherever bests are decided.
-    listed = await ListedTask.select_for_update().get_or_none(name=name)
-    part = Part.of(listed.truth_version) if listed is not None else None
-    if listed is None or part is None:
+    challenge = await Challenge.select_for_update().get_or_none(name=name)
+    part = Part.of(challenge.truth_version) if challenge is not None else None
+    if challenge is None or part is None:
         raise Conflict(f"task {name!r} has no public phase to be closed")
     if part.kind == "final":
         return part
-    await _count(listed, part.final, await TruthVersion.get(task=name, version=part.truth))
-    target = Target(task, str(part.final))
+    await _count(challenge, part.final, await TruthVersion.get(task=name, version=part.truth))
+    target = Target(name, task, str(part.final))
     done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
     problems = {
         row.id: f"not scored by scorer {task.version} on these events: collidium benchmark rescore {name}"
-        for row in await Submission.filter(task=name)
+        for row in await Submission.filter(challenge=name)
         if row.id not in done
     }
     plan = Replay(platform.settings, target, problems, actor, "close", http_request_id)
@@ -81,9 +81,9 @@ async def _close_once(platform: Platform, task: Task, actor: str, http_request_i
     return part.final
 
 
-async def _count(listed: ListedTask, part: Part, whole: TruthVersion) -> None:
+async def _count(challenge: Challenge, part: Part, whole: TruthVersion) -> None:
     """Score against a part of the truth from now on; its files, and its floors, are those of the whole."""
-    row = TruthVersion(task=listed.name, version=str(part), manifest=whole.manifest)
+    row = TruthVersion(task=challenge.name, version=str(part), manifest=whole.manifest)
     await TruthVersion.bulk_create([row], ignore_conflicts=True)
-    listed.truth_version = str(part)
-    await listed.save(update_fields=["truth_version", "changed_at"])
+    challenge.truth_version = str(part)
+    await challenge.save(update_fields=["truth_version", "changed_at"])
