@@ -39,13 +39,20 @@ def _prepare(state: BlueprintSetupState) -> None:
 @validate_querystring(LeaderboardQuery)
 @document_response(list[Place])
 async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
-    """The leaderboard of a task: best primary metric first, ties earlier first.
+    """The leaderboard of a task: the best submission of each participant, best primary metric first.
 
-    With `pareto=true` only the places that no other beats in one of the task's two `pareto` metrics without
-    being worse in the other; with `hub_username` or `model_repo` only theirs. Ranks are always those among
-    all. The answer has an ETag, so that asking again with If-None-Match costs next to nothing.
+    Equal scores share a rank, earlier ones first. Baselines stand among the others and take no rank.
+    With `all=true` every submission; with `pareto=true` those of all that no other beats in one of the task's
+    two `pareto` metrics without being worse in the other; with `hub_username` or `model_repo` only theirs,
+    with the ranks that they have among all. The answer has an ETag, so that asking again with If-None-Match
+    costs next to nothing.
     """
-    edition = await boards.current_edition(task)
+    return await board(task, query_args)
+
+
+async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
+    """Answer with a page of a challenge's leaderboard."""
+    edition = await boards.current_edition(challenge)
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:
@@ -66,8 +73,13 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     Of those on the leaderboard, by the scores that count now. A self-reported value that is not verified
     is among them, as it is on the leaderboard; its `verified_at` is null.
     """
-    edition = await boards.current_edition(task)
-    card = platform().tasks.find(task).card
+    return await steps(task, query_args)
+
+
+async def steps(challenge: str, query_args: HistoryQuery) -> Response:
+    """Answer how the best value of a metric came about."""
+    edition = await boards.current_edition(challenge)
+    card = platform().tasks.find(edition.task).card
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:
@@ -88,7 +100,7 @@ async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[Place
     fronts: Fronts = current_app.extensions[_FRONTS]
     task = platform().tasks.things.get(edition.task)
     front = await fronts.of(edition, task.card if task else None)
-    selection = Selection(query.hub_username, query.model_repo)
+    selection = Selection(query.hub_username, query.model_repo, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
             edition, limit=query.limit, cursor=query.cursor, front=front, selection=selection

@@ -1,4 +1,8 @@
-"""Leaderboards: the submissions of a task, best first; their Pareto fronts, and how a best came about."""
+"""Leaderboards: the best submission of each participant, or all; Pareto fronts, and how a best came about.
+
+Equal scores share a rank. Baselines are listed among the others with the rank that they would have, and take
+none.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,7 @@ from cachetools import LRUCache
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.expressions import Q
 
-from collidium.benchmarks import tasklist
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, claim_of, derived
 from collidium.database import connection, rows_of
@@ -38,11 +42,13 @@ MAX_RANK: Final = 2**53
 #: Submissions that are read at once: other requests take their turn in between.
 _CHUNK: Final = 1000
 
-#: Read from the leaderboard's index alone, down to the lowest of those that are asked for.
+#: Of those that are asked for, among all of the same leaderboard.
 _RANKS: Final = """
-SELECT id, place FROM (
-    SELECT id, row_number() OVER (ORDER BY rank_score DESC, submitted_at, id) AS place
-    FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score >= ?
+SELECT id, coalesce(ahead, 0) + 1 AS rank FROM (
+    SELECT id, sum(CASE WHEN baseline THEN 0 ELSE 1 END) OVER (
+        ORDER BY rank_score DESC GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS ahead
+    FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score >= ?{represents}
 ) AS board WHERE id IN ({ids})
 """
 #: Of what was submitted at one moment, ids decide, as on the leaderboard.
@@ -68,15 +74,24 @@ class Selection:
 
     hub_username: str | None = None
     model_repo: str | None = None
+    #: Every submission, and not the best of each participant alone.
+    all: bool = False
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def conditions(self) -> dict[str, str | bool]:
         """Filters of the query."""
-        named = {"hub_username": self.hub_username, "model_repo": self.model_repo}
+        represents = None if self.all else True
+        named = {"hub_username": self.hub_username, "model_repo": self.model_repo, "represents": represents}
         return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nobody is left out."""
+        return self.hub_username is None and self.model_repo is None
 
 
 EVERYONE: Final = Selection()
+ALL: Final = Selection(all=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +99,15 @@ class Cursor:
     """Where a page ended: its last place."""
 
     rank: int
+    #: How many that take a rank there are to the end of the page.
+    ranked: int
     rank_score: float
     submitted_at: datetime
     id: str
 
     def encode(self) -> str:
         """As it stands in a URL."""
-        parts = [self.rank, self.rank_score, self.submitted_at.isoformat(), self.id]
+        parts = [self.rank, self.ranked, self.rank_score, self.submitted_at.isoformat(), self.id]
         return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
     @classmethod
@@ -98,9 +115,11 @@ class Cursor:
         """Read what :meth:`encode` wrote; raises UnknownCursor for anything else."""
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            rank, rank_score, submitted_at, submission_id = json.loads(raw)
+            rank, ranked, rank_score, submitted_at, submission_id = json.loads(raw)
             moment = datetime.fromisoformat(submitted_at)
-            cursor = cls(int(rank), float(rank_score), moment.astimezone(UTC), str(submission_id))
+            cursor = cls(
+                *(int(rank), int(ranked), float(rank_score), moment.astimezone(UTC), str(submission_id))
+            )
             if moment.tzinfo is not None and cursor._is_sound():
                 return cursor
         except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
@@ -109,7 +128,8 @@ class Cursor:
 
     def _is_sound(self) -> bool:
         is_id = SUBMISSION_ID.fullmatch(self.id) is not None
-        return is_id and 0 < self.rank <= MAX_RANK and isfinite(self.rank_score)
+        is_rank = 0 < self.rank <= MAX_RANK and 0 <= self.ranked <= MAX_RANK
+        return is_id and is_rank and isfinite(self.rank_score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,22 +143,24 @@ class Edition:
 
 
 async def current_edition(name: str) -> Edition:
-    """The edition there is now; raises NotFound for a task that was never listed."""
-    row = await tasklist.find_row(name)
-    if row is None:
-        raise tasklist.unknown(name)
+    """The edition there is now; raises NotFound."""
+    row = await challenges.get(name)
     return Edition(name, row.task, row.truth_version, row.revision)
 
 
-def ranked(edition: Edition) -> QuerySet[Submission]:
-    """The submissions of an edition, best first.
+def ranked(edition: Edition, selection: Selection) -> QuerySet[Submission]:
+    """The selected submissions of an edition, best first.
 
     Those scored against its truth, by the primary metric, ties earlier first; one without a finite primary
     score never ranks.
     """
-    return Submission.filter(
-        challenge=edition.challenge, truth_version=edition.truth_version, rank_score__isnull=False
-    ).order_by("-rank_score", "submitted_at", "id")
+    query = Submission.filter(
+        challenge=edition.challenge,
+        truth_version=edition.truth_version,
+        rank_score__isnull=False,
+        **selection.conditions,
+    )
+    return query.order_by("-rank_score", "submitted_at", "id")
 
 
 async def places(
@@ -157,7 +179,7 @@ async def places(
     after = Cursor.decode(cursor) if cursor else None
     if edition.truth_version is None:
         return [], None
-    query = ranked(edition).filter(**selection.conditions)
+    query = ranked(edition, selection)
     if after is not None:
         query = query.filter(
             Q(rank_score__lt=after.rank_score)
@@ -165,48 +187,71 @@ async def places(
             | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
         )
     rows = await query.limit(limit + 1)
-    page = rows[:limit]
-    if selection == EVERYONE:
-        first_rank = after.rank + 1 if after else 1
-        ranks = {row.id: rank for rank, row in enumerate(page, first_rank)}
+    page, counter = rows[:limit], _Counter.after(after)
+    if selection.is_whole:
+        ranks = {row.id: counter.next(row.rank_score, row.baseline) for row in page}
     else:
-        ranks = await _ranks(edition, page)
+        ranks = await _ranks(edition, page, selection)
         page = [row for row in page if row.id in ranks]
     found = [_place(row, ranks[row.id], None if front is None else row.id in front) for row in page]
     if len(rows) <= limit or not found:
         return found, None
-    return found, _cursor(found[-1].rank, page[-1])
+    return found, _cursor(found[-1].rank, page[-1], counter.ranked)
 
 
-async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]:
+@dataclass(slots=True)
+class _Counter:
+    """Counts ranks down a leaderboard."""
+
+    rank: int = 0
+    ranked: int = 0
+    score: float | None = None
+
+    @classmethod
+    def after(cls, cursor: Cursor | None) -> _Counter:
+        """Count on from where a page ended."""
+        return cls(cursor.rank, cursor.ranked, cursor.rank_score) if cursor else cls()
+
+    def next(self, score: float | None, baseline: bool) -> int:
+        """The rank of the next submission."""
+        if score != self.score:
+            self.rank, self.score = self.ranked + 1, score
+        self.ranked += not baseline
+        return self.rank
+
+
+async def _ranks(edition: Edition, rows: Sequence[Submission], selection: Selection) -> dict[str, int]:
     """The rank of each among all; what lost its own meanwhile is left out."""
     scores = [row.rank_score for row in rows if row.rank_score is not None]
     if not scores:
         return {}
-    query = _RANKS.format(ids=", ".join("?" * len(rows)))
+    represents = "" if selection.all else " AND represents"
+    query = _RANKS.format(ids=", ".join("?" * len(rows)), represents=represents)
     values = edition.challenge, edition.truth_version, min(scores), *(row.id for row in rows)
-    return {row["id"]: row["place"] for row in await rows_of(query, *values)}
+    return {row["id"]: row["rank"] for row in await rows_of(query, *values)}
 
 
 async def places_on_front(
-    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYONE
+    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = ALL
 ) -> tuple[list[Place], str | None]:
-    """The same of the submissions on a front alone; their ranks are those among all."""
+    """The same of the submissions on a front alone; their ranks are those among all submissions."""
     after = Cursor.decode(cursor) if cursor else None
-    # Ranks may have changed since the last page; that of its last place is looked up.
-    begin = front.get(after.id, after.rank) if after else 0
-    ids = [id_ for id_, rank in front.items() if rank > begin]
+    ids = list(front)
+    if after is not None and after.id in front:
+        ids = ids[ids.index(after.id) + 1 :]
+    elif after is not None:  # it left the front since
+        ids = [id_ for id_, rank in front.items() if rank > after.rank]
     rows = await _still_ranked(ids, limit + 1, selection)
     found = [_place(row, front[row.id], True) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
-    return found, _cursor(found[-1].rank, rows[limit - 1])
+    return found, _cursor(found[-1].rank, rows[limit - 1], 0)
 
 
 async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
     """The first ``maximum`` selected of these in their order, but those that lost their rank meanwhile."""
     found: list[Submission] = []
-    size = maximum if selection == EVERYONE else max(maximum, _CHUNK)
+    size = maximum if selection.is_whole else max(maximum, _CHUNK)
     for begin in range(0, len(ids), size):
         chunk = ids[begin : begin + size]
         kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
@@ -221,10 +266,10 @@ def _place(row: Submission, rank: int, pareto: bool | None) -> Place:
     return Place.of(row, rank=rank, pareto=pareto, **derived(row))
 
 
-def _cursor(rank: int, row: Submission) -> str:
+def _cursor(rank: int, row: Submission, ranked: int) -> str:
     """Where a page ends that has this place last."""
     assert row.rank_score is not None  # noqa: S101 -- by what is ranked
-    return Cursor(rank, row.rank_score, row.submitted_at, row.id).encode()
+    return Cursor(rank, ranked, row.rank_score, row.submitted_at, row.id).encode()
 
 
 #: Fronts in memory.
@@ -250,9 +295,11 @@ async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front
     first, second = metrics
     points: list[tuple[float, float]] = []
     found: list[tuple[str, int]] = []
-    done = 0
-    while rows := await ranked(edition).offset(done).limit(_CHUNK).values_list("id", "scores"):
-        for rank, (submission_id, scores) in enumerate(rows, done + 1):
+    done, counter = 0, _Counter()
+    columns = "id", "scores", "rank_score", "baseline"
+    while rows := await ranked(edition, ALL).offset(done).limit(_CHUNK).values_list(*columns):
+        for submission_id, scores, rank_score, baseline in rows:
+            rank = counter.next(rank_score, baseline)
             point = [signs[name] * scores.get(name, nan) for name in (first, second)]
             if all(map(isfinite, point)):
                 points.append((point[0], point[1]))

@@ -14,7 +14,23 @@ class Challenge(Model):
 
     name = fields.CharField(max_length=64, primary_key=True)
     task = fields.CharField(max_length=64)
+    title = fields.CharField(max_length=200, default="")
     listed = fields.BooleanField(default=True)
+    # Submissions are taken from the one to the other; None: always.
+    opens_at = fields.DatetimeField(null=True)
+    closes_at = fields.DatetimeField(null=True)
+    # When its final results came into force.
+    ended_at = fields.DatetimeField(null=True)
+    # Whether submissions are scored on the public part after that, and never ranked.
+    practice = fields.BooleanField(default=False)
+    # None: the platform's setting.
+    submissions_per_day = fields.IntField(null=True)
+    # How many submissions of a participant the final results are chosen from.
+    final_submissions = fields.IntField(default=2)
+    rewarded = fields.BooleanField(default=True)
+    # Markdown.
+    rules = fields.TextField(default="")
+    announcements: Any = fields.JSONField(default=list)
     # The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
     # Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
@@ -23,6 +39,18 @@ class Challenge(Model):
 
     class Meta(Model.Meta):
         table = "challenges"
+
+
+class Arrival(Model):
+    """A file on its way to a challenge, for whose end it may count."""
+
+    id = fields.CharField(max_length=32, primary_key=True)
+    challenge = fields.CharField(max_length=64, db_index=True)
+    # When it was there as a whole; None: it is being received.
+    received_at = fields.DatetimeField(null=True)
+
+    class Meta(Model.Meta):
+        table = "arrivals"
 
 
 class TruthVersion(Model):
@@ -53,8 +81,17 @@ class Submission(Model):
     scores: Any = fields.JSONField()
     # Standard errors by metric. None for what was scored before there were any.
     uncertainties: Any = fields.JSONField(null=True)
-    # The primary metric, larger is better: what the leaderboard sorts by.
+    # Who competes: an account, or a team; a baseline competes with nobody.
+    participant = fields.CharField(max_length=40)
+    # ``ranked``, or why it has no rank: ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
+    standing = fields.CharField(max_length=16, default="ranked")
+    standing_reason = fields.CharField(max_length=1000, null=True)
+    # When its participant chose it for the final results.
+    chosen_at = fields.DatetimeField(null=True)
+    # The primary metric, larger is better: what the leaderboard sorts by. None: it has no rank.
     rank_score = fields.FloatField(null=True)
+    # Whether it is the best of its participant, which stands on the leaderboard.
+    represents = fields.BooleanField(default=False)
     warnings: Any = fields.JSONField(default=list)
     credits_earned = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     model_repo = fields.CharField(max_length=200, null=True)
@@ -75,6 +112,8 @@ class Submission(Model):
         unique_together = (("account_id", "challenge", "sha256", "scorer_version", "truth_version"),)
         indexes = (
             ("challenge", "truth_version", "rank_score", "submitted_at", "id"),
+            ("challenge", "truth_version", "represents", "rank_score", "submitted_at", "id"),
+            ("challenge", "participant", "submitted_at"),
             ("challenge", "truth_version", "hub_username", "rank_score"),
             ("challenge", "truth_version", "model_repo", "rank_score"),
             ("submitted_at", "id"),

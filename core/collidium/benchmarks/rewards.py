@@ -32,9 +32,9 @@ class RewardRules:
     significance: float
 
     @classmethod
-    def of(cls, settings: Settings, truth_version: str) -> RewardRules:
+    def of(cls, settings: Settings, truth_version: str, *, rewarded: bool = True) -> RewardRules:
         """The rules for bests against a truth; nothing is earned while its public part counts."""
-        per_day = 0 if is_public(truth_version) else settings.rewards_per_day
+        per_day = settings.rewards_per_day if rewarded and not is_public(truth_version) else 0
         return cls(settings.benchmark_reward, per_day, settings.reward_significance)
 
 
@@ -117,17 +117,13 @@ async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[st
     value = submission.scores.get(metric.name)
     if not metric.higher_is_better or value is None or not math.isfinite(value):
         return None
-    key = {
-        "challenge": submission.challenge,
-        "truth_version": submission.truth_version,
-        "metric": metric.name,
-    }
-    best = await Best.get_or_none(**key)
+    challenge, truth_version = submission.challenge, submission.truth_version
+    best = await Best.get_or_none(challenge=challenge, truth_version=truth_version, metric=metric.name)
     before = best.value if best else floor_of(metric, floors)
     if value <= before:
         return None
     gain = _Gain(metric, value - before, best.submission_id if best else None)
-    best = best or Best(**key)
+    best = best or Best(challenge=challenge, truth_version=truth_version, metric=metric.name)
     best.value = value
     best.submission_id = submission.id
     await best.save()

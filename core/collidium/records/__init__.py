@@ -3,10 +3,11 @@
 from collidium.records.accounts import Account, Transaction, Webhook, WebhookDelivery, WebhookRemoved
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
+    Announcement,
     BestStep,
     BinnedScore,
+    Challenge,
     Checked,
-    Closed,
     EarlierScores,
     EvalEvents,
     LocalScores,
@@ -55,13 +56,14 @@ from collidium.records.simulations import (
 __all__ = [
     "TERMINAL_STATES",
     "Account",
+    "Announcement",
     "AuditEntry",
     "Banned",
     "BestStep",
     "BinnedScore",
+    "Challenge",
     "ChannelUsage",
     "Checked",
-    "Closed",
     "DatasetEntry",
     "DayUsage",
     "EarlierScores",

@@ -53,6 +53,7 @@ Failpoint = Literal[
     "seed.submitted",
     "rescore.kept",
     "rescore.before_commit",
+    "challenge.before_end",
 ]
 #: All of them; the tests kill a process at each.
 NAMES: Final[frozenset[str]] = frozenset(get_args(Failpoint))

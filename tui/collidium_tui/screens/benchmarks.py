@@ -1,4 +1,4 @@
-"""Benchmarks: tasks, leaderboards, self-reported scores to verify, phases to close."""
+"""Benchmarks: tasks, leaderboards, self-reported scores to verify, challenges to close."""
 
 from __future__ import annotations
 
@@ -58,23 +58,19 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
     return lines
 
 
-def close_phase(screen: ConsoleScreen[Any], task: str, phase: str | None) -> None:
-    """Close a task's public phase, if it is in one."""
-    if phase == "public":
-        screen.act(partial(_close_phase, screen, task))
-    else:
-        screen.notify(f"{task} has no public phase to be closed", markup=False)
-
-
-async def _close_phase(screen: ConsoleScreen[Any], task: str) -> None:
+async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
+    """Close a challenge, when its consequence was confirmed."""
     consequence = (
-        "The withheld events count from now on: the leaderboard ranks by them, and credits are "
-        "paid for the best scores on them. The public phase cannot be opened again."
+        "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard ranks "
+        "by them, credits are paid for the best scores on them, and it cannot be opened again."
     )
-    if await screen.confirm(Question(f"Close the public phase of {task}", consequence, "Close for good")):
-        closed = await screen.perform(lambda client, key: client.admin_close_phase(task, idempotency_key=key))
+    if await screen.confirm(Question(f"Close {name}", consequence, "Close")):
+        closed = await screen.perform(
+            lambda client, key: client.admin_close_challenge(name, idempotency_key=key)
+        )
         if closed is not None:
-            screen.notify(f"{task}: the {closed.phase} phase counts ({closed.truth_version})", markup=False)
+            results = "final results are shown" if closed.results_at else "final results come within minutes"
+            screen.notify(f"{name} is closed, {results}", markup=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +95,7 @@ class LeaderboardScreen(OpenedScreen[Board]):
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
-        Binding("x", "close_phase", "Close phase"),
+        Binding("x", "close_challenge", "Close"),
     ]
 
     def __init__(self, card: TaskCard) -> None:
@@ -125,8 +121,8 @@ class LeaderboardScreen(OpenedScreen[Board]):
         if table.current is not None:
             self.act(partial(verify, self, table.current.submission_id))
 
-    def action_close_phase(self) -> None:
-        close_phase(self, self.card.name, self.card.phase)
+    def action_close_challenge(self) -> None:
+        self.act(partial(close_challenge, self, self.card.name))
 
 
 def columns(card: TaskCard) -> list[Column[Place]]:
@@ -189,10 +185,10 @@ class BenchmarksScreen(ListsScreen[None]):
     """Tasks, Enter opens the leaderboard of one; and what is to be verified, whatever the task."""
 
     label = "Benchmarks"
-    about = "Tasks, why one accepts no submissions, leaderboards, self-reported scores to verify, phases."
+    about = "Tasks, why one accepts no submissions, leaderboards, self-reported scores to verify, closing."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
-        Binding("x", "close_phase", "Close phase"),
+        Binding("x", "close_challenge", "Close"),
     ]
 
     def content(self) -> ComposeResult:
@@ -217,9 +213,9 @@ class BenchmarksScreen(ListsScreen[None]):
         else:
             self.notify("Choose a submission on the list To verify (l), or on a leaderboard (Enter).")
 
-    def action_close_phase(self) -> None:
+    def action_close_challenge(self) -> None:
         if self.active_table.id == "tasks" and self.active_table.current is not None:
-            close_phase(self, self.active_table.current.name, self.active_table.current.phase)
+            self.act(partial(close_challenge, self, self.active_table.current.name))
         else:
             self.notify("Choose a task on the list Tasks (l) first.")
 

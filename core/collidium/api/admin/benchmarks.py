@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
-from quart_schema import document_response, operation_id, validate_querystring
+from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium import accounts
 from collidium.api.answers import answer, answer_list
@@ -11,11 +11,10 @@ from collidium.api.authentication import request_id, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import SubmissionsQuery
-from collidium.benchmarks import tasklist
+from collidium.api.schemas import ChallengeBody, NewChallengeBody, OpenQuery, SubmissionsQuery
+from collidium.benchmarks import challenges, closing, tasklist
 from collidium.benchmarks.submissions import verification
-from collidium.benchmarks.truth import phases
-from collidium.records import Closed, Submission, TaskStatus
+from collidium.records import Challenge, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -47,11 +46,48 @@ async def verify(submission_id: str) -> Response:
     return answer(verified)
 
 
-@blueprint.post("/benchmark/<task>/close")
-@operation_id("close_phase")
-@document_response(Closed)
+@blueprint.post("/challenges")
+@operation_id("new_challenge")
+@validate_request(NewChallengeBody)
+@document_response(Challenge, 201)
 @idempotent
-async def close(task: str) -> Response:
-    """End a task's public phase: scores on the events that were held back count, and are paid."""
-    part = await phases.close(platform(), task, actor=require_operator(), http_request_id=request_id())
-    return answer(Closed(task=task, truth_version=str(part)))
+async def new(data: NewChallengeBody) -> Response:
+    """Make a challenge of a task, scored against the task's own truth."""
+    fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
+    made = await challenges.create(platform(), data.name, data.task, fields, **_by())
+    return answer(made, 201)
+
+
+@blueprint.patch("/challenges/<name>")
+@operation_id("edit_challenge")
+@validate_request(ChallengeBody)
+@document_response(Challenge)
+@idempotent
+async def edit(name: str, data: ChallengeBody) -> Response:
+    """Change what is given of a challenge; what is left out stays as it is."""
+    fields = data.model_dump(exclude_unset=True)
+    return answer(await challenges.edit(platform().settings, name, fields, **_by()))
+
+
+@blueprint.post("/challenges/<name>/close")
+@operation_id("close_challenge")
+@document_response(Challenge)
+@idempotent
+async def close(name: str) -> Response:
+    """Take no more submissions; final results come when those under way are scored."""
+    return answer(await closing.close(platform(), name, **_by()))
+
+
+@blueprint.post("/challenges/<name>/open")
+@operation_id("open_challenge")
+@validate_querystring(OpenQuery)
+@document_response(Challenge)
+@idempotent
+async def open_(name: str, query_args: OpenQuery) -> Response:
+    """Open a challenge now, or again; not where results on the events that were held back were shown."""
+    return answer(await closing.reopen(platform(), name, query_args.closes_at, **_by()))
+
+
+def _by() -> dict[str, str]:
+    """Who acts, and in which request."""
+    return {"actor": require_operator(), "http_request_id": request_id()}

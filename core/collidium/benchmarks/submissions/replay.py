@@ -45,8 +45,8 @@ class Target:
         return self.task.version, self.truth_version
 
     def is_wanted(self, row: Submission) -> bool:
-        """Whether the scores that a submission has are of other versions."""
-        return (row.scorer_version, row.truth_version) != self.versions
+        """Whether the scores that a submission has are of other versions, and it competes."""
+        return row.standing != "practice" and (row.scorer_version, row.truth_version) != self.versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,8 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     for row in rows:
         if target.is_wanted(row):
             await _put_into_force(row, None if row.id in problems else made[row.id], target)
-    earned = await _win_anew(rows, made, plan)
+    await _represent(rows, target)
+    earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded)
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
@@ -230,7 +231,7 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
     await scorings.keep_current(row)
     row.scorer_version, row.truth_version = target.versions
     row.scores, row.uncertainties, row.warnings = scoring.scores, scoring.uncertainties, scoring.warnings
-    row.rank_score = scorings.rank_score(target.task.card, row.scores)
+    row.rank_score = scorings.rank_score(target.task.card, row.scores) if row.standing == "ranked" else None
     await row.save()
     if scoring.applied_at is None:
         scoring.applied_at = now()
@@ -238,12 +239,12 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
 
 
 async def _win_anew(
-    rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay
+    rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay, *, rewarded: bool
 ) -> dict[str, Decimal]:
     """Decide the bests in the order of submission; returns the credits paid, by submission."""
     target = plan.target
     task, truth_version = target.task.card.name, target.truth_version
-    rules = RewardRules.of(plan.settings, truth_version)
+    rules = RewardRules.of(plan.settings, truth_version, rewarded=rewarded)
     ranked = [row for row in rows if row.truth_version == truth_version and row.rank_score is not None]
     await accounts.lock({row.account_id for row in ranked})
     banned = await accounts.banned_among({row.account_id for row in ranked})
@@ -257,6 +258,24 @@ async def _win_anew(
         row.credits_earned += earned[row.id]
         await row.save(update_fields=["credits_earned"])
     return earned
+
+
+async def _represent(rows: Iterable[Submission], target: Target) -> None:
+    """Let the best submission of each participant stand on the leaderboard."""
+    best: dict[str, str] = {}
+    ranked = [row for row in rows if row.truth_version == target.truth_version]
+    for row in sorted(ranked, key=place):
+        if row.rank_score is not None:
+            best.setdefault(row.participant, row.id)
+    for row in ranked:
+        if row.represents != (best.get(row.participant) == row.id):
+            row.represents = not row.represents
+            await row.save(update_fields=["represents"])
+
+
+def place(row: Submission) -> tuple[float, datetime, str]:
+    """What a leaderboard is sorted by, of what has a rank."""
+    return -(row.rank_score or 0), row.submitted_at, row.id
 
 
 def _ranks(rows: Iterable[Submission]) -> dict[str, int]:

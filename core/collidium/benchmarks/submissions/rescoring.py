@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
-from collidium.benchmarks import tasklist
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
@@ -31,28 +31,28 @@ Progress = Callable[[int, int], None]
 
 
 async def rescore(
-    platform: Platform, task_name: str, *, apply: bool, actor: str, progress: Progress | None = None
+    platform: Platform, name: str, *, apply: bool, actor: str, progress: Progress | None = None
 ) -> Review:
-    """Score every kept submission of a task again and return the changes; without ``apply`` none is made.
+    """Score every kept submission to a challenge again and return changes; without ``apply`` none is made.
 
     Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
     """
-    task = platform.tasks.find(task_name)
-    row = await tasklist.find_row(task_name)
-    if row is None or row.truth_version is None:
-        raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")
-    target = Target(task_name, task, row.truth_version)
+    row = await challenges.get(name)
+    task = platform.tasks.find(row.task)
+    if row.truth_version is None:
+        raise Conflict(f"{name!r} has no truth: there is nothing to score against")
+    target = Target(name, task, row.truth_version)
     problems: dict[str, str] = {}
     while True:
-        problems |= await _score_missing(platform, target, problems, progress)
+        problems |= await score_missing(platform, target, problems, progress)
         try:
             return await replay.run(Replay(platform.settings, target, problems, actor), apply=apply)
         except Incomplete:
             continue  # a submission arrived meanwhile
 
 
-async def _score_missing(
-    platform: Platform, target: Target, known: Iterable[str], progress: Progress | None
+async def score_missing(
+    platform: Platform, target: Target, known: Iterable[str], progress: Progress | None = None
 ) -> dict[str, str]:
     """Score what has no scores of the target yet; returns why what could not be scored, by submission."""
     done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}

@@ -53,7 +53,7 @@ async def _verify_once(
     if submission.truth_version == challenge.truth_version:
         versions = submission.scorer_version, submission.truth_version
         floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
-        rules = RewardRules.of(settings, submission.truth_version)
+        rules = RewardRules.of(settings, submission.truth_version, rewarded=challenge.rewarded)
         replicates = await scorings.replicates_of(row.id, *versions)
         submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
     await submission.save(update_fields=["verified_at", "credits_earned"])

@@ -139,8 +139,9 @@ async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
         truth.manifest = truth.manifest | {"data": truth.manifest.get("data", {}) | data}
         await truth.save(update_fields=["manifest"])
     if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
-        row.truth_version = version
-        await row.save(update_fields=["truth_version", "changed_at"])
+        # What was closed is about other truth.
+        row.truth_version, row.closes_at, row.ended_at = version, None, None
+        await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])
     return _record(await TruthVersion.get(task=name, version=version), current=True)
 
 

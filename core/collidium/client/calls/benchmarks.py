@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
-from collidium.records import BestStep, Checked, Page, Place, Receipt, Submission, TaskCard
+from collidium.records import BestStep, Challenge, Checked, Page, Place, Receipt, Submission, TaskCard
 
 
 class Links(TypedDict, total=False):
@@ -32,6 +32,16 @@ class BenchmarkCalls:
         return Call("GET", f"/v1/benchmark/{segment(name)}", single(TaskCard), Credential.NONE)
 
     @endpoint
+    def challenges(self) -> Call[Page[Challenge]]:
+        """The challenges, the next to close first; the endless ones of the tasks last."""
+        return Call("GET", "/v1/challenges", listed(Challenge), Credential.NONE)
+
+    @endpoint
+    def challenge(self, name: str) -> Call[Challenge]:
+        """A challenge, with the card of its task."""
+        return Call("GET", f"/v1/challenges/{segment(name)}", single(Challenge), Credential.NONE)
+
+    @endpoint
     def leaderboard(
         self,
         task: str,
@@ -41,25 +51,29 @@ class BenchmarkCalls:
         pareto: bool = False,
         user: str | None = None,
         model_repo: str | None = None,
+        every: bool = False,
     ) -> Call[Page[Place]]:
-        """A page of the task's leaderboard, best first.
+        """A page of the leaderboard of a task or challenge, best first.
 
         Parameters
         ----------
         task : str
+            Or the name of a challenge, as in all calls about a task.
         limit, cursor
             The page: its length, and ``next_cursor`` of the page before.
         pareto : bool
             Only places on the Pareto front of the task's two metrics.
         user, model_repo : str, optional
             Only places of an account, or of a model; with their ranks among all.
+        every : bool
+            Every submission, and not the best of each participant alone.
 
         Returns
         -------
         Page of Place
         """
         where = f"/v1/leaderboard/{segment(task)}"
-        wanted = given(pareto=pareto or None, hub_username=user, model_repo=model_repo)
+        wanted = given(pareto=pareto or None, all=every or None, hub_username=user, model_repo=model_repo)
         query = wanted | given(limit=limit, cursor=cursor)
         return Call("GET", where, listed(Place), Credential.NONE, query=query)
 
@@ -88,10 +102,15 @@ class BenchmarkCalls:
 
     @endpoint
     def submissions(
-        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        task: str | None = None,
+        challenge: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> Call[Page[Submission]]:
         """A page of the account's submissions, newest first, without their earlier scores."""
-        query = given(task=task, limit=limit, cursor=cursor)
+        query = given(task=task, challenge=challenge, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
 
     @endpoint

@@ -97,6 +97,16 @@ class Migration(migrations.Migration):
             },
         ),
         _table(
+            "Arrival",
+            "arrivals",
+            "A file on its way to a challenge, for whose end it may count.",
+            {
+                "id": fields.CharField(primary_key=True, max_length=32),
+                "challenge": fields.CharField(db_index=True, max_length=64),
+                "received_at": fields.DatetimeField(null=True),
+            },
+        ),
+        _table(
             "AuditEntry",
             "audit_log",
             "Who did what, when, to whom.",
@@ -183,7 +193,17 @@ class Migration(migrations.Migration):
             {
                 "name": fields.CharField(primary_key=True, max_length=64),
                 "task": fields.CharField(max_length=64),
+                "title": fields.CharField(default="", max_length=200),
                 "listed": fields.BooleanField(default=True),
+                "opens_at": fields.DatetimeField(null=True),
+                "closes_at": fields.DatetimeField(null=True),
+                "ended_at": fields.DatetimeField(null=True),
+                "practice": fields.BooleanField(default=False),
+                "submissions_per_day": fields.IntField(null=True),
+                "final_submissions": fields.IntField(default=2),
+                "rewarded": fields.BooleanField(default=True),
+                "rules": fields.TextField(default=""),
+                "announcements": fields.JSONField(default=list),
                 "truth_version": fields.CharField(null=True, max_length=64),
                 "revision": fields.BigIntField(default=0),
                 "changed_at": fields.DatetimeField(auto_now=True),
@@ -342,7 +362,12 @@ class Migration(migrations.Migration):
                 "rows": fields.BigIntField(),
                 "scores": fields.JSONField(),
                 "uncertainties": fields.JSONField(null=True),
+                "participant": fields.CharField(max_length=40),
+                "standing": fields.CharField(default="ranked", max_length=16),
+                "standing_reason": fields.CharField(null=True, max_length=1000),
+                "chosen_at": fields.DatetimeField(null=True),
                 "rank_score": fields.FloatField(null=True),
+                "represents": fields.BooleanField(default=False),
                 "warnings": fields.JSONField(default=list),
                 "credits_earned": fields.DecimalField(default=Decimal(0), max_digits=18, decimal_places=3),
                 "model_repo": fields.CharField(null=True, max_length=200),
@@ -358,6 +383,10 @@ class Migration(migrations.Migration):
             unique_together=(("account_id", "challenge", "sha256", "scorer_version", "truth_version"),),
             indexes=[
                 Index(fields=["challenge", "truth_version", "rank_score", "submitted_at", "id"]),
+                Index(
+                    fields=["challenge", "truth_version", "represents", "rank_score", "submitted_at", "id"]
+                ),
+                Index(fields=["challenge", "participant", "submitted_at"]),
                 Index(fields=["challenge", "truth_version", "hub_username", "rank_score"]),
                 Index(fields=["challenge", "truth_version", "model_repo", "rank_score"]),
                 Index(fields=["submitted_at", "id"]),
