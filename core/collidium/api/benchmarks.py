@@ -23,7 +23,7 @@ from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import LinksBody, MySubmissionsQuery, SubmitQuery
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import links, reading, submitting
+from collidium.benchmarks.submissions import links, reading, standing, submitting
 from collidium.benchmarks.submissions.submitting import Admission, Predictions, admitted
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.runtime.limits import InFlight
@@ -101,16 +101,27 @@ async def submission(submission_id: str) -> Response:
 @validate_request(LinksBody)
 @document_response(Submission)
 async def set_links(submission_id: str, data: LinksBody) -> Response:
-    """Set links of your submission: its model on the hub, its code, its paper.
+    """Set links of your submission: its model on the hub, its code, its paper; choose it for final results.
 
     What is left out stays as it is; null removes it. A model that is named is checked with your token:
     `model_claim`.
     """
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
+    final = changes.pop("final", None)
+    if final is not None:
+        await standing.choose(account, submission_id, final)
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
         kept = await links.set_links(account, submission_id, changes, check_claim)
     return answer(kept)
+
+
+@blueprint.post("/submissions/<submission_id>/withdraw")
+@signed_in
+@document_response(Submission)
+async def withdraw(submission_id: str) -> Response:
+    """Withdraw your submission while its challenge is open: it loses its rank, for good."""
+    return answer(await standing.withdraw(platform(), await caller(), submission_id))
 
 
 async def received_submission(

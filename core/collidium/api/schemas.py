@@ -180,6 +180,22 @@ class LinksBody(Body):
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
     code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")
     paper_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the paper.")
+    final: bool = Field(False, description="Whether it is chosen for the final results of its challenge.")
+
+
+class DisqualifyBody(Body):
+    """Why a submission is disqualified."""
+
+    model_config = example({"reason": "trained on the evaluation events"}, strict=True)
+
+    reason: Text = Field(description="Everybody sees it.")
+    take_back: bool = Field(False, description="Take what it earned, down to a balance of zero.")
+
+
+class ApplyQuery(BaseModel):
+    """Whether a change is made."""
+
+    apply: bool = Field(False, description="Make it; otherwise only show what would change.")
 
 
 # -- datasets, events, models --------------------------------------------------------------------------

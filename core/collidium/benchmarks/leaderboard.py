@@ -187,7 +187,7 @@ async def places(
             | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
         )
     rows = await query.limit(limit + 1)
-    page, counter = rows[:limit], _Counter.after(after)
+    page, counter = rows[:limit], RankCounter.after(after)
     if selection.is_whole:
         ranks = {row.id: counter.next(row.rank_score, row.baseline) for row in page}
     else:
@@ -200,7 +200,7 @@ async def places(
 
 
 @dataclass(slots=True)
-class _Counter:
+class RankCounter:
     """Counts ranks down a leaderboard."""
 
     rank: int = 0
@@ -208,7 +208,7 @@ class _Counter:
     score: float | None = None
 
     @classmethod
-    def after(cls, cursor: Cursor | None) -> _Counter:
+    def after(cls, cursor: Cursor | None) -> RankCounter:
         """Count on from where a page ended."""
         return cls(cursor.rank, cursor.ranked, cursor.rank_score) if cursor else cls()
 
@@ -295,7 +295,7 @@ async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front
     first, second = metrics
     points: list[tuple[float, float]] = []
     found: list[tuple[str, int]] = []
-    done, counter = 0, _Counter()
+    done, counter = 0, RankCounter()
     columns = "id", "scores", "rank_score", "baseline"
     while rows := await ranked(edition, ALL).offset(done).limit(_CHUNK).values_list(*columns):
         for submission_id, scores, rank_score, baseline in rows:

@@ -9,6 +9,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from tortoise.timezone import now
+
 from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.submissions import scorings
@@ -159,6 +161,23 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
         note=f"{submission.challenge}: best {metric}",
     )
     return reward
+
+
+async def take_back(submission: Submission) -> None:
+    """Take what a submission earned, down to a balance of zero; in the transaction that disqualifies it."""
+    await accounts.lock({submission.account_id})
+    balance = (await accounts.find(submission.hub_username)).credits
+    amount = min(submission.credits_earned, balance)
+    if amount > 0:
+        reference, note = (
+            _reference(submission.id, f"taken back at {now():%Y-%m-%d %H:%M:%S}"),
+            "disqualified",
+        )
+        await accounts.post(
+            submission.account_id, -amount, reason="benchmark_best", reference=reference, note=note
+        )
+        submission.credits_earned -= amount
+        await submission.save(update_fields=["credits_earned"])
 
 
 def midnight_before(moment: datetime) -> datetime:

@@ -99,9 +99,7 @@ def split(challenge: str, percent: int, as_json: bool) -> None:
     if as_json:
         print_json({"challenge": challenge, "truth_version": version})
     else:
-        note(
-            f"{challenge} is now scored against {version}; `collidium challenge close {challenge}` ends that."
-        )
+        note(f"{challenge} is now scored against {version}, until `collidium challenge close {challenge}`.")
 
 
 def _show(review: Review) -> None:

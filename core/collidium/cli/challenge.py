@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collidium.client import Challenge, Client, Place
 
 
-class Moment(click.ParamType):
+class Moment(click.ParamType[datetime | None]):
     """A date and time with its zone."""
 
     name = "DATE"
@@ -42,7 +42,7 @@ class Moment(click.ParamType):
 
 name_argument = click.argument("name", shell_complete=complete_tasks)
 closes_option = click.option(
-    "--closes", "closes_at", type=Moment(), help="When it closes; never: when you do it."
+    "--closes", "closes_at", type=Moment(), help="When it closes; never: by command."
 )
 
 
@@ -50,9 +50,7 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
     """What operators set of a challenge."""
     options = (
         click.option("--title", help="A name for people."),
-        click.option(
-            "--opens", "opens_at", type=Moment(), help="When it opens, such as 2027-06-01T08:00+02:00."
-        ),
+        click.option("--opens", "opens_at", type=Moment(), help="When it opens: 2027-06-01T08:00+02:00."),
         closes_option,
         click.option(
             "--public",
@@ -64,20 +62,16 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
             "--per-day",
             "submissions_per_day",
             type=click.IntRange(1, 10_000),
-            help="Submissions of one a day.",
+            help="Submissions a day.",
         ),
         click.option(
             "--final",
             "final_submissions",
             type=click.IntRange(1, 100),
-            help="How many of one final results are chosen from; 2 unless set.",
+            help="How many of a participant final results are chosen from; 2 unless set.",
         ),
-        click.option(
-            "--practice/--no-practice", default=None, help="Score submissions after closing, unranked."
-        ),
-        click.option(
-            "--rewards/--no-rewards", "rewarded", default=None, help="Whether new bests earn credits."
-        ),
+        click.option("--practice/--no-practice", default=None, help="Score after closing, unranked."),
+        click.option("--rewards/--no-rewards", "rewarded", default=None, help="Pay credits for new bests."),
         click.option(
             "--rules",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -209,9 +203,7 @@ challenge.add_command(open_, "reopen")
 
 @challenge.command()
 @name_argument
-@click.option(
-    "--all", "every", is_flag=True, help="Every submission, not the best of each participant alone."
-)
+@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
 @json_option
 def export(name: str, every: bool, as_json: bool) -> None:
     """Write the results of NAME to standard output, as CSV or JSON.
@@ -229,11 +221,7 @@ def export(name: str, every: bool, as_json: bool) -> None:
     named = [column for metric in metrics for column in (metric, f"{metric}_error")]
     writer.writerow(("rank", "account", "submission", "submitted_at", "baseline", "model", *named))
     for place in places:
-        values = (
-            value
-            for metric in metrics
-            for value in (place.scores.get(metric), place.uncertainties.get(metric))
-        )
+        values = (of.get(metric) for metric in metrics for of in (place.scores, place.uncertainties))
         when = place.submitted_at.isoformat()
         head = place.rank, place.hub_username, place.submission_id, when, place.baseline, place.model_repo
         writer.writerow((*head, *values))

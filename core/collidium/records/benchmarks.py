@@ -311,6 +311,24 @@ class Place(Record, frozen=True):
     baseline: Baseline = False
 
 
+class RankChange(Record, frozen=True):
+    """How the rank of a submission changes; null: it has none."""
+
+    submission_id: str
+    hub_username: str
+    rank_before: int | None
+    rank: int | None
+    earns: Annotated[Credits, Meta(description="Credits that are paid now.")]
+
+
+class Ranking(Record, frozen=True):
+    """What changes on a leaderboard, or would change."""
+
+    challenge: str
+    applied: bool
+    changes: tuple[RankChange, ...]
+
+
 class BestStep(Record, frozen=True):
     """A submission that was better in a metric than all before it."""
 

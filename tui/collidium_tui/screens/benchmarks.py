@@ -61,8 +61,8 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
 async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
     """Close a challenge, when its consequence was confirmed."""
     consequence = (
-        "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard ranks "
-        "by them, credits are paid for the best scores on them, and it cannot be opened again."
+        "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard "
+        "ranks by them, credits are paid for the best scores on them, and it cannot be opened again."
     )
     if await screen.confirm(Question(f"Close {name}", consequence, "Close")):
         closed = await screen.perform(

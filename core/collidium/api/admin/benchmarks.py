@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
@@ -11,10 +13,18 @@ from collidium.api.authentication import request_id, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import ChallengeBody, NewChallengeBody, OpenQuery, SubmissionsQuery
+from collidium.api.schemas import (
+    ApplyQuery,
+    ChallengeBody,
+    DisqualifyBody,
+    NewChallengeBody,
+    OpenQuery,
+    SubmissionsQuery,
+)
 from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import verification
-from collidium.records import Challenge, Submission, TaskStatus
+from collidium.benchmarks.submissions import standing, verification
+from collidium.benchmarks.submissions.replay import Review
+from collidium.records import Challenge, RankChange, Ranking, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -44,6 +54,38 @@ async def verify(submission_id: str) -> Response:
         platform(), submission_id, actor=require_operator(), http_request_id=request_id()
     )
     return answer(verified)
+
+
+@blueprint.post("/submissions/<submission_id>/disqualify")
+@validate_request(DisqualifyBody)
+@validate_querystring(ApplyQuery)
+@document_response(Ranking)
+@idempotent
+async def disqualify(submission_id: str, data: DisqualifyBody, query_args: ApplyQuery) -> Response:
+    """Take a submission off its leaderboard; what changes is shown, and made with `apply=true`."""
+    review = await standing.disqualify(
+        *(platform(), submission_id, data.reason),
+        take_back=data.take_back,
+        apply=query_args.apply,
+        **_by(),
+    )
+    return answer(_ranking(review))
+
+
+@blueprint.post("/submissions/<submission_id>/reinstate")
+@validate_querystring(ApplyQuery)
+@document_response(Ranking)
+@idempotent
+async def reinstate(submission_id: str, query_args: ApplyQuery) -> Response:
+    """Let a disqualified submission count again; what changes is shown, and made with `apply=true`."""
+    review = await standing.reinstate(platform(), submission_id, apply=query_args.apply, **_by())
+    return answer(_ranking(review))
+
+
+def _ranking(review: Review) -> Ranking:
+    changed = (one for one in review.submissions if one.rank_before != one.rank or one.earns)
+    places = tuple(RankChange.of(one) for one in changed)
+    return Ranking(challenge=review.challenge, applied=review.applied, changes=places)
 
 
 @blueprint.post("/challenges")
@@ -88,6 +130,12 @@ async def open_(name: str, query_args: OpenQuery) -> Response:
     return answer(await closing.reopen(platform(), name, query_args.closes_at, **_by()))
 
 
-def _by() -> dict[str, str]:
+class By(TypedDict):
     """Who acts, and in which request."""
-    return {"actor": require_operator(), "http_request_id": request_id()}
+
+    actor: str
+    http_request_id: str
+
+
+def _by() -> By:
+    return By(actor=require_operator(), http_request_id=request_id())

@@ -6,7 +6,7 @@ Bests are won anew in the order of submission. A reward that was paid stays paid
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
+from collidium.benchmarks import rewards
+from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import scorings
@@ -50,6 +52,14 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether a submission has a rank (``ranked``), or why not, and in whose words."""
+
+    standing: str
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Replay:
     """What to replay, and for which operator; ``problems``: why submissions cannot be scored, by id."""
 
@@ -57,9 +67,14 @@ class Replay:
     target: Target
     problems: Mapping[str, str]
     actor: str
-    #: The action in the audit log.
+    #: The action in the audit log, and what it is about where that is not the challenge.
     action: str = "rescore"
     http_request_id: str = ""
+    about: str = ""
+    #: New standings, by submission. Where there are any, nothing is scored anew.
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    #: Whether what these submissions earned is taken back, as far as there are credits.
+    take_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +108,7 @@ class BestChange:
 class Review:
     """All that changes, submissions in the order of the new leaderboard."""
 
+    challenge: str
     task: str
     scorer_version: str
     truth_version: str
@@ -130,6 +146,8 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
         raise Conflict("the task's truth changed meanwhile; score again against the new one")
     rows = await Submission.filter(challenge=challenge.name).order_by("submitted_at", "id")
     made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
+    if plan.standings:
+        return await _rank_anew(plan, challenge, rows, made, apply=apply)
     if any(target.is_wanted(row) and row.id not in made and row.id not in plan.problems for row in rows):
         raise Incomplete
     problems = {**plan.problems, **_repeated(rows, target)}
@@ -137,6 +155,44 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     for row in rows:
         if target.is_wanted(row):
             await _put_into_force(row, None if row.id in problems else made[row.id], target)
+    return await _finish(plan, challenge, rows, made, before, problems, apply=apply)
+
+
+async def _rank_anew(
+    plan: Replay,
+    challenge: Challenge,
+    rows: Sequence[Submission],
+    made: Mapping[str, Scoring],
+    *,
+    apply: bool,
+) -> Review:
+    """Give submissions another standing; what others have scored stays as it is."""
+    before = await _State.of(rows, plan.target)
+    for row in rows:
+        if (new := plan.standings.get(row.id)) is not None:
+            if (row.standing == "ranked") == (new.standing == "ranked"):
+                raise Conflict(f"submission {row.id} is {row.standing} meanwhile")
+            row.standing, row.standing_reason = new.standing, new.reason
+            row.rank_score = scorings.rank_score(plan.target.task.card, row.scores)
+            if row.standing != "ranked":
+                row.rank_score, row.represents = None, False
+            if plan.take_back:
+                await rewards.take_back(row)
+            await row.save(update_fields=["standing", "standing_reason", "rank_score", "represents"])
+    return await _finish(plan, challenge, rows, made, before, {}, apply=apply)
+
+
+async def _finish(
+    plan: Replay,
+    challenge: Challenge,
+    rows: Sequence[Submission],
+    made: Mapping[str, Scoring],
+    before: _State,
+    problems: Mapping[str, str],
+    *,
+    apply: bool,
+) -> Review:
+    target = plan.target
     await _represent(rows, target)
     earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded)
     challenge.revision += 1
@@ -194,7 +250,9 @@ def _review(
         if metric.higher_is_better
     ]
     card = target.task.card
-    return Review(card.name, *target.versions, card.primary_metric.name, False, changes, bests)
+    return Review(
+        target.challenge, card.name, *target.versions, card.primary_metric.name, False, changes, bests
+    )
 
 
 async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
@@ -204,7 +262,10 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
         "truth_version": truth_version,
         "credits_paid": str(sum(earned.values(), Decimal(0))),
     }
-    await operations.record(plan.actor, plan.action, plan.target.challenge, details, plan.http_request_id)
+    for standing in plan.standings.values():
+        details |= {"challenge": plan.target.challenge, "reason": standing.reason or ""}
+    about = plan.about or plan.target.challenge
+    await operations.record(plan.actor, plan.action, about, details, plan.http_request_id)
 
 
 def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
@@ -279,17 +340,12 @@ def place(row: Submission) -> tuple[float, datetime, str]:
 
 
 def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
-    """Places on the leaderboards that there are of these submissions, one for each truth."""
-    ranks: dict[str, int] = {}
-    boards: dict[str, int] = {}
-    ranked = [
-        (-row.rank_score, row.submitted_at, row.id, row.truth_version)
-        for row in rows
-        if row.rank_score is not None
-    ]
-    for _, _, submission_id, truth_version in sorted(ranked):
-        ranks[submission_id] = boards[truth_version] = boards.get(truth_version, 0) + 1
-    return ranks
+    """Ranks on the leaderboards that there are of these submissions, one for each truth."""
+    boards: dict[str, RankCounter] = {}
+    return {
+        row.id: boards.setdefault(row.truth_version, RankCounter()).next(row.rank_score, row.baseline)
+        for row in sorted((row for row in rows if row.represents), key=place)
+    }
 
 
 async def _bests(target: Target) -> dict[str, float]:
