@@ -20,7 +20,7 @@ from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import replay, rescoring
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
-from collidium.database import transactional
+from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collidium.benchmarks.submissions.rescoring import Progress
     from collidium.platform import Platform
 
+#: Notified when this process closed a challenge.
+CLOSED: Final = WakeSignal()
 #: Seconds between two looks for challenges that are to end.
 IDLE_SECONDS: Final = 1.0
 #: The actor in the audit log of what a date did.
@@ -71,17 +73,17 @@ async def _split_once(
 
 
 async def close(platform: Platform, name: str, *, actor: str, http_request_id: str) -> records.Challenge:
-    """Take no more submissions: final results come as soon as what is being received has been scored.
+    """Take no more submissions: final results come when what is being received has been scored, at once if
+    there is none.
 
     Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
     """
-    await _close_once(name, actor, http_request_id)
-    await end(platform, name)
-    return challenges.view(await challenges.get(name), platform.settings)
+    row = await _close_once(name, actor, http_request_id)
+    return challenges.view(row, platform.settings)
 
 
 @transactional
-async def _close_once(name: str, actor: str, http_request_id: str) -> None:
+async def _close_once(name: str, actor: str, http_request_id: str) -> Challenge:
     row, moment = await challenges.locked(name), now()
     state = challenges.state_of(row, moment)
     if state == "upcoming":
@@ -90,6 +92,8 @@ async def _close_once(name: str, actor: str, http_request_id: str) -> None:
         row.closes_at = moment
         await row.save(update_fields=["closes_at", "changed_at"])
         await operations.record(actor, "close_challenge", name, {}, http_request_id)
+        on_commit(CLOSED.notify)
+    return row
 
 
 async def reopen(
@@ -194,7 +198,7 @@ class _Calendar(LeasedLoop[None]):
     """Ends challenges whose date has passed, also while no server ran."""
 
     def __init__(self, platform: Platform) -> None:
-        super().__init__("challenges", WakeSignal(), IDLE_SECONDS)
+        super().__init__("challenges", CLOSED, IDLE_SECONDS)
         self._platform = platform
 
     async def take(self) -> bool:

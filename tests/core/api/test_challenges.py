@@ -164,6 +164,7 @@ def test_one_row_for_a_participant_and_their_choice_counts(
     assert chosen.json()["chosen_at"], chosen.text
     assert bob.patch(f"/v1/submissions/{sent[0]['submission_id']}", json={"final": True}).status_code == 403
     close(admin)
+    eventually(lambda: has_results(alice))
     assert list(board(alice)) == ["bob", "alice"]
     best = alice.get(f"/v1/submissions/{sent[0]['submission_id']}").json()
     assert best["unranked"] == "not among its participant's final submissions"
@@ -186,7 +187,7 @@ def test_a_split_after_submissions_scores_them_again(
     assert now["scores"][METRIC] in {0, 1} != first["scores"][METRIC]
     with Client(fresh_platform.base_url, admin_token=fresh_platform.admin_token) as client:
         client.admin_close_challenge("tracking")
-        assert client.challenge("tracking").phase == "final"
+        eventually(lambda: client.challenge("tracking").phase == "final")
     assert earned <= credits_of(alice) <= 110, "what was paid stays paid, and each metric pays once"
     assert fresh_platform.run("ledger", "audit").returncode == 0
 
@@ -220,23 +221,6 @@ def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, 
         assert admin.post(f"/admin/challenges/{name}/close").status_code == 404
         assert admin.get(f"/v1/challenges/{name}").status_code == 404
         assert admin.get(f"/v1/challenges/{name}/leaderboard").status_code == 404
-
-
-def test_a_challenge_is_run_from_the_command_line(fresh_platform: ServerProcess) -> None:
-    run = fresh_platform.run
-    made = run(
-        "challenge", "new", "course-1", "--task", "tracking", "--closes", "2099-01-01T00:00Z", "--json"
-    )
-    assert made.returncode == 0, made.stderr
-    assert '"state": "open"' in made.stdout
-    unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
-    assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
-    edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
-    assert "One day *more*." in edited.stderr, edited.stderr
-    assert "course-1" in run("challenge", "list").stdout
-    assert run("challenge", "close", "course-1").returncode == 0
-    assert run("challenge", "reopen", "course-1", "--json").stdout.count('"state": "open"') == 1
-    assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
 
 
 def test_a_disqualified_best_gives_way_and_may_come_back(

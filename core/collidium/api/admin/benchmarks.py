@@ -60,7 +60,6 @@ async def verify(submission_id: str) -> Response:
 @validate_request(DisqualifyBody)
 @validate_querystring(ApplyQuery)
 @document_response(Ranking)
-@idempotent
 async def disqualify(submission_id: str, data: DisqualifyBody, query_args: ApplyQuery) -> Response:
     """Take a submission off its leaderboard; what changes is shown, and made with `apply=true`."""
     review = await standing.disqualify(
@@ -75,7 +74,6 @@ async def disqualify(submission_id: str, data: DisqualifyBody, query_args: Apply
 @blueprint.post("/submissions/<submission_id>/reinstate")
 @validate_querystring(ApplyQuery)
 @document_response(Ranking)
-@idempotent
 async def reinstate(submission_id: str, query_args: ApplyQuery) -> Response:
     """Let a disqualified submission count again; what changes is shown, and made with `apply=true`."""
     review = await standing.reinstate(platform(), submission_id, apply=query_args.apply, **_by())
