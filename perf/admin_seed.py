@@ -153,6 +153,7 @@ def _submission(
         task="tracking_latency" if timed else "tracking",
         account_id=ids[name],
         hub_username=name,
+        participant=f"account:{ids[name]}",
         sha256=f"{number:064x}",
         size_bytes=1_000_000,
         rows=100_000,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
@@ -41,6 +43,16 @@ HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", 
 
 #: What a person typed: PostgreSQL stores no null character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
+
+
+def _in_reach(moment: datetime) -> datetime:
+    if not 2000 <= moment.year < 2200:  # noqa: PLR2004 -- years
+        raise ValueError("not between the years 2000 and 2200")
+    return moment.astimezone(UTC)
+
+
+#: A date with a time zone, which arithmetic and databases can take.
+Date = Annotated[AwareDatetime, AfterValidator(_in_reach)]
 
 
 class Body(BaseModel):
@@ -125,8 +137,8 @@ class ChallengeBody(Body):
     model_config = example({"title": "Jets for beginners", "closes_at": "2027-06-30T12:00:00+02:00"})
 
     title: str = Field("", pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200, description="A name for people.")
-    opens_at: AwareDatetime | None = Field(None, description="With a time zone; null: from the beginning.")
-    closes_at: AwareDatetime | None = Field(None, description="With a time zone; null: never.")
+    opens_at: Date | None = Field(None, description="With a time zone; null: from the beginning.")
+    closes_at: Date | None = Field(None, description="With a time zone; null: never.")
     public_percent: int | None = Field(
         None, ge=1, le=99, description="Per cent of the events that count until it closes; the rest then."
     )
@@ -154,7 +166,7 @@ class NewChallengeBody(ChallengeBody):
 class OpenQuery(BaseModel):
     """Until when a challenge is open."""
 
-    closes_at: AwareDatetime | None = Field(None, description="With a time zone; none: until it is closed.")
+    closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
 
 
 class MySubmissionsQuery(Page):
@@ -190,12 +202,6 @@ class DisqualifyBody(Body):
 
     reason: Text = Field(description="Everybody sees it.")
     take_back: bool = Field(False, description="Take what it earned, down to a balance of zero.")
-
-
-class ApplyQuery(BaseModel):
-    """Whether a change is made."""
-
-    apply: bool = Field(False, description="Make it; otherwise only show what would change.")
 
 
 # -- datasets, events, models --------------------------------------------------------------------------

@@ -126,7 +126,7 @@ def _verify(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Ac
 
 
 def _close(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
-    return "/admin/benchmark/tracking/close", {}, "/admin/benchmark/timed/close", {}
+    return "/admin/challenges/tracking/close", {}, "/admin/challenges/timed/close", {}
 
 
 def _refund(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:

@@ -124,10 +124,12 @@ async def fill() -> None:
         rows.append(
             Submission(
                 id=uuid.UUID(int=place + 1).hex,
-                challenge=EDITION.task,
+                challenge=EDITION.challenge,
                 task=EDITION.task,
                 account_id=1,
                 hub_username="somebody",
+                participant=f"account:{place}",
+                represents=True,
                 sha256=f"{place:064}",
                 size_bytes=1,
                 rows=1,

@@ -86,6 +86,7 @@ class Game:
             task=task.card.name,
             account_id=account_id,
             hub_username="somebody",
+            participant=f"account:{account_id}",
             sha256=f"{number:064}",
             size_bytes=1,
             rows=1,
@@ -160,13 +161,13 @@ async def _assert_true(game: Game, people: list[int]) -> None:
     """What holds between any two deeds."""
     assert await accounts.audit() == []
     name = game.task("1").card.name
-    rows = await Submission.filter(task=name, rank_score__isnull=False)
+    rows = await Submission.filter(challenge=name, rank_score__isnull=False)
     for metric, floor in (("accuracy", FLOOR), ("speed", 0.0)):
         believed = [row for row in rows if metric == "accuracy" or row.verified_at is not None]
         reached = [row.scores[metric] for row in believed if row.scores[metric] > floor]
         best = await Best.get_or_none(challenge=name, truth_version=game.truth, metric=metric)
         assert (best.value if best else None) == max(reached, default=None)
-    assert not await Best.exists(task=name, metric="missing")
+    assert not await Best.exists(challenge=name, metric="missing")
     for account_id, paid in zip(people, await _paid(people), strict=True):
         own = await Submission.filter(account_id=account_id)
         assert paid == sum((row.credits_earned for row in own), Decimal(0))

@@ -57,6 +57,9 @@ def _row(task: Task, truth_version: str, number: int, places: int, users: int) -
         task=task.card.name,
         account_id=1_000_000 + number % users,
         hub_username=f"user-{number % users}",
+        # Each its own, so that the board is as long as it has submissions.
+        participant=f"account:{number}",
+        represents=True,
         sha256=f"{number:064x}",
         size_bytes=123_456,
         rows=7_890,

@@ -14,7 +14,6 @@ from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import (
-    ApplyQuery,
     ChallengeBody,
     DisqualifyBody,
     NewChallengeBody,
@@ -56,28 +55,30 @@ async def verify(submission_id: str) -> Response:
     return answer(verified)
 
 
+@blueprint.get("/submissions/<submission_id>/standing")
+@operation_id("admin_preview_standing")
+@document_response(Ranking)
+async def preview_standing(submission_id: str) -> Response:
+    """What would change if a submission were disqualified, or reinstated where it is."""
+    return answer(_ranking(await standing.preview(platform(), submission_id)))
+
+
 @blueprint.post("/submissions/<submission_id>/disqualify")
 @validate_request(DisqualifyBody)
-@validate_querystring(ApplyQuery)
 @document_response(Ranking)
-async def disqualify(submission_id: str, data: DisqualifyBody, query_args: ApplyQuery) -> Response:
-    """Take a submission off its leaderboard; what changes is shown, and made with `apply=true`."""
-    review = await standing.disqualify(
-        *(platform(), submission_id, data.reason),
-        take_back=data.take_back,
-        apply=query_args.apply,
-        **_by(),
-    )
-    return answer(_ranking(review))
+@idempotent
+async def disqualify(submission_id: str, data: DisqualifyBody) -> Response:
+    """Take a submission off its leaderboard: ranks, bests and later rewards follow."""
+    fields = data.model_dump()
+    return answer(_ranking(await standing.disqualify(platform(), submission_id, **fields, **_by())))
 
 
 @blueprint.post("/submissions/<submission_id>/reinstate")
-@validate_querystring(ApplyQuery)
 @document_response(Ranking)
-async def reinstate(submission_id: str, query_args: ApplyQuery) -> Response:
-    """Let a disqualified submission count again; what changes is shown, and made with `apply=true`."""
-    review = await standing.reinstate(platform(), submission_id, apply=query_args.apply, **_by())
-    return answer(_ranking(review))
+@idempotent
+async def reinstate(submission_id: str) -> Response:
+    """Let a disqualified submission count again."""
+    return answer(_ranking(await standing.reinstate(platform(), submission_id, **_by())))
 
 
 def _ranking(review: Review) -> Ranking:

@@ -53,8 +53,18 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
     challenge = await challenges.get(row.challenge)
     if challenges.state_of(challenge, now()) != "open":
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
-    await _change(platform, row, Standing("withdrawn"), account.hub_username, "withdraw", "", apply=True)
+    await _change(platform, row, Standing("withdrawn"), account.hub_username, "withdraw", "")
     return await reading.find(submission_id)
+
+
+async def preview(platform: Platform, submission_id: str) -> Review:
+    """What changes when a ranked submission is disqualified, or a disqualified one reinstated.
+
+    Raises NotFound, and Conflict for another.
+    """
+    row = await reading.row_of(submission_id)
+    new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
+    return await _change(platform, row, new, "", "", "", apply=False)
 
 
 async def disqualify(
@@ -63,30 +73,23 @@ async def disqualify(
     reason: str,
     *,
     take_back: bool,
-    apply: bool,
     actor: str,
     http_request_id: str,
 ) -> Review:
     """Take a submission off the leaderboard, for a ``reason`` that everybody sees; returns what changes.
 
-    ``take_back``: the credits that it earned are taken, down to a balance of zero. Without ``apply`` nothing
-    changes. Raises NotFound, and Conflict for one that has no rank to lose.
+    ``take_back``: the credits that it earned are taken, down to a balance of zero. Raises NotFound, and
+    Conflict for one that has no rank to lose.
     """
     row = await reading.row_of(submission_id)
     new = Standing("disqualified", reason)
-    return await _change(
-        *(platform, row, new, actor, "disqualify", http_request_id), take_back=take_back, apply=apply
-    )
+    return await _change(platform, row, new, actor, "disqualify", http_request_id, take_back=take_back)
 
 
-async def reinstate(
-    platform: Platform, submission_id: str, *, apply: bool, actor: str, http_request_id: str
-) -> Review:
+async def reinstate(platform: Platform, submission_id: str, *, actor: str, http_request_id: str) -> Review:
     """Let a disqualified submission count again; raises NotFound, and Conflict for another."""
     row = await reading.row_of(submission_id)
-    return await _change(
-        *(platform, row, Standing("ranked"), actor, "reinstate", http_request_id), apply=apply
-    )
+    return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id)
 
 
 async def _own(account: AccountView, submission_id: str) -> Submission:
@@ -104,7 +107,7 @@ async def _change(
     action: str,
     http_request_id: str,
     *,
-    apply: bool,
+    apply: bool = True,
     take_back: bool = False,
 ) -> Review:
     challenge = await challenges.get(row.challenge)

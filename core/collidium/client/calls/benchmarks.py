@@ -16,6 +16,8 @@ class Links(TypedDict, total=False):
     model_repo: str | None
     code_url: str | None
     paper_url: str | None
+    #: Whether it is chosen for the final results of its challenge.
+    final: bool
 
 
 class BenchmarkCalls:
@@ -120,8 +122,14 @@ class BenchmarkCalls:
         return Call("GET", where, single(Submission), Credential.NONE)
 
     @endpoint
+    def withdraw(self, submission_id: str) -> Call[Submission]:
+        """Withdraw a submission of the account while its challenge is open, for good."""
+        where = f"/v1/submissions/{segment(submission_id)}/withdraw"
+        return Call("POST", where, single(Submission))
+
+    @endpoint
     def set_links(self, submission_id: str, **links: Unpack[Links]) -> Call[Submission]:
-        """Set links of a submission of the account, or remove them by None; others stay as they are.
+        """Set links of a submission of the account, or remove them by None; choose it for final results.
 
         Parameters
         ----------
@@ -130,6 +138,8 @@ class BenchmarkCalls:
             ``namespace/name`` on the hub; checked with the token, with the result in ``model_claim``.
         code_url, paper_url : str or None, optional
             HTTPS addresses.
+        final : bool, optional
+            Whether the final results of its challenge are chosen from it; of all by default, the best count.
 
         Returns
         -------

@@ -27,6 +27,7 @@ from collidium.records import (
     OutputFile,
     Overview,
     Page,
+    Ranking,
     Readiness,
     Refunds,
     SimulationRequest,
@@ -229,6 +230,32 @@ class OperatorCalls:
         """Accept the self-reported scores of a submission: from then on they earn credits."""
         where = f"/admin/submissions/{segment(submission_id)}/verify"
         return Call("POST", where, single(Submission), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_preview_standing(self, submission_id: str) -> Call[Ranking]:
+        """What would change if a submission were disqualified, or reinstated where it is."""
+        where = f"/admin/submissions/{segment(submission_id)}/standing"
+        return Call("GET", where, single(Ranking), Credential.ADMIN)
+
+    @endpoint
+    def admin_disqualify(
+        self,
+        submission_id: str,
+        reason: str,
+        *,
+        take_back: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Call[Ranking]:
+        """Take a submission off its leaderboard; ``take_back``: with the credits that it earned."""
+        where = f"/admin/submissions/{segment(submission_id)}/disqualify"
+        body, headers = {"reason": reason, "take_back": take_back}, keyed(idempotency_key)
+        return Call("POST", where, single(Ranking), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_reinstate(self, submission_id: str, *, idempotency_key: str | None = None) -> Call[Ranking]:
+        """Let a disqualified submission count again."""
+        where = f"/admin/submissions/{segment(submission_id)}/reinstate"
+        return Call("POST", where, single(Ranking), Credential.ADMIN, headers=keyed(idempotency_key))
 
     @endpoint
     def admin_new_challenge(
