@@ -46,7 +46,7 @@ Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max
 
 
 def _in_reach(moment: datetime) -> datetime:
-    if not 2000 <= moment.year < 2200:  # noqa: PLR2004 -- years
+    if not 2000 <= moment.year < 2200:
         raise ValueError("not between the years 2000 and 2200")
     return moment.astimezone(UTC)
 

@@ -104,7 +104,8 @@ class Game:
         return str(row.id)
 
     async def rescore(self, of: dict[str, Sent], *, apply: bool) -> Review:
-        target = Target(self.task("2"), self.truth)
+        task = self.task("2")
+        target = Target(task.card.name, task, self.truth)
         problems = {id_: "refused" for id_, one in of.items() if one.new is None}
         for id_, one in of.items():
             if one.new is not None:

@@ -56,7 +56,6 @@ async def verify(submission_id: str) -> Response:
 
 
 @blueprint.get("/submissions/<submission_id>/standing")
-@operation_id("admin_preview_standing")
 @document_response(Ranking)
 async def preview_standing(submission_id: str) -> Response:
     """What would change if a submission were disqualified, or reinstated where it is."""
