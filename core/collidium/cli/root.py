@@ -82,6 +82,7 @@ FOR_USERS = {
     "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.submissions:link",
+    "choose": "collidium.cli.submissions:choose",
     "login": "collidium.cli.account:login",
     "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
@@ -94,6 +95,7 @@ FOR_USERS = {
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
+    "withdraw": "collidium.cli.submissions:withdraw",
     "webhook": "collidium.cli.account:webhook",
 }
 #: The same, of commands that need the operators' secret.

@@ -37,7 +37,11 @@ def cursor_of(
     rank: float = 1, score: float = 1, at: str = "2026-01-01T00:00:00Z", submission: str = "a" * 32
 ) -> str:
     """What a leaderboard's cursor looks like."""
-    return base64.urlsafe_b64encode(json.dumps([rank, rank, score, at, submission]).encode()).decode().rstrip("=")
+    return (
+        base64.urlsafe_b64encode(json.dumps([rank, rank, score, at, submission]).encode())
+        .decode()
+        .rstrip("=")
+    )
 
 
 @pytest.fixture

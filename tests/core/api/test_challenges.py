@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
 from collidium.client import Client
@@ -254,3 +255,20 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     assert alice.post(f"/v1/submissions/{best}/withdraw").json()["unranked"] == "withdrawn by its owner"
     assert list(board(alice)) == ["bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0
+
+
+def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
+    run = Caller(fresh_platform, "teacher")
+    date = "2099-01-01T00:00Z"
+    made = run.data("challenge", "new", "course-1", "--task", "tracking", "--closes", date)
+    assert (made["state"], made["closes_at"]) == ("open", "2099-01-01T00:00:00Z")
+    unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
+    assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
+    edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
+    assert "One day *more*." in edited.stderr, edited.stderr
+    assert "course-1" in run("challenge", "list").stdout
+    assert run("challenge", "close", "course-1").returncode == 0
+    assert run.data("challenge", "reopen", "course-1")["state"] == "open"
+    assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
+    refused = run("challenge", "new", "course-1", "--task", "tracking")
+    assert (refused.returncode, "course-1" in refused.stderr) == (1, True)

@@ -129,6 +129,11 @@ def _close(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Act
     return "/admin/challenges/tracking/close", {}, "/admin/challenges/timed/close", {}
 
 
+def actions(operator: httpx.Client) -> int:
+    """How many there were of operators; what dates did comes when it comes."""
+    return sum(line["actor"] != "calendar" for line in operator.get("/admin/audit").json())
+
+
 def _refund(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
     end = datetime.now(UTC)
     body = {"from": (end - timedelta(days=1)).isoformat(), "to": end.isoformat()}
@@ -170,7 +175,7 @@ def test_each_action_is_performed_once_for_its_key(
     assert answers[0].headers["Content-Type"] == answers[-1].headers["Content-Type"] == "application/json"
     refused = operator.post(other_path, headers=key, **other)
     assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (409, True)
-    assert len(operator.get("/admin/audit").json()) == before + lines
+    assert actions(operator) == before + lines
 
 
 def test_every_action_is_documented_with_its_key(operator: httpx.Client) -> None:
