@@ -12,6 +12,7 @@ from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
+from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
 from collidium.settings import MEBIBYTE
@@ -24,6 +25,7 @@ PAGE_OVERHEAD = 2048
 
 _PAGES = "collidium.leaderboard_pages"
 _FRONTS = "collidium.leaderboard_fronts"
+_INTERVALS = "collidium.rank_intervals"
 
 Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 
@@ -32,6 +34,7 @@ Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 def _prepare(state: BlueprintSetupState) -> None:
     """What an app keeps between requests."""
     state.app.extensions[_FRONTS] = Fronts()
+    state.app.extensions[_INTERVALS] = RankIntervals()
     state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
 
 
@@ -55,12 +58,18 @@ async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
     edition = await boards.current_edition(challenge)
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
-    if page is None:
-        places, cursor = await _places(edition, query_args)
-        page = page_of(places, query_args, cursor)
-        if places:  # any number of cursors lead past the end
-            pages[edition, query_args] = page
-    return await _of_edition(edition, page)
+    if page is not None:
+        return await _of_edition(edition, page)
+    intervals = None
+    if not (query_args.all or query_args.pareto):
+        finder: RankIntervals = current_app.extensions[_INTERVALS]
+        intervals = await finder.of(edition)
+    is_complete = intervals is not None or query_args.all or query_args.pareto
+    places, cursor = await _places(edition, query_args, intervals)
+    page = page_of(places, query_args, cursor)
+    if places and is_complete:  # any number of cursors lead past the end
+        pages[edition, query_args] = page
+    return await _of_edition(edition, page, "" if is_complete else "-without-intervals")
 
 
 @blueprint.get("/<task>/history")
@@ -89,21 +98,28 @@ async def steps(challenge: str, query_args: HistoryQuery) -> Response:
     return await _of_edition(edition, page)
 
 
-async def _of_edition(edition: Edition, page: WrittenPage) -> Response:
+async def _of_edition(edition: Edition, page: WrittenPage, mark: str = "") -> Response:
     """The page, unless the caller has it of this edition already."""
     response = page.response()
-    response.set_etag(f"{edition.truth_version}-{edition.revision}")
+    response.set_etag(f"{edition.truth_version}-{edition.revision}{mark}")
     return await response.make_conditional(request)
 
 
-async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[Place], str | None]:
+async def _places(
+    edition: Edition, query: LeaderboardQuery, intervals: Intervals | None
+) -> tuple[list[Place], str | None]:
     fronts: Fronts = current_app.extensions[_FRONTS]
     task = platform().tasks.things.get(edition.task)
     front = await fronts.of(edition, task.card if task else None)
     selection = Selection(query.hub_username, query.model_repo, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
-            edition, limit=query.limit, cursor=query.cursor, front=front, selection=selection
+            edition,
+            limit=query.limit,
+            cursor=query.cursor,
+            front=front,
+            intervals=intervals,
+            selection=selection,
         )
     if front is None:
         detail = f"pareto: task {edition.task!r} does not trade two metrics; ask for the whole leaderboard"

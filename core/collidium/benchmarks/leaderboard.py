@@ -22,6 +22,7 @@ from tortoise.expressions import Q
 
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
+from collidium.benchmarks.rank_intervals import Intervals, RankInterval
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, claim_of, derived
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput, UnknownCursor
@@ -169,12 +170,13 @@ async def places(
     limit: int,
     cursor: str | None = None,
     front: Front | None = None,
+    intervals: Intervals | None = None,
     selection: Selection = EVERYONE,
 ) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
-    Those of a ``selection`` have the ranks that they have among all. ``front`` is the edition's own, where
-    it has one. Raises UnknownCursor.
+    Those of a ``selection`` have the ranks that they have among all. ``front`` and
+    ``intervals`` are the edition's own, where it has them. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
     if edition.truth_version is None:
@@ -193,7 +195,10 @@ async def places(
     else:
         ranks = await _ranks(edition, page, selection)
         page = [row for row in page if row.id in ranks]
-    found = [_place(row, ranks[row.id], None if front is None else row.id in front) for row in page]
+    found = [
+        _place(row, ranks[row.id], None if front is None else row.id in front, (intervals or {}).get(row.id))
+        for row in page
+    ]
     if len(rows) <= limit or not found:
         return found, None
     return found, _cursor(found[-1].rank, page[-1], counter.ranked)
@@ -262,8 +267,9 @@ async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) 
     return found[:maximum]
 
 
-def _place(row: Submission, rank: int, pareto: bool | None) -> Place:
-    return Place.of(row, rank=rank, pareto=pareto, **derived(row))
+def _place(row: Submission, rank: int, pareto: bool | None, interval: RankInterval | None = None) -> Place:
+    found = interval._asdict() if interval else {}
+    return Place.of(row, rank=rank, pareto=pareto, **found, **derived(row))
 
 
 def _cursor(rank: int, row: Submission, ranked: int) -> str:

@@ -133,6 +133,8 @@ class Scoring(Model):
     uncertainties: Any = fields.JSONField(null=True)
     # Metrics of resampled events, by which gains are judged. Never shown.
     replicates: Any = fields.JSONField(null=True)
+    # The same of the primary metric, larger is better, as float32: ranks of thousands are compared.
+    primary_draws = fields.BinaryField(null=True)
     # Scores in bins. None for what was scored before there were any.
     curves: Any = fields.JSONField(null=True)
     warnings: Any = fields.JSONField(default=list)

@@ -191,7 +191,8 @@ def open_(name: str, closes_at: datetime | None, idempotency_key: str | None, as
     """Open NAME now, or open it again, unless final results were shown; needs ADMIN_TOKEN.
 
     \b
-    collidium challenge open jets-2027 --closes 2027-07-02T12:00+02:00
+    collidium challenge open jets-2027
+    collidium challenge reopen jets-2027 --closes 2027-07-02T12:00+02:00
     """
     with client() as server:
         opened = server.admin_open_challenge(name, closes_at=closes_at, idempotency_key=idempotency_key)

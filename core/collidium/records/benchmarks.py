@@ -309,6 +309,18 @@ class Place(Record, frozen=True):
     ] = None
     model_claim: ModelClaim = None
     baseline: Baseline = False
+    rank_low: Annotated[
+        int | None,
+        Meta(
+            description="The best rank within its interval of 95%, from a bootstrap over events that all "
+            "share; null: not known, or not yet."
+        ),
+    ] = None
+    rank_high: Annotated[int | None, Meta(description="The worst rank within that interval.")] = None
+    may_be_equal: Annotated[
+        bool | None,
+        Meta(description="Whether the next better place is less than two standard errors of the gain away."),
+    ] = None
 
 
 class RankChange(Record, frozen=True):

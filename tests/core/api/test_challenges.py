@@ -261,7 +261,7 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     run = Caller(fresh_platform, "teacher")
     date = "2099-01-01T00:00Z"
     made = run.data("challenge", "new", "course-1", "--task", "tracking", "--closes", date)
-    assert (made["state"], made["closes_at"]) == ("open", "2099-01-01T00:00:00Z")
+    assert (made["state"], made["closes_at"]) == ("open", "2099-01-01T00:00:00+00:00")
     unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")

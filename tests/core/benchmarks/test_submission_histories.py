@@ -100,7 +100,9 @@ class Game:
         rules = RewardRules.of(self.chosen, self.truth)
         row.credits_earned = await reward_bests(task.card, row, {"accuracy": FLOOR}, made.replicates, rules)
         await row.save(force_create=True)
-        await scorings.keep(row.id, ("1", self.truth), made, scored_at=row.submitted_at, applied=True)
+        await scorings.keep(
+            *(row.id, task.card, ("1", self.truth), made), scored_at=row.submitted_at, applied=True
+        )
         return str(row.id)
 
     async def rescore(self, of: dict[str, Sent], *, apply: bool) -> Review:
@@ -109,7 +111,7 @@ class Game:
         problems = {id_: "refused" for id_, one in of.items() if one.new is None}
         for id_, one in of.items():
             if one.new is not None:
-                await scorings.keep(id_, target.versions, evaluation(*one.new), scored_at=START)
+                await scorings.keep(id_, task.card, target.versions, evaluation(*one.new), scored_at=START)
         return await replay.run(Replay(self.chosen, target, problems, "test"), apply=apply)
 
 

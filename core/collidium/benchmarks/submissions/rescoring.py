@@ -69,7 +69,7 @@ async def score_missing(
             if isinstance(made, str):
                 problems[row.id] = made
             else:
-                await scorings.keep(row.id, target.versions, made, scored_at=now())
+                await scorings.keep(row.id, target.task.card, target.versions, made, scored_at=now())
                 failpoints.reached("rescore.kept")
         if progress:
             progress(rows.index(group[-1]) + 1, len(rows))

@@ -255,7 +255,9 @@ async def _keep_once(
     )
     await submission.save(force_create=True)
     versions = submission.scorer_version, submission.truth_version
-    await scorings.keep(submission.id, versions, evaluation, scored_at=submission.submitted_at, applied=True)
+    await scorings.keep(
+        *(submission.id, card, versions, evaluation), scored_at=submission.submitted_at, applied=True
+    )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
     return Outcome(view(submission, truth), deduplicated=False)

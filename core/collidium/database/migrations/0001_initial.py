@@ -259,6 +259,7 @@ class Migration(migrations.Migration):
                 "scores": fields.JSONField(),
                 "uncertainties": fields.JSONField(null=True),
                 "replicates": fields.JSONField(null=True),
+                "primary_draws": fields.BinaryField(null=True),
                 "curves": fields.JSONField(null=True),
                 "warnings": fields.JSONField(default=list),
                 "scored_at": fields.DatetimeField(),
