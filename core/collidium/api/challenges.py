@@ -23,7 +23,7 @@ blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
 @document_response(list[Challenge])
 async def list_() -> Response:
     """The challenges, the next to close first; the endless ones of the tasks last."""
-    return answer_list(await challenges.list_challenges(platform().settings))
+    return answer_list(await challenges.list_challenges(platform()))
 
 
 @blueprint.get("/<name>")

@@ -26,7 +26,6 @@ from collidium.scoring.uncertainty import groups_of
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
-    from collidium.settings import Settings
 
 #: ``upcoming``: card and data are visible. ``open``: submissions are scored and ranked. ``closed``: none is
 #: taken. ``practice``: closed, but what is submitted is scored, and never ranked.
@@ -78,19 +77,21 @@ def why_closed(row: Challenge, moment: datetime) -> str | None:
     return None
 
 
-async def list_challenges(settings: Settings) -> list[records.Challenge]:
-    """All that are listed: those with a date first, the next to close first."""
-    rows = await Challenge.filter(listed=True).order_by("name")
-    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or now()))
-    return [view(row, settings) for row in rows]
+async def list_challenges(platform: Platform) -> list[records.Challenge]:
+    """All that are listed and installed: those with a date first, the next to close first."""
+    rows = [row for row in await Challenge.filter(listed=True) if row.task in platform.tasks.things]
+    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or now(), row.name))
+    return [view(row, platform) for row in rows]
 
 
-def view(row: Challenge, settings: Settings, card: records.TaskCard | None = None) -> records.Challenge:
+def view(row: Challenge, platform: Platform, card: records.TaskCard | None = None) -> records.Challenge:
     """Return the public record of a row."""
-    part = Part.of(row.truth_version)
+    part, settings = Part.of(row.truth_version), platform.settings
+    task = platform.tasks.things.get(row.task)
+    own = task.card.title if task and row.name == row.task else row.name
     return records.Challenge.of(
         row,
-        title=row.title or row.name,
+        title=row.title or own,
         state=state_of(row, now()),
         results_at=row.ended_at,
         phase=part.kind if part else None,
@@ -123,7 +124,7 @@ async def create(
         row = await _create_once(name, task, dict(fields), actor, http_request_id)
     except IntegrityError:
         raise Conflict(f"there is a challenge {name!r} already") from None
-    return view(row, platform.settings)
+    return view(row, platform)
 
 
 @transactional
@@ -143,7 +144,7 @@ async def _create_once(
 
 
 async def edit(
-    settings: Settings, name: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
+    platform: Platform, name: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
 ) -> records.Challenge:
     """Change what is given of a challenge; raises NotFound, InvalidInput with all problems, and Conflict.
 
@@ -151,7 +152,7 @@ async def edit(
     part of the events that is public is set before the first submission here, later by
     :func:`~collidium.benchmarks.closing.split`.
     """
-    return view(await _edit_once(name, dict(fields), actor, http_request_id), settings)
+    return view(await _edit_once(name, dict(fields), actor, http_request_id), platform)
 
 
 @transactional

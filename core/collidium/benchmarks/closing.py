@@ -79,7 +79,7 @@ async def close(platform: Platform, name: str, *, actor: str, http_request_id: s
     Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
     """
     row = await _close_once(name, actor, http_request_id)
-    return challenges.view(row, platform.settings)
+    return challenges.view(row, platform)
 
 
 @transactional
@@ -105,7 +105,7 @@ async def reopen(
     held back were shown.
     """
     row = await _reopen_once(name, closes_at, actor, http_request_id)
-    return challenges.view(row, platform.settings)
+    return challenges.view(row, platform)
 
 
 @transactional

@@ -132,7 +132,7 @@ async def listed_card(platform: Platform, name: str) -> TaskCard:
 async def challenge_with_card(platform: Platform, name: str) -> records.Challenge:
     """A challenge that is listed, with the card of its task; raises NotFound."""
     row = await challenges.get(name)
-    return challenges.view(row, platform.settings, await listed_card(platform, name))
+    return challenges.view(row, platform, await listed_card(platform, name))
 
 
 async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:

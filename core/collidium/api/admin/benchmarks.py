@@ -106,7 +106,7 @@ async def new(data: NewChallengeBody) -> Response:
 async def edit(name: str, data: ChallengeBody) -> Response:
     """Change what is given of a challenge; what is left out stays as it is."""
     fields = data.model_dump(exclude_unset=True)
-    return answer(await challenges.edit(platform().settings, name, fields, **_by()))
+    return answer(await challenges.edit(platform(), name, fields, **_by()))
 
 
 @blueprint.post("/challenges/<name>/close")
