@@ -18,10 +18,12 @@ pytest.importorskip("pythia8mc")
 from perf import muon_gun
 
 from collidium.datasets.schemas import EXTENDED, SCHEMAS
+from collidium.order import Variation
 from collidium_plugins.acts_pipeline import collidium_baselines, tables
 from collidium_plugins.acts_pipeline import events as codec
 from collidium_plugins.acts_pipeline.detector import digitisation, geometry, layout, tracking
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
+from collidium_plugins.acts_pipeline.detector.gaussian_sum import mixture
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction
 from collidium_plugins.acts_pipeline.detector.simulation import MIN_MOMENTUM, Simulation, is_simulated
@@ -297,6 +299,27 @@ def test_muons_are_found_and_measured_as_silicon_lets_them(detector: Detector) -
     assert 0.006 < muon_gun.width(found.pt_error[np.abs(found.eta) < 2.5]) < 0.009
     pulls = [muon_gun.width(pull) for pull in found.pulls]
     assert pulls == pytest.approx([1.0] * 5, abs=0.2)
+
+
+def test_a_gaussian_sum_follows_electrons_that_radiate(detector: Detector) -> None:
+    """The Kalman filter, which takes them for pions, is off by four of its standard deviations."""
+    kalman, mixed = (
+        muon_gun.run(detector, 120, (2.0, 10.0), 11, variation=Variation(gsf=components))
+        for components in (0, 12)
+    )
+    assert np.array_equal(kalman.found, mixed.found)
+    central = np.abs(kalman.eta) < 2
+    for pull in (0, 2):  # d0 and φ
+        assert muon_gun.width(kalman.pulls[pull, central]) > 1.5
+        assert muon_gun.width(mixed.pulls[pull, central]) == pytest.approx(1.0, abs=0.3)
+    bias = [abs(np.nanmedian(found.pt_error[central])) for found in (kalman, mixed)]
+    assert bias[1] < 0.7 * bias[0]
+
+
+def test_a_mixture_of_losses_has_the_mean_of_bethe_and_heitler() -> None:
+    for thickness in (0.005, 0.02, 0.1):
+        weight, mean, _ = mixture(thickness).T
+        assert weight @ mean == pytest.approx(np.exp(-thickness), abs=0.004)
 
 
 def test_straight_tracks_of_three_space_points_are_found(ttbar: Run) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import digitisation, geometry
+from collidium_plugins.acts_pipeline.detector import digitisation, gaussian_sum, geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
@@ -39,10 +39,12 @@ class Reconstruction:
 
     def __init__(self, detector: Detector, variation: Variation = NOMINAL) -> None:
         self._detector, self._varied = detector, Varied(detector, variation)
+        refits = int(variation.gsf)
         self._algorithms = Algorithms(
             [
                 *digitisation.digitisation(detector, "hits", digitisation.geometric),
-                *track_finding(detector, "measured", "tracks"),
+                *track_finding(detector, "measured", "fitted" if refits else "tracks"),
+                *([gaussian_sum.refit(detector, "fitted", "tracks", refits)] if refits else []),
                 ARROW.ArrowSimHitOutputConverter(
                     level=LOG_LEVEL,
                     inputSimHits="hits",
