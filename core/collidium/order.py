@@ -39,6 +39,7 @@ VARIATIONS: Final = {
         ),
         VariationLimits("misalign", 0.0, 1000.0, 0.0, "standard deviation of module positions in µm"),
         VariationLimits("smear", 1.0, 10.0, 1.0, "factor of the tracker's resolution"),
+        VariationLimits("merge", 0.0, 1.0, 0.0, "1: clusters of several particles that touch are merged"),
         VariationLimits(
             "gsf", 0.0, 32.0, 0.0, "components of a Gaussian-sum fit of tracks as electrons; 0: Kalman filter"
         ),
@@ -66,6 +67,7 @@ class Variation:
     noise: float = 0.0
     misalign: float = 0.0
     smear: float = 1.0
+    merge: float = 0.0
     gsf: float = 0.0
 
     @classmethod
