@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector, from_file
 
-#: Edges of the components in z, the fraction of its energy that an electron keeps.
-_EDGES: Final = (1.0, 0.99, 0.95, 0.85, 0.65, 0.4, 0.15)
+#: Upper edges of the components in z, the fraction of its energy that an electron keeps.
+_EDGES: Final = (1.0, 0.99, 0.95, 0.85, 0.65, 0.4)
 #: Edges of the thicknesses in radiation lengths that share a mixture; thinner layers have one Gaussian.
 _THICKNESSES: Final = (0.0, *np.geomspace(0.002, 0.5, 60).tolist())
 _TERMS: Final = np.arange(60)
@@ -64,11 +64,11 @@ def mixture(thickness: float) -> npt.NDArray[np.float64]:
     shape = thickness / math.log(2.0)
     depth = -np.log(_EDGES)
     zeroth, first, second = (
-        (power + 1) ** -shape * np.diff([_gamma(shape, (power + 1) * edge) for edge in depth])
+        (power + 1) ** -shape * np.diff([*(_gamma(shape, (power + 1) * edge) for edge in depth), 1.0])
         for power in range(3)
     )
     mean = first / zeroth
-    return np.stack([zeroth / zeroth.sum(), mean, second / zeroth - mean**2], axis=1)
+    return np.stack([zeroth, mean, second / zeroth - mean**2], axis=1)
 
 
 def _gamma(shape: float, upper: float) -> float:
