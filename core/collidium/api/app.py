@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Awaitable, Callable
+from inspect import CO_COROUTINE
+from typing import Any, Final, ParamSpec
 
 from quart import Quart
 from quart.ctx import RequestContext
@@ -30,6 +32,8 @@ from collidium.api import (
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 
+P = ParamSpec("P")
+
 #: In the order of their tags in the API's documents.
 BLUEPRINTS: Final = (
     accounts.blueprint,
@@ -46,6 +50,13 @@ BLUEPRINTS: Final = (
 
 class App(Quart):
     """An application that goes on whatever a handler raises."""
+
+    def ensure_async(self, func: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:  # type: ignore[override]
+        """Return coroutine functions as they are, as Quart does, which takes ten times as long to find out."""
+        code = getattr(func, "__code__", None)
+        if code is not None and code.co_flags & CO_COROUTINE:
+            return func
+        return super().ensure_async(func)
 
     async def full_dispatch_request(self, request_context: RequestContext | None = None) -> ResponseTypes:
         try:
