@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import Any, Final, cast
 
 import quart
@@ -33,6 +34,10 @@ class Request(quart.Request):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.body.patience = self.body_timeout
+
+    @cached_property
+    def blueprints(self) -> list[str]:  # type: ignore[override]  # Quart looks three times for each request
+        return super().blueprints
 
     @property
     def max_content_length(self) -> int | None:
