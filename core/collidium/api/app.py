@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import cache, partial
 from inspect import CO_COROUTINE
 from typing import Any, Final, ParamSpec
 
 from quart import Quart
 from quart.ctx import RequestContext
+from quart.routing import QuartRule
 from quart.typing import ResponseTypes
 from quart_cors import cors
 
@@ -48,11 +50,21 @@ BLUEPRINTS: Final = (
 )
 
 
+class Rule(QuartRule):
+    """A rule that compiles how its address is built when one is, which is most of its cost."""
+
+    def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
+        compiled = cache(partial(super()._compile_builder, append_unknown))
+        return lambda *arguments, **values: compiled()(*arguments, **values)
+
+
 class App(Quart):
     """An application that goes on whatever a handler raises."""
 
+    url_rule_class = Rule
+
     def ensure_async(self, func: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:  # type: ignore[override]
-        """Return coroutine functions as they are, as Quart does, which takes ten times as long to find out."""
+        """Return coroutine functions as they are, found out faster than by Quart."""
         code = getattr(func, "__code__", None)
         if code is not None and code.co_flags & CO_COROUTINE:
             return func

@@ -86,7 +86,8 @@ class ImmediateSqliteClient(SqliteClient):
     ) -> T:
         """Run ``function``, which awaits this database alone, in a transaction in the database's thread.
 
-        ``committed`` is called there after it. Once queued it runs to its end, whatever becomes of the caller.
+        ``committed`` is called there after it. Once queued it runs to its end, whatever becomes of the
+        caller.
         """
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[T] = loop.create_future()

@@ -1,7 +1,7 @@
 """HTTP/1.1 as Hypercorn speaks it here: no HTTP/2 without TLS, and errors of the parser have a body.
 
-A request costs less than with Hypercorn alone, too: no task for its connection's idle time, and one packet for
-head and body of a short response.
+A request costs less than with Hypercorn alone, too: it needs no task for its connection's idle time, and one
+packet for head and body of a short response.
 """
 
 from __future__ import annotations
