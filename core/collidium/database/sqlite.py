@@ -92,9 +92,9 @@ class ImmediateSqliteClient(SqliteClient):
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[T] = loop.create_future()
         run = partial(copy_context().run, _transaction_here, self, loop, function, committed)
-        async with self.acquire_connection() as connection:  # no other transaction has begun and not ended
+        async with self._lock:  # no other transaction has begun and not ended
             # Any function may be run there, but aiosqlite gives it no public name.
-            connection._tx.put_nowait((ended, run))  # noqa: SLF001
+            cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001
         return await ended
 
     async def close(self) -> None:
