@@ -63,7 +63,7 @@ class App(Quart):
 
     url_rule_class = Rule
 
-    def ensure_async(self, func: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:  # type: ignore[override]
+    def ensure_async(self, func: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:
         """Return coroutine functions as they are, found out faster than by Quart."""
         code = getattr(func, "__code__", None)
         if code is not None and code.co_flags & CO_COROUTINE:

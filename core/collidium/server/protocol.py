@@ -126,5 +126,5 @@ _DETAILS: Final = {
 
 def install() -> None:
     """Make Hypercorn speak it in this process. Idempotent."""
-    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined]
+    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined,assignment]
     hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]

@@ -36,7 +36,7 @@ class Request(quart.Request):
         self.body.patience = self.body_timeout
 
     @cached_property
-    def blueprints(self) -> list[str]:  # type: ignore[override]  # Quart looks three times for each request
+    def blueprints(self) -> list[str]:  # Quart looks three times for each request
         return super().blueprints
 
     @property
