@@ -97,7 +97,9 @@ async def add_operator(
 @transactional
 async def withdraw_operator(name: str, *, actor: str, http_request_id: str) -> Operator:
     """Withdraw an operator, whose token is refused from the next call on. Idempotent; raises NotFound."""
-    row = await models.Operator.select_for_update().get_or_none(name=name)
+    row = None
+    if _NAME.fullmatch(name):
+        row = await models.Operator.select_for_update().get_or_none(name=name)
     if row is None:
         raise NotFound(f"there is no operator {name[:100]!r}")
     if row.withdrawn_at is None:
