@@ -10,7 +10,7 @@ import time
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium_plugins.local_hub.accounts import Scopes
+from collidium_plugins.local_hub.accounts import Account, Scopes
 from collidium_plugins.local_hub.database import Database
 from collidium_plugins.local_hub.openid.grants import Grant
 
@@ -64,18 +64,20 @@ def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
         "exp": present + ID_TOKEN_SECONDS,
         "auth_time": int(datetime.fromisoformat(grant.granted_at).timestamp()),
         "at_hash": _half_hash(access_token),
-        **about(str(grant.account.id), grant.account.name, grant.scopes),
+        **about(grant.account, grant.scopes),
     }
     if grant.nonce is not None:
         claims["nonce"] = grant.nonce
     return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key, [ALGORITHM])
 
 
-def about(subject: str, name: str, scopes: Scopes | None) -> dict[str, Any]:
+def about(account: Account, scopes: Scopes | None) -> dict[str, Any]:
     """The claims about an account that these scopes allow."""
-    claims: dict[str, Any] = {"sub": subject}
+    claims: dict[str, Any] = {"sub": str(account.id)}
     if scopes is None or "profile" in scopes:
-        claims |= {"name": name, "preferred_username": name}
+        claims |= {"name": account.display_name or account.name, "preferred_username": account.name}
+    if account.email and (scopes is None or "email" in scopes):
+        claims |= {"email": account.email, "email_verified": False}
     return claims
 
 
