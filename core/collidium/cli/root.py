@@ -103,6 +103,7 @@ FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
     "challenge": "collidium.cli.challenge:challenge",
+    "operator": "collidium.cli.operator:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {
