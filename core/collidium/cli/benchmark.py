@@ -9,22 +9,17 @@ import click
 from collidium.cli.context import client, on_platform
 from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import (
-    ColumnSpec,
     cell,
     note,
     print_json,
     print_table,
-    show_items,
     show_record,
 )
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.replay import Change, Review
-    from collidium.client import Ranking
     from collidium.platform import Platform
-
-preview_option = click.option("--preview", is_flag=True, help="Only show what would change.")
 
 #: The actor in the audit log.
 ACTOR = "command"
@@ -111,71 +106,6 @@ def split(challenge: str, percent: int, as_json: bool) -> None:
         print_json({"challenge": challenge, "truth_version": version})
     else:
         note(f"{challenge} is now scored against {version}, until `collidium challenge close {challenge}`.")
-
-
-@benchmark.command()
-@click.argument("submission_id", metavar="SUBMISSION")
-@click.option("--reason", required=True, help="Everybody sees it.")
-@click.option("--take-back", is_flag=True, help="Take what it earned, down to a balance of zero.")
-@preview_option
-@key_option
-@json_option
-def disqualify(
-    submission_id: str,
-    reason: str,
-    take_back: bool,
-    preview: bool,
-    idempotency_key: str | None,
-    as_json: bool,
-) -> None:
-    """Take SUBMISSION off its leaderboard; needs ADMIN_TOKEN.
-
-    Ranks, bests and later rewards follow.
-
-    \b
-    collidium benchmark disqualify 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --reason "..." --preview
-    """
-    with client() as server:
-        if preview:
-            ranking = server.admin_preview_standing(submission_id)
-        else:
-            ranking = server.admin_disqualify(
-                submission_id, reason, take_back=take_back, idempotency_key=idempotency_key
-            )
-    _show_ranking(ranking, as_json)
-
-
-@benchmark.command()
-@click.argument("submission_id", metavar="SUBMISSION")
-@preview_option
-@key_option
-@json_option
-def reinstate(submission_id: str, preview: bool, idempotency_key: str | None, as_json: bool) -> None:
-    """Let a disqualified SUBMISSION count again; needs ADMIN_TOKEN.
-
-    \b
-    collidium benchmark reinstate 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48
-    """
-    with client() as server:
-        if preview:
-            ranking = server.admin_preview_standing(submission_id)
-        else:
-            ranking = server.admin_reinstate(submission_id, idempotency_key=idempotency_key)
-    _show_ranking(ranking, as_json)
-
-
-def _show_ranking(ranking: Ranking, as_json: bool) -> None:
-    columns: dict[str, ColumnSpec] = {
-        "rank": lambda change: _arrow(change.rank_before, change.rank),
-        "account": "hub_username",
-        "submission": "submission_id",
-        "earns": "earns",
-    }
-    if as_json:
-        print_json(ranking)
-        return
-    show_items(ranking.changes, columns, as_json=False)
-    note(f"{ranking.challenge} is ranked so now." if ranking.applied else "Nothing has changed.")
 
 
 def _show(review: Review) -> None:

@@ -12,12 +12,12 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, key_option
-from collidium.cli.output import note, print_json, show_items, show_record
+from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collidium.client import Challenge, Client, Place
+    from collidium.client import Challenge, Client, Place, Ranking
 
 
 class Moment(click.ParamType[datetime | None]):
@@ -40,6 +40,7 @@ class Moment(click.ParamType[datetime | None]):
         return moment
 
 
+preview_option = click.option("--preview", is_flag=True, help="Only show what would change.")
 name_argument = click.argument("name", shell_complete=complete_tasks)
 closes_option = click.option(
     "--closes", "closes_at", type=Moment(), help="When it closes; never: by command."
@@ -228,6 +229,62 @@ def export(name: str, every: bool, as_json: bool) -> None:
         writer.writerow((*head, *values))
 
 
+@challenge.command()
+@name_argument
+@click.argument("submission_id", metavar="SUBMISSION")
+@click.option("--reason", required=True, help="Everybody sees it.")
+@click.option("--take-back", is_flag=True, help="Take what it earned, down to a balance of zero.")
+@preview_option
+@key_option
+@json_option
+def disqualify(
+    name: str,
+    submission_id: str,
+    reason: str,
+    take_back: bool,
+    preview: bool,
+    idempotency_key: str | None,
+    as_json: bool,
+) -> None:
+    """Take SUBMISSION off the leaderboard of NAME; needs ADMIN_TOKEN.
+
+    Ranks, bests and later rewards follow.
+
+    \b
+    collidium challenge disqualify jets-2027 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --reason "..." --preview
+    """
+    with client() as server:
+        if preview:
+            ranking = server.admin_preview_standing(name, submission_id)
+        else:
+            ranking = server.admin_disqualify(
+                name, submission_id, reason, take_back=take_back, idempotency_key=idempotency_key
+            )
+    _show_ranking(ranking, as_json)
+
+
+@challenge.command()
+@name_argument
+@click.argument("submission_id", metavar="SUBMISSION")
+@preview_option
+@key_option
+@json_option
+def reinstate(
+    name: str, submission_id: str, preview: bool, idempotency_key: str | None, as_json: bool
+) -> None:
+    """Let a disqualified SUBMISSION to NAME count again; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge reinstate jets-2027 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48
+    """
+    with client() as server:
+        if preview:
+            ranking = server.admin_preview_standing(name, submission_id)
+        else:
+            ranking = server.admin_reinstate(name, submission_id, idempotency_key=idempotency_key)
+    _show_ranking(ranking, as_json)
+
+
 def _places(server: Client, name: str, every: bool) -> Iterator[Place]:
     cursor = None
     while True:
@@ -272,3 +329,17 @@ def _show(found: Challenge, as_json: bool) -> None:
             note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
         if found.rules:
             note(found.rules)
+
+
+def _show_ranking(ranking: Ranking, as_json: bool) -> None:
+    columns: dict[str, ColumnSpec] = {
+        "rank": lambda change: f"{cell(change.rank_before)} → {cell(change.rank)}",
+        "account": "hub_username",
+        "submission": "submission_id",
+        "earns": "earns",
+    }
+    if as_json:
+        print_json(ranking)
+        return
+    show_items(ranking.changes, columns, as_json=False)
+    note(f"{ranking.challenge} is ranked so now." if ranking.applied else "Nothing has changed.")

@@ -232,7 +232,7 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     alice, bob = caller("alice"), caller("bob")
     best = alice.post(SUBMIT, content=parquet(oracle)).json()["submission_id"]
     other = bob.post(SUBMIT, content=share(oracle, 0.5)).json()["submission_id"]
-    (rich, poor), where = map(credits_of, (alice, bob)), f"/admin/submissions/{best}"
+    (rich, poor), where = map(credits_of, (alice, bob)), f"/admin/challenges/{NAME}/submissions/{best}"
     assert (rich > 10, poor) == (True, 10)
     body = {"reason": "trained on <b>these</b> events", "take_back": True}
     preview = admin.get(f"{where}/standing").json()
@@ -255,6 +255,34 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     assert alice.post(f"/v1/submissions/{best}/withdraw").json()["unranked"] == "withdrawn by its owner"
     assert list(board(alice)) == ["bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0
+
+
+def test_an_organiser_runs_one_challenge_and_no_money(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    new(admin)
+    made = admin.post("/admin/operators", json={"name": "otto", "scopes": ["benchmarks"], "challenge": NAME})
+    assert made.is_success, made.text
+    sent = caller("alice").post(SUBMIT, content=parquet(oracle)).json()["submission_id"]
+    where, body = f"/admin/challenges/{NAME}", {"reason": "by hand"}
+    with httpx.Client(
+        base_url=admin.base_url, headers={"X-Admin-Token": made.json()["token"]}, trust_env=False
+    ) as otto:
+        assert otto.patch(where, json={"announcement": "Welcome."}).status_code == 200
+        assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
+        assert otto.post(f"{where}/submissions/{sent}/reinstate").status_code == 200
+        for refused in (
+            otto.patch(where, json={"rewarded": True}),
+            otto.post(f"{where}/submissions/{sent}/disqualify", json=body | {"take_back": True}),
+            otto.patch("/admin/challenges/tracking", json={"title": "mine"}),
+            otto.post("/admin/challenges", json={"name": "an-other", "task": "tracking"}),
+            otto.get("/admin/accounts"),
+            otto.get("/admin/audit"),
+        ):
+            assert refused.status_code == 403, refused.text
+        other = otto.post(f"{where}/submissions/{'0' * 32}/disqualify", json=body)
+        assert other.status_code == 404
+    assert {line["actor"] for line in admin.get("/admin/audit").json()} == {"admin", "otto"}
 
 
 def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:

@@ -9,7 +9,7 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 
 from collidium import accounts
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.authentication import request_id, require, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
@@ -22,8 +22,8 @@ from collidium.api.schemas import (
 )
 from collidium.benchmarks import challenges, closing, tasklist
 from collidium.benchmarks.submissions import standing, verification
-from collidium.benchmarks.submissions.replay import Review
-from collidium.records import Challenge, RankChange, Ranking, Submission, TaskStatus
+from collidium.operations import Scope
+from collidium.records import Challenge, Ranking, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -55,37 +55,6 @@ async def verify(submission_id: str) -> Response:
     return answer(verified)
 
 
-@blueprint.get("/submissions/<submission_id>/standing")
-@document_response(Ranking)
-async def preview_standing(submission_id: str) -> Response:
-    """What would change if a submission were disqualified, or reinstated where it is."""
-    return answer(_ranking(await standing.preview(platform(), submission_id)))
-
-
-@blueprint.post("/submissions/<submission_id>/disqualify")
-@validate_request(DisqualifyBody)
-@document_response(Ranking)
-@idempotent
-async def disqualify(submission_id: str, data: DisqualifyBody) -> Response:
-    """Take a submission off its leaderboard: ranks, bests and later rewards follow."""
-    fields = data.model_dump()
-    return answer(_ranking(await standing.disqualify(platform(), submission_id, **fields, **_by())))
-
-
-@blueprint.post("/submissions/<submission_id>/reinstate")
-@document_response(Ranking)
-@idempotent
-async def reinstate(submission_id: str) -> Response:
-    """Let a disqualified submission count again."""
-    return answer(_ranking(await standing.reinstate(platform(), submission_id, **_by())))
-
-
-def _ranking(review: Review) -> Ranking:
-    changed = (one for one in review.submissions if one.rank_before != one.rank or one.earns)
-    places = tuple(RankChange.of(one) for one in changed)
-    return Ranking(challenge=review.challenge, applied=review.applied, changes=places)
-
-
 @blueprint.post("/challenges")
 @operation_id("new_challenge")
 @validate_request(NewChallengeBody)
@@ -98,34 +67,63 @@ async def new(data: NewChallengeBody) -> Response:
     return answer(made, 201)
 
 
-@blueprint.patch("/challenges/<name>")
+@blueprint.patch("/challenges/<challenge>")
 @operation_id("edit_challenge")
 @validate_request(ChallengeBody)
 @document_response(Challenge)
 @idempotent
-async def edit(name: str, data: ChallengeBody) -> Response:
-    """Change what is given of a challenge; what is left out stays as it is."""
+async def edit(challenge: str, data: ChallengeBody) -> Response:
+    """Change what is given of a challenge; what is left out stays as it is. Rewards are no organiser's."""
     fields = data.model_dump(exclude_unset=True)
-    return answer(await challenges.edit(platform(), name, fields, **_by()))
+    if "rewarded" in fields:
+        require(Scope.BENCHMARKS)
+    return answer(await challenges.edit(platform(), challenge, fields, **_by()))
 
 
-@blueprint.post("/challenges/<name>/close")
+@blueprint.post("/challenges/<challenge>/close")
 @operation_id("close_challenge")
 @document_response(Challenge)
 @idempotent
-async def close(name: str) -> Response:
+async def close(challenge: str) -> Response:
     """Take no more submissions; final results come when those under way are scored."""
-    return answer(await closing.close(platform(), name, **_by()))
+    return answer(await closing.close(platform(), challenge, **_by()))
 
 
-@blueprint.post("/challenges/<name>/open")
+@blueprint.post("/challenges/<challenge>/open")
 @operation_id("open_challenge")
 @validate_querystring(OpenQuery)
 @document_response(Challenge)
 @idempotent
-async def open_(name: str, query_args: OpenQuery) -> Response:
+async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open a challenge now, or again; not where results on the events that were held back were shown."""
-    return answer(await closing.reopen(platform(), name, query_args.closes_at, **_by()))
+    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **_by()))
+
+
+@blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
+@document_response(Ranking)
+async def preview_standing(challenge: str, submission_id: str) -> Response:
+    """What would change if a submission were disqualified, or reinstated where it is."""
+    return answer(await standing.preview(platform(), challenge, submission_id))
+
+
+@blueprint.post("/challenges/<challenge>/submissions/<submission_id>/disqualify")
+@validate_request(DisqualifyBody)
+@document_response(Ranking)
+@idempotent
+async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -> Response:
+    """Take a submission off its leaderboard: ranks, bests and later rewards follow."""
+    if data.take_back:
+        require(Scope.BENCHMARKS)
+    fields = data.model_dump()
+    return answer(await standing.disqualify(platform(), challenge, submission_id, **fields, **_by()))
+
+
+@blueprint.post("/challenges/<challenge>/submissions/<submission_id>/reinstate")
+@document_response(Ranking)
+@idempotent
+async def reinstate(challenge: str, submission_id: str) -> Response:
+    """Let a disqualified submission count again."""
+    return answer(await standing.reinstate(platform(), challenge, submission_id, **_by()))
 
 
 class By(TypedDict):

@@ -108,7 +108,6 @@ class BestChange:
 class Review:
     """All that changes, submissions in the order of the new leaderboard."""
 
-    challenge: str
     task: str
     scorer_version: str
     truth_version: str
@@ -250,9 +249,7 @@ def _review(
         if metric.higher_is_better
     ]
     card = target.task.card
-    return Review(
-        target.challenge, card.name, *target.versions, card.primary_metric.name, False, changes, bests
-    )
+    return Review(card.name, *target.versions, card.primary_metric.name, False, changes, bests)
 
 
 async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:

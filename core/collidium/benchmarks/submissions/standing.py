@@ -14,9 +14,10 @@ from collidium import records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import reading, replay
-from collidium.benchmarks.submissions.replay import Replay, Review, Standing, Target
+from collidium.benchmarks.submissions.replay import Replay, Standing, Target
 from collidium.database import transactional
-from collidium.errors import Conflict, Forbidden
+from collidium.errors import Conflict, Forbidden, NotFound
+from collidium.records import RankChange
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -57,39 +58,49 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
     return await reading.find(submission_id)
 
 
-async def preview(platform: Platform, submission_id: str) -> Review:
+async def preview(platform: Platform, challenge: str, submission_id: str) -> records.Ranking:
     """What changes when a ranked submission is disqualified, or a disqualified one reinstated.
 
     Raises NotFound, and Conflict for another.
     """
-    row = await reading.row_of(submission_id)
+    row = await _of(challenge, submission_id)
     new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
     return await _change(platform, row, new, "", "", "", apply=False)
 
 
 async def disqualify(
     platform: Platform,
+    challenge: str,
     submission_id: str,
     reason: str,
     *,
     take_back: bool,
     actor: str,
     http_request_id: str,
-) -> Review:
+) -> records.Ranking:
     """Take a submission off the leaderboard, for a ``reason`` that everybody sees; returns what changes.
 
     ``take_back``: the credits that it earned are taken, down to a balance of zero. Raises NotFound, and
     Conflict for one that has no rank to lose.
     """
-    row = await reading.row_of(submission_id)
+    row = await _of(challenge, submission_id)
     new = Standing("disqualified", reason)
     return await _change(platform, row, new, actor, "disqualify", http_request_id, take_back=take_back)
 
 
-async def reinstate(platform: Platform, submission_id: str, *, actor: str, http_request_id: str) -> Review:
+async def reinstate(
+    platform: Platform, challenge: str, submission_id: str, *, actor: str, http_request_id: str
+) -> records.Ranking:
     """Let a disqualified submission count again; raises NotFound, and Conflict for another."""
-    row = await reading.row_of(submission_id)
+    row = await _of(challenge, submission_id)
     return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id)
+
+
+async def _of(challenge: str, submission_id: str) -> Submission:
+    row = await reading.row_of(submission_id)
+    if row.challenge != challenge:
+        raise NotFound(f"there is no submission {submission_id} to {challenge[:100]!r}")
+    return row
 
 
 async def _own(account: AccountView, submission_id: str) -> Submission:
@@ -109,7 +120,7 @@ async def _change(
     *,
     apply: bool = True,
     take_back: bool = False,
-) -> Review:
+) -> records.Ranking:
     challenge = await challenges.get(row.challenge)
     wanted = "disqualified" if new.standing == "ranked" else "ranked"
     if row.truth_version != challenge.truth_version or row.standing != wanted:
@@ -125,4 +136,10 @@ async def _change(
         standings={row.id: new},
         take_back=take_back,
     )
-    return await replay.run(plan, apply=apply)
+    review = await replay.run(plan, apply=apply)
+    changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
+    return records.Ranking(
+        challenge=row.challenge,
+        applied=review.applied,
+        changes=tuple(RankChange.of(one) for one in changed),
+    )

@@ -252,14 +252,15 @@ class OperatorCalls:
         return Call("POST", where, single(Submission), Credential.ADMIN, headers=keyed(idempotency_key))
 
     @endpoint
-    def admin_preview_standing(self, submission_id: str) -> Call[Ranking]:
+    def admin_preview_standing(self, challenge: str, submission_id: str) -> Call[Ranking]:
         """What would change if a submission were disqualified, or reinstated where it is."""
-        where = f"/admin/submissions/{segment(submission_id)}/standing"
+        where = _submission(challenge, submission_id, "standing")
         return Call("GET", where, single(Ranking), Credential.ADMIN)
 
     @endpoint
     def admin_disqualify(
         self,
+        challenge: str,
         submission_id: str,
         reason: str,
         *,
@@ -267,14 +268,16 @@ class OperatorCalls:
         idempotency_key: str | None = None,
     ) -> Call[Ranking]:
         """Take a submission off its leaderboard; ``take_back``: with the credits that it earned."""
-        where = f"/admin/submissions/{segment(submission_id)}/disqualify"
+        where = _submission(challenge, submission_id, "disqualify")
         body, headers = {"reason": reason, "take_back": take_back}, keyed(idempotency_key)
         return Call("POST", where, single(Ranking), Credential.ADMIN, json=body, headers=headers)
 
     @endpoint
-    def admin_reinstate(self, submission_id: str, *, idempotency_key: str | None = None) -> Call[Ranking]:
+    def admin_reinstate(
+        self, challenge: str, submission_id: str, *, idempotency_key: str | None = None
+    ) -> Call[Ranking]:
         """Let a disqualified submission count again."""
-        where = f"/admin/submissions/{segment(submission_id)}/reinstate"
+        where = _submission(challenge, submission_id, "reinstate")
         return Call("POST", where, single(Ranking), Credential.ADMIN, headers=keyed(idempotency_key))
 
     @endpoint
@@ -376,3 +379,7 @@ def _in_json(fields: Mapping[str, object]) -> dict[str, object]:
     return {
         name: value.isoformat() if isinstance(value, datetime) else value for name, value in fields.items()
     }
+
+
+def _submission(challenge: str, submission_id: str, action: str) -> str:
+    return f"/admin/challenges/{segment(challenge)}/submissions/{segment(submission_id)}/{action}"
