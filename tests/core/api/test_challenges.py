@@ -299,4 +299,4 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
     assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
     refused = run("challenge", "new", "course-1", "--task", "tracking")
-    assert (refused.returncode, "course-1" in refused.stderr) == (1, True)
+    assert (refused.returncode, "course-1" in refused.stderr) == (3, True)
