@@ -82,7 +82,7 @@ class Submission(Model):
     # Standard errors by metric. None for what was scored before there were any.
     uncertainties: Any = fields.JSONField(null=True)
     # Who competes: an account, or a team; a baseline competes with nobody.
-    participant = fields.CharField(max_length=40)
+    participant = fields.CharField(max_length=48)
     # ``ranked``, or why it has no rank: ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
     standing = fields.CharField(max_length=16, default="ranked")
     standing_reason = fields.CharField(max_length=1000, null=True)

@@ -38,7 +38,7 @@ def as_operator(server: ServerProcess) -> httpx.Client:
 
 
 def places(server: ServerProcess) -> int:
-    answer = httpx.get(f"{server.base_url}/v1/leaderboard/tracking", trust_env=False)
+    answer = httpx.get(f"{server.base_url}/v1/leaderboard/tracking?all=true", trust_env=False)
     return len(answer.json())
 
 

@@ -376,7 +376,7 @@ class Migration(migrations.Migration):
                 "rows": fields.BigIntField(),
                 "scores": fields.JSONField(),
                 "uncertainties": fields.JSONField(null=True),
-                "participant": fields.CharField(max_length=40),
+                "participant": fields.CharField(max_length=48),
                 "standing": fields.CharField(default="ranked", max_length=16),
                 "standing_reason": fields.CharField(null=True, max_length=1000),
                 "chosen_at": fields.DatetimeField(null=True),
