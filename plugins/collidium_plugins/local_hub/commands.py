@@ -205,7 +205,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
                 repositories = accounts.count_repositories(db, account) if account else 0
             known = await erasing.preview(name)
             if yes and known:
-                await erasing.close(known, actor="command")
+                known = await erasing.close(known, actor="command")
             if yes and account:
                 store.erase(account.id)
             if yes and known:
