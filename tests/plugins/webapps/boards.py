@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.contracts.task import Task
 from collidium.testing.server import ServerProcess
 
@@ -39,8 +39,23 @@ async def _fill(server: ServerProcess, task: Task, places: int, users: int) -> N
         assert listed.truth_version is not None
         rows = [_row(task, listed.truth_version, number, places, users) for number in range(places)]
         await Submission.bulk_create(rows, batch_size=500)
+        await Scoring.bulk_create([_scoring(row) for row in rows], batch_size=500)
         listed.revision += 1
         await listed.save()
+
+
+def _scoring(row: Submission) -> Scoring:
+    """Each scatters by itself, as if the events of each were others."""
+    assert row.rank_score is not None
+    draws = np.random.default_rng(row.submitted_at.toordinal()).normal(row.rank_score, 0.004, 50)
+    return Scoring(
+        submission_id=row.id,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+        scores=row.scores,
+        primary_draws=draws.astype(np.float32).tobytes(),
+        scored_at=row.submitted_at,
+    )
 
 
 def _row(task: Task, truth_version: str, number: int, places: int, users: int) -> Submission:
