@@ -79,7 +79,7 @@ def test_a_benchmark_is_hosted_and_taken_part_in(site: Site, source: Path, tmp_p
     assert "4711" not in "".join(path.read_text() for path in public.rglob("*.md"))
     refused = site.run("truth", "import", "tracking", "--from", "host/benchmark", "--events", EVALUATION)
     assert refused.returncode == 1
-    assert "its truth is withheld" in refused.stderr
+    assert "`collidium tasks NAME` shows" in refused.stderr
     site.done("truth", "import", "tracking", "--from", str(truth), "--events", EVALUATION)
 
     hits = pq.read_table(sorted((public / f"data/{CONFIG}_tracker_hits").glob("*.parquet")))
