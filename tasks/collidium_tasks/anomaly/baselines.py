@@ -114,7 +114,8 @@ def _towers(table: Mapping[str, Any], weights: Ragged) -> Floats:
     turn = (phi(table).values / (2 * np.pi) % 1 * turns).astype(np.int64) % turns
     place = (weights.event * rows + row) * turns + turn
     values = np.nan_to_num(weights.values, posinf=0)
-    return np.bincount(place, values, len(weights) * rows * turns).reshape(-1, rows, turns)
+    sums: Floats = np.bincount(place, values, len(weights) * rows * turns).astype(np.float64, copy=False)
+    return sums.reshape(-1, rows, turns)
 
 
 def _around(towers: Floats) -> Floats:
