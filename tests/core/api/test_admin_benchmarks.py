@@ -89,7 +89,7 @@ def test_what_cannot_be_asked_is_refused(operator: httpx.Client, query: str) -> 
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_tasks_tell_why_they_take_nothing(operator: httpx.Client, server: ServerProcess) -> None:
+def test_tasks_show_why_they_take_nothing(operator: httpx.Client, server: ServerProcess) -> None:
     tasks = {task["name"]: task for task in operator.get("/admin/tasks").json()}
     assert tasks["tracking"]["reason"] is None
     assert tasks["tracking"]["truth_version"]
