@@ -27,7 +27,7 @@ LARGEST_SEED: Final = 2**128 - 1
 _DOUBLING_PILEUP: Final = 50
 
 
-#: What can be varied in the detector, with its limits and its nominal value.
+#: What can be varied in the detector and in the fit of tracks, with limits and nominal value.
 VARIATIONS: Final = {
     limits.name: limits
     for limits in (
@@ -39,6 +39,10 @@ VARIATIONS: Final = {
         ),
         VariationLimits("misalign", 0.0, 1000.0, 0.0, "standard deviation of module positions in µm"),
         VariationLimits("smear", 1.0, 10.0, 1.0, "factor of the tracker's resolution"),
+        VariationLimits("merge", 0.0, 1.0, 0.0, "1: clusters of several particles that touch are merged"),
+        VariationLimits(
+            "gsf", 0.0, 32.0, 0.0, "components of a Gaussian-sum fit of tracks as electrons; 0: Kalman filter"
+        ),
     )
 }
 _LONGEST_VARIATION: Final = 200
@@ -63,6 +67,8 @@ class Variation:
     noise: float = 0.0
     misalign: float = 0.0
     smear: float = 1.0
+    merge: float = 0.0
+    gsf: float = 0.0
 
     @classmethod
     def parse(cls, text: str) -> Variation:

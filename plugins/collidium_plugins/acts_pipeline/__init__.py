@@ -29,7 +29,7 @@ ACTS: Final = "48.1.0"
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
 #: What the stages apply, of ``collidium.order.VARIATIONS``.
-VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "smear")
+VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "smear", "merge", "gsf")
 
 _ARGUMENTS: Final = (
     *("--channel", "{channel}", "--events", "{events}", "--pileup", "{pileup}"),

@@ -18,10 +18,12 @@ pytest.importorskip("pythia8mc")
 from perf import muon_gun
 
 from collidium.datasets.schemas import EXTENDED, SCHEMAS
+from collidium.order import Variation
 from collidium_plugins.acts_pipeline import collidium_baselines, tables
 from collidium_plugins.acts_pipeline import events as codec
 from collidium_plugins.acts_pipeline.detector import digitisation, geometry, layout, tracking
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
+from collidium_plugins.acts_pipeline.detector.gaussian_sum import mixture
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction
 from collidium_plugins.acts_pipeline.detector.simulation import MIN_MOMENTUM, Simulation, is_simulated
@@ -42,7 +44,7 @@ from collidium_tasks.tracking.baselines import ckf
 
 SEED = 11
 EVENTS = 12
-MASSES = {13: 0.10566, 22: 0.0, 211: 0.13957}
+MASSES = {11: 0.000511, 13: 0.10566, 22: 0.0, 211: 0.13957}
 
 
 @dataclass(frozen=True)
@@ -297,6 +299,32 @@ def test_muons_are_found_and_measured_as_silicon_lets_them(detector: Detector) -
     assert 0.006 < muon_gun.width(found.pt_error[np.abs(found.eta) < 2.5]) < 0.009
     pulls = [muon_gun.width(pull) for pull in found.pulls]
     assert pulls == pytest.approx([1.0] * 5, abs=0.2)
+
+
+def test_a_gaussian_sum_follows_electrons_that_radiate(ttbar: Run, detector: Detector) -> None:
+    """The Kalman filter, which takes them for pions, gives half of the errors of d0 and φ."""
+    electrons = gun(11, 6.0, number=120, etas=(-1.5, 1.5))
+    crossed = ttbar.simulation.simulate(electrons, SEED)
+    summed = Reconstruction(detector, Variation(gsf=12))
+    kalman, mixed = (
+        muon_gun.measured(one.reconstruct(crossed, SEED), len(electrons.particles))
+        for one in (ttbar.reconstruction, summed)
+    )
+    assert np.array_equal(kalman.found, mixed.found)
+    for pull in (0, 2):  # d0 and φ
+        assert muon_gun.width(kalman.pulls[pull]) > 1.5
+        assert muon_gun.width(mixed.pulls[pull]) == pytest.approx(1.0, abs=0.3)
+    bias = [abs(np.nanmedian(found.pt_error)) for found in (kalman, mixed)]
+    assert bias[1] < 0.7 * bias[0]
+
+
+def test_a_mixture_of_losses_has_the_mean_of_bethe_and_heitler() -> None:
+    for thickness in (0.005, 0.02, 0.1):
+        weight, mean, variance = mixture(thickness).T
+        assert weight.sum() == pytest.approx(1.0)
+        assert weight @ mean == pytest.approx(np.exp(-thickness))
+        assert weight @ (variance + mean**2) == pytest.approx(3 ** (-thickness / np.log(2)))
+        assert (variance > 0).all()
 
 
 def test_straight_tracks_of_three_space_points_are_found(ttbar: Run) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +11,12 @@ import pytest
 
 pytest.importorskip("pythia8mc")
 
-from collidium_plugins.acts_pipeline import files
+from collidium_plugins.acts_pipeline import PYTHIA, files
 from collidium_plugins.acts_pipeline.generation import pileup
-from collidium_plugins.acts_pipeline.generation.channels import MINIMUM_BIAS
+from collidium_plugins.acts_pipeline.generation.channels import ENERGY, MINIMUM_BIAS
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.generation.pileup import Pool, collisions
-from collidium_plugins.acts_pipeline.generation.pythia import Pythia
+from collidium_plugins.acts_pipeline.generation.pythia import Pythia, multiparton
 
 EVENTS = range(4)
 PILEUP = 6
@@ -120,3 +121,30 @@ def test_a_fifth_of_the_collisions_is_elastic(pythia: Pythia) -> None:
     made = collisions(pythia, 42, range(300))
     empty = np.mean(np.array(pc.list_value_length(made.column("pdg_id"))) == 0)
     assert 0.18 < empty < 0.33
+
+
+def test_multiparton_interactions_are_those_of_the_tune() -> None:
+    """A new version, energy or tune needs a new file: without one of its version Pythia takes six seconds."""
+    file = MINIMUM_BIAS.multiparton
+    assert file is not None
+    settings = pytest.importorskip("pythia8mc").Pythia("", False).settings
+    installed = settings.parm("Pythia:versionNumber")
+    assert PYTHIA.startswith(f"{installed:.3f}.")
+    assert multiparton(MINIMUM_BIAS, installed) == file
+    assert multiparton(MINIMUM_BIAS, installed + 0.001) is None
+    assert (settings.mode("Tune:pp"), settings.word("PDF:pSet")) == (14, "13")
+    reference, scale, power = (
+        settings.parm(f"MultipartonInteractions:{name}") for name in ("pT0Ref", "ecmRef", "ecmPow")
+    )
+    beams, found = (line.split() for line in file.read_text().splitlines()[1:3])
+    assert [float(value.strip(",")) for value in beams[3:5]] == [ENERGY, ENERGY]
+    assert float(found[0]) == pytest.approx(reference * (ENERGY / scale) ** power, abs=1e-5)
+
+
+@pytest.mark.long
+def test_multiparton_interactions_are_those_pythia_finds(tmp_path: Path) -> None:
+    made = tmp_path / "made.mpi"
+    writes = (f"MultipartonInteractions:initFile = {made}", "MultipartonInteractions:reuseInit = 1")
+    Pythia(replace(MINIMUM_BIAS, settings=(*MINIMUM_BIAS.settings, *writes), multiparton=None))
+    assert MINIMUM_BIAS.multiparton is not None
+    assert made.read_text() == MINIMUM_BIAS.multiparton.read_text()

@@ -99,6 +99,28 @@ def test_varied_events_are_reconstructed(detector: Detector, muons: SimulatedEve
     assert len(noisy.tracks) > 80
 
 
+def test_clusters_that_touch_become_one_hit(detector: Detector) -> None:
+    """Two muons side by side: one hit for both, of the first of them, which is in tracks and measurements."""
+    pair = gun(13, 20.0, number=2, etas=(0.5, 0.5))
+    for momentum in (pair.particles.px, pair.particles.py):
+        momentum[1] = momentum[0]
+    crossed = Simulation(detector).simulate(pair, SEED)
+    apart, merged = (
+        Reconstruction(detector, variation).reconstruct(crossed, SEED)
+        for variation in (Variation(), Variation(merge=1))
+    )
+    assert len(merged.hits) < len(apart.hits) == len(crossed.crossings)
+    assert len(merged.measurements.size_x) == len(merged.hits)
+    innermost = merged.hits.volume_id == 17
+    assert innermost.sum() == 4 < (apart.hits.volume_id == 17).sum()
+    away = np.abs(merged.hits.z - merged.hits.true_z)[innermost]
+    assert away.max() < 0.05  # mm: sizes, positions and particles are of the same hit
+    assert len(merged.tracks) == 1 < len(apart.tracks)
+    own = merged.hits.particle_id[merged.tracks.hit_ids]
+    assert len(np.unique(merged.tracks.hit_ids)) == merged.tracks.num_hits[0]
+    assert (own == merged.tracks.majority_particle_id[0]).mean() >= 0.5
+
+
 def test_field_and_material_are_those_that_particles_cross(detector: Detector, muons: SimulatedEvent) -> None:
     """Simulated in half of the field, reconstructed in all of it: twice the momentum."""
     other = Simulation(simulated(Variation(field=0.5, material=3)))

@@ -5,12 +5,9 @@ Where nothing is measured the hit lies in the middle of the module, as in the ho
 
 from __future__ import annotations
 
-import json
 import math
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Final
 
 import acts.examples
@@ -18,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector import layout
-from collidium_plugins.acts_pipeline.detector.geometry import JSON, LOG_LEVEL, Detector
+from collidium_plugins.acts_pipeline.detector.geometry import JSON, LOG_LEVEL, Detector, from_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +151,7 @@ def from_document(volumes: Sequence[tuple[int, Mapping[str, Any]]]) -> Any:
         },
         "entries": [{"volume": volume, "value": value} for volume, value in volumes],
     }
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "digitisation.json"
-        path.write_text(json.dumps(document))
-        return JSON.readDigiConfigFromJson(str(path))
+    return from_file(document, JSON.readDigiConfigFromJson)
 
 
 def _readout(volume: layout.Volume, errors: float) -> dict[str, Any]:

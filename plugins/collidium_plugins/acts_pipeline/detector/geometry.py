@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -229,16 +229,22 @@ def _copies(surfaces: list[Any], context: Any) -> dict[Any, Any]:
 
 
 def _give_material(geometry: Any, surfaces: list[Any], slabs: Mapping[str, Any]) -> None:
-    with tempfile.TemporaryDirectory() as directory:
-        path = Path(directory) / "material.json"
-        path.write_text(json.dumps(material.document(slabs)))
-        keyed = acts.json.TrackingGeometryMaterialJsonConverter().fromFile(path).keyedSurfaces
+    converter = acts.json.TrackingGeometryMaterialJsonConverter()
+    keyed = from_file(material.document(slabs), converter.fromFile).keyedSurfaces
     everything = acts.TrackingGeometryMaterial()
     everything.surfaceMaterials = {
         surface.geometryId: keyed[str(surface.geometryId.volume)].material for surface in surfaces
     }
     everything.keyedSurfaces = {name: one for name, one in keyed.items() if not name.isdigit()}
     everything.apply(geometry)
+
+
+def from_file(document: Mapping[str, Any], read: Callable[[str], Any]) -> Any:
+    """Return what ACTS reads from a document that it takes as a file of JSON alone."""
+    with tempfile.TemporaryDirectory() as directory:
+        path = Path(directory) / "document.json"
+        path.write_text(json.dumps(document))
+        return read(str(path))
 
 
 def _first_axis(surface: Any, context: Any) -> tuple[float, float, float]:

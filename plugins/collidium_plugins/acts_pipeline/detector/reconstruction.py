@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import digitisation, geometry
+from collidium_plugins.acts_pipeline.detector import digitisation, gaussian_sum, geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
@@ -39,10 +39,12 @@ class Reconstruction:
 
     def __init__(self, detector: Detector, variation: Variation = NOMINAL) -> None:
         self._detector, self._varied = detector, Varied(detector, variation)
+        self._merges, refits = variation.merge > 0, int(variation.gsf)
         self._algorithms = Algorithms(
             [
-                *digitisation.digitisation(detector, "hits", digitisation.geometric),
-                *track_finding(detector, "measured", "tracks"),
+                *digitisation.digitisation(detector, "hits", digitisation.geometric, merge=self._merges),
+                *track_finding(detector, "measured", "fitted" if refits else "tracks"),
+                *([gaussian_sum.refit(detector, "fitted", "tracks", refits)] if refits else []),
                 ARROW.ArrowSimHitOutputConverter(
                     level=LOG_LEVEL,
                     inputSimHits="hits",
@@ -63,6 +65,7 @@ class Reconstruction:
                 "track_table": acts.arrow.ArrowTable,
                 "clusters": acts.examples.ClusterContainer,
                 "tracks": acts.examples.ConstTrackContainer,
+                "measurement_hits": acts.examples.MeasurementSimHitsMap,
             },
         )
 
@@ -72,15 +75,30 @@ class Reconstruction:
         crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
         result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
         measured = columns(result["hit_table"])
-        kept = np.isfinite(measured["x"])
+        kept, order = self._kept(measured["x"], result["measurement_hits"])
         hits = _hits(crossings, measured, kept)
-        measurements = self._measurements(hits, result["clusters"])
-        tracks = _tracks(columns(result["track_table"]), result["tracks"], kept, hits.particle_id)
+        measurements = self._measurements(hits, result["clusters"], order)
+        place = np.argsort(order)
+        tracks = _tracks(columns(result["track_table"]), result["tracks"], place, hits.particle_id)
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, measurements, tracks)
 
-    def _measurements(self, hits: TrackerHits, clusters: Any) -> Measurements:
-        """Clusters have the order of hits."""
-        sizes = np.array([(one.sizeLoc0, one.sizeLoc1) for one in clusters], np.uint16).reshape(-1, 2)
+    def _kept(
+        self, x: npt.NDArray[np.float32], measurement_hits: Any
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+        """Whether each crossing is a hit, of merged ones the first; and the measurement of each hit."""
+        kept = np.isfinite(x)
+        if not self._merges:
+            return kept, np.arange(kept.sum())  # measurements have the order of hits
+        measurement, hit = np.array(list(measurement_hits), np.int64).reshape(-1, 2).T
+        order = np.lexsort((hit, measurement))
+        _, first = np.unique(measurement[order], return_index=True)
+        first_hits = hit[order][first]
+        kept[:] = False
+        kept[first_hits] = True
+        return kept, np.argsort(first_hits)
+
+    def _measurements(self, hits: TrackerHits, clusters: Any, order: npt.NDArray[np.int64]) -> Measurements:
+        sizes = np.array([(one.sizeLoc0, one.sizeLoc1) for one in clusters], np.uint16).reshape(-1, 2)[order]
         variances = digitisation.variances(hits.volume_id, sizes)
         ids = geometry.identifier(hits.volume_id, hits.layer_id, hits.surface_id)
         module = np.searchsorted(self._detector.modules, ids)
@@ -129,16 +147,15 @@ def _hits(
 def _tracks(
     found: Mapping[str, npt.NDArray[Any]],
     fitted: Any,
-    kept: npt.NDArray[np.bool_],
+    place: npt.NDArray[np.int64],
     owners: npt.NDArray[np.uint64],
 ) -> Tracks:
-    """``kept``: whether each crossing became a hit; ``owners``: the particle of each hit."""
+    """``place``: the hit of each measurement; ``owners``: the particle of each hit."""
     rows, places = np.tril_indices(5)
     units = np.array([1.0, 1.0, 1.0, 1.0, GEV])  # of the inverse momentum
     covariance = fitted.covariance.reshape(-1, 6, 6)[:, rows, places] * (units[rows] * units[places])
-    number = np.cumsum(kept, dtype=np.int64) - 1
-    hit_ids = number[found["hit_ids"]].astype(np.uint32)
-    counts = found["hit_ids.lengths"].astype(np.uint16)
+    hit_ids = place[found["measurement_ids"]].astype(np.uint32)
+    counts = found["measurement_ids.lengths"].astype(np.uint16)
     return Tracks(
         d0=found["d0"],
         z0=found["z0"],

@@ -38,7 +38,8 @@ class Channel:
     #: Les Houches file with the hard processes, one for each event.
     events: Path | None = None
     #: What Pythia found when it set up multiparton interactions with these settings, which takes six seconds;
-    #: it writes the file with ``MultipartonInteractions:reuseInit = 1``.
+    #: it writes the file with ``MultipartonInteractions:reuseInit = 1``. Other versions than that of the
+    #: file's name do not use it.
     multiparton: Path | None = None
     #: Photons of the hard process must have these: minimum pT in GeV and maximum |η|.
     photons: tuple[float, float] | None = None
@@ -202,5 +203,5 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
 MINIMUM_BIAS: Final = Channel(
     "soft proton collisions, elastic ones included",
     ("SoftQCD:all = on",),
-    multiparton=Path(__file__).with_name("minimum_bias.mpi"),
+    multiparton=Path(__file__).with_name("minimum_bias-8.317.mpi"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Final
 
 import pythia8mc
@@ -23,6 +24,12 @@ _ATTEMPTS_OF_FILE: Final = 10
 
 class GenerationFailed(StageFailed):
     """Pythia cannot generate an event."""
+
+
+def multiparton(channel: Channel, installed: float) -> Path | None:
+    """Return the channel's file if the installed version of Pythia made it."""
+    path = channel.multiparton
+    return path if path and path.stem.endswith(f"-{installed:.3f}") else None
 
 
 class Pythia:
@@ -58,8 +65,8 @@ class Pythia:
         ):
             if not self._pythia.readString(setting):
                 raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
-        if channel.multiparton:
-            self._pythia.settings.word("MultipartonInteractions:initFile", str(channel.multiparton))
+        if made := multiparton(channel, self._pythia.settings.parm("Pythia:versionNumber")):
+            self._pythia.settings.word("MultipartonInteractions:initFile", str(made))
             self._pythia.settings.mode("MultipartonInteractions:reuseInit", 2)
         if channel.events:
             self._pythia.settings.word("Beams:LHEF", str(channel.events))
