@@ -151,11 +151,15 @@ def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Clie
         yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
 
 
+def operating(server: ServerProcess) -> httpx.Client:
+    """A client with the operators' secret."""
+    headers = {"X-Admin-Token": server.admin_token}
+    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
+
+
 @pytest.fixture
 def operator(platform: ServerProcess) -> Iterator[httpx.Client]:
-    """A client with the operators' secret."""
-    headers = {"X-Admin-Token": platform.admin_token}
-    with httpx.Client(base_url=platform.base_url, headers=headers, trust_env=False) as client:
+    with operating(platform) as client:
         yield client
 
 

@@ -10,7 +10,7 @@ import pytest
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import signed_in
+from .conftest import operating, signed_in
 
 NAMES = ("Bea_1", "alice", "albert", "carl.x")
 
@@ -22,8 +22,7 @@ def operator(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) ->
         for name in NAMES:
             with signed_in(server, name) as client:
                 client.get("/v1/me")
-        headers = {"X-Admin-Token": server.admin_token}
-        with httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False) as operator:
+        with operating(server) as operator:
             operator.post("/admin/ban", json={"hub_username": "albert", "banned": True, "note": "storm"})
             gift = {"hub_username": "carl.x", "delta": 5.25, "reason": "a talk"}
             operator.post("/admin/grant", json=gift)

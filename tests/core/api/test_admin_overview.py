@@ -12,12 +12,7 @@ from collidium import __version__
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import signed_in
-
-
-def operating(server: ServerProcess) -> httpx.Client:
-    headers = {"X-Admin-Token": server.admin_token}
-    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
+from .conftest import operating, signed_in
 
 
 def overview(operator: httpx.Client) -> dict[str, Any]:

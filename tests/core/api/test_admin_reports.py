@@ -19,7 +19,7 @@ from collidium.testing.databases import Databases
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import signed_in
+from .conftest import operating, signed_in
 
 #: Computes at once: ten events with more numbers than fit into one piece of an answer.
 RUNNER = """
@@ -79,11 +79,6 @@ def server(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> I
 def operator(server: ServerProcess) -> Iterator[httpx.Client]:
     with operating(server) as client:
         yield client
-
-
-def operating(server: ServerProcess) -> httpx.Client:
-    headers = {"X-Admin-Token": server.admin_token}
-    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
 
 
 def order(client: httpx.Client, **body: Any) -> str:

@@ -13,7 +13,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, parquet
+from .conftest import import_truth, operating, parquet
 
 SignIn = Callable[[str], httpx.Client]
 SUBMIT = "/v1/benchmark/tracking/submit"
@@ -23,9 +23,7 @@ METRIC = "trackml_weighted_efficiency"
 
 @pytest.fixture
 def admin(fresh_platform: ServerProcess) -> Iterator[httpx.Client]:
-    headers = {"X-Admin-Token": fresh_platform.admin_token}
-    address = fresh_platform.base_url
-    with httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as client:
+    with operating(fresh_platform) as client:
         yield client
 
 

@@ -17,7 +17,7 @@ import pytest
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, OpenPlatform, parquet, signed_in
+from .conftest import EVENTS, OpenPlatform, operating, parquet, signed_in
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
@@ -146,8 +146,8 @@ def test_rescoring_resumes_after_a_kill_and_doubles_nothing(
     rescore(timed, "--apply")
     assert board(people[0]) == ids
     assert [credits_of(person) for person in people] == [60, 60]
-    with httpx.Client(headers={"X-Admin-Token": timed.admin_token}, trust_env=False) as admin:
-        audited = admin.get(f"{timed.base_url}/admin/audit").json()
+    with operating(timed) as admin:
+        audited = admin.get("/admin/audit").json()
     assert [(logged["action"], logged["details"]["credits_paid"]) for logged in audited] == [
         ("rescore", "50")
     ]

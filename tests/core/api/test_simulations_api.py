@@ -14,7 +14,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import signed_in
+from .conftest import operating, signed_in
 
 ENDED = {"completed", "failed", "cancelled"}
 JSON = {"Content-Type": "application/json"}
@@ -342,7 +342,7 @@ def test_orders_are_counted(quick: ServerProcess, alice: httpx.Client) -> None:
 
 def orders_counted(server: ServerProcess) -> dict[str, float]:
     """How many orders were answered, by answer."""
-    headers = {"X-Admin-Token": server.admin_token}
-    text = httpx.get(f"{server.base_url}/metrics", headers=headers, trust_env=False).text
+    with operating(server) as operator:
+        text = operator.get("/metrics").text
     line = re.compile(r'^collidium_simulation_orders_total\{answer="(\w+)"\} (\S+)$', re.MULTILINE)
     return {answer: float(number) for answer, number in line.findall(text)}

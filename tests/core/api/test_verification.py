@@ -15,7 +15,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, parquet, signed_in
+from .conftest import OpenPlatform, operating, parquet, signed_in
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
@@ -37,8 +37,7 @@ def sign_in(timed: ServerProcess) -> Iterator[SignIn]:
 
 @pytest.fixture
 def admin(timed: ServerProcess) -> Iterator[httpx.Client]:
-    headers = {"X-Admin-Token": timed.admin_token}
-    with httpx.Client(base_url=timed.base_url, headers=headers, trust_env=False) as client:
+    with operating(timed) as client:
         yield client
 
 
