@@ -58,8 +58,11 @@ async def preview(hub_username: str) -> Erasure | None:
 
 
 @transactional
-async def close(erasure: Erasure, *, actor: str) -> None:
-    """Accept no call of the account any more. Raises Conflict while it has unfinished simulation requests."""
+async def close(erasure: Erasure, *, actor: str) -> Erasure:
+    """Accept no call of the account any more, and return what it has then.
+
+    Raises Conflict while it has unfinished simulation requests.
+    """
     account = await accounts.find(erasure.hub_username)
     if await operations.recorded(_ACTION, erasure.becomes) is None:
         await operations.record(actor, _ACTION, erasure.becomes, {"banned": account.banned}, "")
@@ -69,6 +72,7 @@ async def close(erasure: Erasure, *, actor: str) -> None:
             f"{account.hub_username} has unfinished simulation requests: cancel them, or wait for their "
             f"ends: {', '.join(unfinished)}"
         )
+    return await preview(account.hub_username) or erasure
 
 
 async def finish(erasure: Erasure, storage: Storage) -> None:

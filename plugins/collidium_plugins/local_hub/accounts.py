@@ -165,8 +165,8 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
     ).fetchone()
     if row is None:
         return None
-    scopes = row["scopes"]
-    return Caller(*row[:-1], scopes=None if scopes is None else read_scopes(scopes))
+    *known, scopes = row
+    return Caller(*(*known, None if scopes is None else read_scopes(scopes)))
 
 
 def digest(token: str) -> str:

@@ -34,8 +34,6 @@ def user() -> None:
 
 @user.command()
 @click.argument("name", required=False)
-@click.option("--display-name", default="", metavar="TEXT", help="In any script.")
-@click.option("--email", default="", metavar="ADDRESS", help="Shown to applications that may see it.")
 @click.option(
     "--new-token", is_flag=True, help="The account exists: make a token that replaces its earlier ones."
 )
@@ -45,8 +43,6 @@ def user() -> None:
 @json_option
 def add(
     name: str | None,
-    display_name: str,
-    email: str,
     new_token: bool,
     roster: Path | None,
     skip_existing: bool,
@@ -66,23 +62,16 @@ def add(
     if (name is None) == (roster is None):
         raise click.UsageError("give one of NAME and --csv")
     if roster is None:
-        _add_one(name or "", display_name, email, new_token=new_token, as_json=as_json)
+        _add_one(name or "", new_token=new_token, as_json=as_json)
     else:
         _add_all(roster, output, skip_existing=skip_existing, as_json=as_json)
 
 
-def _add_one(name: str, display_name: str, email: str, *, new_token: bool, as_json: bool) -> None:
-    from collidium.errors import InvalidInput
-    from collidium_plugins.local_hub import accounts, roster
+def _add_one(name: str, *, new_token: bool, as_json: bool) -> None:
+    from collidium_plugins.local_hub import accounts
 
-    wanted = roster.person(name, display_name, email)
     with _store() as (store, _), store.database.writing() as db:
-        if new_token:
-            account = _existing(db, name)
-        else:
-            if problems := [problem for problem in wanted.problems() if problem["field"] != "name"]:
-                raise InvalidInput("no account was made", errors=problems)
-            account = accounts.add(db, name, wanted.display_name, wanted.email)
+        account = _existing(db, name) if new_token else accounts.add(db, name)
         token = accounts.make_token(db, account)
     if as_json:
         print_json({"name": account.name, "created_at": account.created_at, "token": token})
@@ -106,8 +95,10 @@ def _add_all(path: Path, output: Path | None, *, skip_existing: bool, as_json: b
             raise Conflict(f"{output} is there already: give a new file")
     note(f"{len(made)} accounts made; {len(people) - len(made)} were there already.")
     _hint(settings)
-    if output is None:
-        _print(links, as_json=as_json)
+    if output is None and as_json:
+        print_json(links)
+    elif output is None:
+        click.echo(_written(links), nl=False)
 
 
 @user.command("list")
@@ -214,7 +205,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
                 repositories = accounts.count_repositories(db, account) if account else 0
             known = await erasing.preview(name)
             if yes and known:
-                await erasing.close(known, actor="command")
+                known = await erasing.close(known, actor="command")
             if yes and account:
                 store.erase(account.id)
             if yes and known:
@@ -261,13 +252,6 @@ def _link(db: sqlite3.Connection, account: Account, settings: Settings) -> dict[
 def _hint(settings: Settings) -> None:
     if not settings.public_url:
         note(f"Links begin with {settings.base_url}; PLATFORM_PUBLIC_URL is where browsers reach the server.")
-
-
-def _print(links: Sequence[dict[str, str]], *, as_json: bool) -> None:
-    if as_json:
-        print_json(links)
-    else:
-        click.echo(_written(links), nl=False)
 
 
 def _written(links: Sequence[dict[str, str]]) -> str:

@@ -34,31 +34,32 @@ Problem = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone to make an account for."""
+    """Someone to make an account for, on a line of a file."""
 
+    line: int
     name: str
-    display_name: str = ""
-    email: str = ""
-    #: In the file.
-    line: int | None = None
+    display_name: str
+    email: str
 
     def problems(self) -> Iterator[Problem]:
         """All that is wrong."""
-        place = {} if self.line is None else {"line": self.line}
         if not is_account_name(self.name):
-            yield {**place, "field": "name", "detail": accounts.bad_name(self.name)}
+            yield self.problem("name", accounts.bad_name(self.name))
         if len(self.display_name) > DISPLAY_NAME_LENGTH:
-            yield {**place, "field": "display name", "detail": f"over {DISPLAY_NAME_LENGTH} characters"}
+            yield self.problem("display name", f"over {DISPLAY_NAME_LENGTH} characters")
         elif self.display_name[:1] in tuple("=+-@") or not all(map(_is_shown, self.display_name)):
-            detail = "characters that are not shown, or = + - @ at the beginning"
-            yield {**place, "field": "display name", "detail": detail}
+            yield self.problem("display name", "characters that are not shown, or = + - @ at the beginning")
         if self.email and not _EMAIL.fullmatch(self.email):
-            yield {**place, "field": "email", "detail": f"not an e-mail address: {self.email[:100]!r}"}
+            yield self.problem("email", f"not an e-mail address: {self.email[:100]!r}")
+
+    def problem(self, field: str, detail: str) -> Problem:
+        """What is wrong with a column."""
+        return {"line": self.line, "field": field, "detail": detail}
 
 
-def person(name: str, display_name: str = "", email: str = "", line: int | None = None) -> Person:
+def _person(line: int, name: str, display_name: str = "", email: str = "") -> Person:
     """A person whose names are as they are stored: Unicode's NFC, no space around them."""
-    return Person(name.strip(), unicodedata.normalize("NFC", display_name).strip(), email.strip(), line)
+    return Person(line, name.strip(), unicodedata.normalize("NFC", display_name).strip(), email.strip())
 
 
 def _is_shown(character: str) -> bool:
@@ -87,7 +88,7 @@ def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:
         columns = _columns(next(rows, []))
         for row in rows:
             if len(row) == len(columns):
-                found.append(person(**dict(zip(columns, row, strict=True)), line=rows.line_num))
+                found.append(_person(rows.line_num, **dict(zip(columns, row, strict=True))))
             elif row:
                 detail = f"{len(row)} values for {len(columns)} columns"
                 problems.append({"line": rows.line_num, "detail": detail})
@@ -95,11 +96,10 @@ def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:
         problems.append({"line": rows.line_num, "detail": str(error)})
     if len(found) > ROSTER_PEOPLE:
         raise InvalidInput(f"the roster has more than {ROSTER_PEOPLE:,} people")
-    first: dict[str, int | None] = {}
+    first: dict[str, int] = {}
     for each in found:
         if (earlier := first.setdefault(each.name.casefold(), each.line)) != each.line:
-            detail = f"{each.name!r} is on line {earlier} already"
-            problems.append({"line": each.line, "field": "name", "detail": detail})
+            problems.append(each.problem("name", f"{each.name!r} is on line {earlier} already"))
     return found, problems or ([] if found else [{"line": 1, "detail": "nobody is listed"}])
 
 
@@ -121,20 +121,13 @@ def add_people(
     Raises InvalidInput with all problems, the ``known`` ones, too.
     """
     problems = [*known, *(problem for each in people for problem in each.problems())]
-    existing = {each.name for each in people if accounts.find(db, each.name)}
+    new = [each for each in people if accounts.find(db, each.name) is None]
     if not skip_existing:
-        problems += [
-            {"line": each.line, "field": "name", "detail": f"there is an account {each.name!r} already"}
-            for each in people
-            if each.name in existing
-        ]
+        there = set(people) - set(new)
+        problems += [each.problem("name", f"there is an account {each.name!r} already") for each in there]
     if problems:
         raise _refused(sorted(problems, key=lambda problem: int(problem["line"])))
-    return [
-        accounts.add(db, each.name, each.display_name, each.email)
-        for each in people
-        if each.name not in existing
-    ]
+    return [accounts.add(db, each.name, each.display_name, each.email) for each in new]
 
 
 def _refused(problems: list[Problem]) -> InvalidInput:
@@ -144,18 +137,9 @@ def _refused(problems: list[Problem]) -> InvalidInput:
 # -- links ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class SignedIn:
-    """Whom a link signed in, the token of the account, and one for the pages."""
-
-    account: Account
-    token: str
-    for_pages: grants.Tokens
-
-
-def make_link(db: sqlite3.Connection, account: Account, days: int = LINK_DAYS) -> tuple[str, str]:
+def make_link(db: sqlite3.Connection, account: Account) -> tuple[str, str]:
     """Make a secret that signs in once, in place of an earlier one; returns it and when it expires."""
-    secret, expires_at = secrets.token_urlsafe(32), later(days * 86_400)
+    secret, expires_at = secrets.token_urlsafe(32), later(LINK_DAYS * 86_400)
     db.execute("DELETE FROM sign_in_links WHERE account_id = ? OR expires_at <= ?", (account.id, now()))
     db.execute("INSERT INTO sign_in_links VALUES (?, ?, ?)", (digest(secret), account.id, expires_at))
     return secret, expires_at
@@ -171,10 +155,12 @@ def whose_link(db: sqlite3.Connection, secret: str) -> Account | None:
     return Account(*row) if row else None
 
 
-def use_link(db: sqlite3.Connection, secret: str, client_id: str, scopes: accounts.Scopes) -> SignedIn | None:
-    """Use a link up: the account gets a new token, and the pages one with ``scopes``."""
+def use_link(
+    db: sqlite3.Connection, secret: str, client_id: str, scopes: accounts.Scopes
+) -> tuple[str, str] | None:
+    """Use a link up: returns a new token of the account, and one with ``scopes`` for the pages."""
     account = whose_link(db, secret)
     if account is None:
         return None
     token = accounts.make_token(db, account)  # ends all that was, links too
-    return SignedIn(account, token, grants.issue(db, grants.begin(db, account, client_id, scopes)))
+    return token, grants.issue(db, grants.begin(db, account, client_id, scopes)).access

@@ -45,11 +45,11 @@ async def join() -> Response:
     used = await writing(lambda db: roster.use_link(db, link, client().id, scopes))
     if used is None:
         raise _no_link()
-    sessions = platform().sessions
+    (token, for_pages), sessions = used, platform().sessions
     if earlier := browsers.read_cookie(settings, browsers.SESSION):
         await sessions.end(earlier)
-    session = await sessions.begin(account.name, used.for_pages.access, ACCESS_SECONDS, scopes)
-    response = await page("joined.html", account=account, token=used.token)
+    session = await sessions.begin(account.name, for_pages, ACCESS_SECONDS, scopes)
+    response = await page("joined.html", account=account, token=token)
     browsers.set_cookie(settings, response, browsers.SESSION, session.key, sessions.seconds_left(session))
     return response
 
