@@ -242,12 +242,12 @@ def test_pages_change_without_leaving_the_page(page: Page, filled: ServerProcess
     page.goto(BOARD)
     page.evaluate("() => { window.stayed = true; }")
     page.get_by_role("link", name="Next page").click()
-    expect(page.locator("td.rank").first).to_have_text(str(ROWS + 1))
+    expect(page.locator("td.rank").first).to_have_text(re.compile(rf"^{ROWS + 1}\b"))
     assert page.evaluate("() => window.stayed") is True
     assert "cursor=" in page.url
     expect(page.locator(".board")).to_be_focused()
     page.go_back()
-    expect(page.locator("td.rank").first).to_have_text("1")
+    expect(page.locator("td.rank").first).to_have_text(re.compile(r"^1(≈| |$)"))
     assert page.evaluate("() => window.stayed") is True
     assert page.url == urljoin(filled.base_url, BOARD)
 
