@@ -14,9 +14,9 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.accounts import ledger
+from collidium.accounts import idempotency, ledger
 from collidium.accounts.models import Account, name_key
-from collidium.contracts.identity import USERNAME
+from collidium.contracts.identity import ERASED, USERNAME
 from collidium.database import Statement, connection, transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, Forbidden, NotFound, UnknownCursor
@@ -48,6 +48,8 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
         await Account.filter(id=account.id).update(last_seen_at=account.last_seen_at)
     if account.banned:
         raise banned_error(hub_username)
+    if ERASED.fullmatch(account.name_key):
+        raise Forbidden(f"no account signs in as {hub_username}")
     return view(account)
 
 
@@ -115,6 +117,16 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
     account.banned = banned
     await account.save(update_fields=["banned"])
     return view(account)
+
+
+@transactional
+async def forget(account_id: int, becomes: str, *, banned: bool) -> None:
+    """Give an account that is erased a neutral name; answers that were kept for it, or name it, go."""
+    account = await Account.select_for_update().get(id=account_id)
+    await idempotency.forget(f"account:{account_id}", account.hub_username)
+    account.hub_username, account.name_key = becomes, name_key(becomes)
+    account.banned, account.last_seen_at = banned, None
+    await account.save(update_fields=["hub_username", "name_key", "banned", "last_seen_at"])
 
 
 @transactional

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from tortoise import fields
+from tortoise.expressions import Q
 from tortoise.models import Model
 
 from collidium.database import Statement, together, transactional
@@ -112,6 +113,12 @@ def keep(owner: str, key: str | None, answer: object) -> list[Statement]:
             (owner, owner, KEYS_KEPT),
         ),
     ]
+
+
+async def forget(owner: str, name: str) -> None:
+    """Forget the keys of an owner, and those with answers that have ``name`` as a value."""
+    quoted = json.dumps(json.dumps(name))[1:-1]
+    await IdempotencyKey.filter(Q(owner=owner) | Q(answer__contains=quoted)).delete()
 
 
 def _digest(question: object) -> str:

@@ -1,22 +1,24 @@
-"""Who calls: bearer tokens of hub accounts, sessions of browsers, and the operators' shared secret."""
+"""Who calls: bearer tokens of hub accounts, sessions of browsers, and tokens of operators."""
 
 from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar, cast
+from typing import Final, ParamSpec, TypeVar, cast
 
 from quart import g, request
 from quart_schema import security_scheme
 
-from collidium import accounts
+from collidium import accounts, operations
 from collidium.accounts import AccountView
 from collidium.api import browsers
 from collidium.api.context import caller_address, platform
 from collidium.benchmarks.submissions import links
 from collidium.contracts.identity import Identity
-from collidium.errors import Unauthenticated
+from collidium.errors import Forbidden, Unauthenticated
+from collidium.operations import Scope
+from collidium.records import Operator
 from collidium.sessions import Session
 
 P = ParamSpec("P")
@@ -107,30 +109,66 @@ def _bearer_token() -> str:
     return token.strip()
 
 
-def require_operator() -> str:
-    """The operator's name for the audit log; raises Unauthenticated without the right X-Admin-Token."""
+#: The scopes that open the addresses below ``/admin``, by their first segment; any other needs all of them.
+SCOPES: Final = {
+    **dict.fromkeys(("accounts", "grant", "ban"), Scope.ACCOUNTS),
+    **dict.fromkeys(("requests", "refunds", "freeze"), Scope.SIMULATIONS),
+    **dict.fromkeys(("benchmark", "challenges", "submissions", "tasks"), Scope.BENCHMARKS),
+    **dict.fromkeys(("analytics", "audit", "overview", "usage"), Scope.REPORTS),
+}
+
+
+async def only_operators() -> None:
+    """Admit operators whose scopes open the address, before anything else of a request is read.
+
+    An address that has ``<challenge>`` is open to the organisers of that challenge, too. Raises
+    Unauthenticated and Forbidden.
+    """
+    await find_operator()
+    segment = str(request.url_rule).partition("/admin/")[2].partition("/")[0]
+    require(SCOPES.get(segment, Scope.ALL), (request.view_args or {}).get("challenge"))
+
+
+async def find_operator() -> str:
+    """Look up, now, whose X-Admin-Token it is; returns the name. Raises Unauthenticated."""
+    sent = request.headers.get("X-Admin-Token", "")
     configured = platform().settings.admin_token
-    sent = request.headers.get("X-Admin-Token", "").encode()
-    if configured is None or not configured.get_secret_value():
-        raise Unauthenticated("closed: the server has no ADMIN_TOKEN", challenge="X-Admin-Token")
-    if not hmac.compare_digest(sent, configured.get_secret_value().encode()):
-        raise Unauthenticated("X-Admin-Token is missing or wrong", challenge="X-Admin-Token")
-    return "admin"
+    secret = configured.get_secret_value() if configured else ""
+    if secret and hmac.compare_digest(sent.encode(), secret.encode()):
+        g.operator = operations.FIRST
+    else:
+        g.operator = await operations.operator_of(sent)
+    if g.operator is None:
+        problem = "X-Admin-Token is missing or wrong" if secret else "closed: the server has no ADMIN_TOKEN"
+        raise Unauthenticated(problem, challenge="X-Admin-Token")
+    return require_operator()
 
 
-def require_metrics_token() -> None:
-    """Raise Unauthenticated without the token of ``/metrics``, which the operators' own replaces."""
+def require(scope: Scope, challenge: str | None = None) -> str:
+    """Return the name of the operator who was admitted; raises Forbidden unless its scopes allow that."""
+    operator = cast(Operator, g.operator)
+    if not operations.allows(operator, scope, challenge):
+        limit = f" for challenge {operator.challenge} alone" if operator.challenge else ""
+        raise Forbidden(
+            f"this needs the scope {scope}; operator {operator.name} has: {', '.join(operator.scopes)}{limit}"
+        )
+    return operator.name
+
+
+def require_operator() -> str:
+    """Return the name of the operator who was admitted, for the audit log."""
+    return cast(Operator, g.operator).name
+
+
+async def require_metrics_token() -> None:
+    """Raise Unauthenticated without the token of ``/metrics``, which that of an operator replaces."""
     configured = platform().settings.metrics_token
     expected = f"Bearer {configured.get_secret_value()}" if configured else ""
     if not expected or not hmac.compare_digest(
         request.headers.get("Authorization", "").encode(), expected.encode()
     ):
-        require_operator()
-
-
-async def only_operators() -> None:
-    """Before anything of a request is read: others do not even learn what a good request looks like."""
-    require_operator()
+        await find_operator()
+        require(Scope.REPORTS)
 
 
 def request_id() -> str:

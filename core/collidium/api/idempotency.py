@@ -11,7 +11,7 @@ from quart_schema import document_headers
 
 from collidium.accounts import idempotency
 from collidium.api.answers import JSON
-from collidium.api.authentication import require_operator
+from collidium.api.authentication import find_operator
 from collidium.api.schemas import IdempotencyHeaders
 from collidium.database import transactional
 from collidium.runtime.failpoints import reached
@@ -34,7 +34,8 @@ def idempotent(action: Action) -> Action:
 
 @transactional
 async def _first_answer(action: Action, arguments: dict[str, object]) -> tuple[int, str]:
-    owner, key = f"operator:{require_operator()}", request.headers.get("Idempotency-Key")
+    # Again: the token may have been withdrawn while the request was read.
+    owner, key = f"operator:{await find_operator()}", request.headers.get("Idempotency-Key")
     question = [request.endpoint, {name: _plain(value) for name, value in arguments.items()}]
     answered = await idempotency.recall(owner, key, question)
     if answered is None:

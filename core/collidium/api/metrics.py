@@ -49,7 +49,7 @@ def install(app: Quart) -> None:
     @app.get("/metrics")
     @hide
     async def metrics() -> Response:
-        require_metrics_token()
+        await require_metrics_token()
         return Response(generate_latest(_registry()), content_type=CONTENT_TYPE_LATEST)
 
 

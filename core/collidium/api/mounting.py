@@ -69,6 +69,7 @@ def _try_aside(app: Quart, blueprint: Blueprint, prefix: str) -> None:
 
 def _scratch(app: Quart) -> Quart:
     scratch = Quart(app.import_name, static_folder=None)
+    scratch.url_rule_class = app.url_rule_class
     scratch.url_map.converters.update(app.url_map.converters)
     scratch.url_map.merge_slashes = app.url_map.merge_slashes
     return scratch

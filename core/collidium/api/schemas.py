@@ -22,6 +22,7 @@ from collidium.accounts import Sort
 from collidium.api.answers import Page
 from collidium.benchmarks.submissions.links import LONGEST_LINK
 from collidium.contracts.identity import USERNAME
+from collidium.operations import Scope
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
 from collidium.outbox import LONGEST_URL
 from collidium.simulations import State
@@ -287,6 +288,16 @@ class FreezeQuery(BaseModel):
 
     frozen: bool
     note: Text | None = Field(None, description="What for; operators see it while submissions are frozen.")
+
+
+class OperatorBody(Body):
+    """An operator to add."""
+
+    model_config = example({"name": "anna", "scopes": ["accounts", "reports"]})
+
+    name: str = Field(max_length=64, description="As in the audit log.")
+    scopes: list[str] = Field(max_length=10, description=f"Some of: {', '.join(Scope)}.")
+    challenge: str | None = Field(None, max_length=64, description="The challenge of an organiser.")
 
 
 class AccountsQuery(Page):

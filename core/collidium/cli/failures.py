@@ -111,8 +111,10 @@ def _item_text(item: Mapping[str, Any]) -> str:
 
 
 def _location(item: Mapping[str, Any]) -> str:
-    parts = [item.get("field"), _labelled(item, "column"), _labelled(item, "event_id", "event")]
-    return ", ".join(str(part) for part in parts if part)
+    column, event = _labelled(item, "column"), _labelled(item, "event_id", "event")
+    return ", ".join(
+        str(part) for part in (_labelled(item, "line"), item.get("field"), column, event) if part
+    )
 
 
 def _examples(item: Mapping[str, Any]) -> Iterator[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import aclosing, closing
-from functools import partial
+from functools import cached_property, partial
 from typing import TypeVar
 
 import httpx
@@ -25,14 +25,20 @@ class BlockingTransport:
 
     def __init__(self, connection: Connection, http: httpx.Client | None = None) -> None:
         self._connection = connection
-        self._http = http or httpx.Client(trust_env=connection.trust_environment)
+        self._given = http
 
     def acting_as(self, connection: Connection) -> BlockingTransport:
         """The same pool for another caller."""
         return BlockingTransport(connection, self._http)
 
+    @cached_property
+    def _http(self) -> httpx.Client:
+        # When it is needed, as it reads all authorities: most asynchronous clients upload nothing.
+        return self._given or httpx.Client(trust_env=self._connection.trust_environment)
+
     def close(self) -> None:
-        self._http.close()
+        if "_http" in vars(self):
+            self._http.close()
 
     def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
         """The call's result; raises CollidiumError."""
@@ -94,7 +100,7 @@ class AsyncTransport:
 
     def acting_as(self, connection: Connection) -> AsyncTransport:
         """The same pools for another caller."""
-        return AsyncTransport(connection, self._http, self._uploads.acting_as(connection))
+        return AsyncTransport(connection, self._http, self._uploads)
 
     async def close(self) -> None:
         await self._http.aclose()
@@ -106,10 +112,13 @@ class AsyncTransport:
             return await self._exchange(call)
         upload = await asyncio.to_thread(Upload.open, call.upload, progress and _on_this_loop(progress))
         try:
-            return await in_thread(partial(self._uploads.send_upload, call, upload), "upload")
+            return await in_thread(partial(self._send_upload, call, upload), "upload")
         finally:
             # A caller that was cancelled does not want the rest to be sent.
             upload.abandoned = True
+
+    def _send_upload(self, call: Call[Result], upload: Upload) -> Result:
+        return self._uploads.acting_as(self._connection).send_upload(call, upload)
 
     async def _exchange(self, call: Call[Result]) -> Result:
         request = self._connection.request(call)

@@ -9,6 +9,8 @@ from typing import Final
 
 #: Valid account names.
 USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
+#: Names that erased accounts have; nobody signs in by one.
+ERASED: Final = re.compile(r"erased-[0-9]+")
 
 
 @dataclass(frozen=True, slots=True)

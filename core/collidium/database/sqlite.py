@@ -16,6 +16,7 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import copy_context
 from datetime import datetime
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from aiosqlite import Connection
@@ -80,13 +81,21 @@ class ImmediateSqliteClient(SqliteClient):
             self._at_once = ReadsAtOnce(self)
         return self._at_once
 
-    async def transaction_at_once(self, function: Callable[[], Awaitable[T]]) -> T:
-        """Run ``function``, which awaits this database alone, in a transaction in the database's thread."""
-        async with self.acquire_connection() as connection:
-            run, loop = copy_context().run, asyncio.get_running_loop()
+    async def transaction_at_once(
+        self, function: Callable[[], Awaitable[T]], committed: Callable[[], object]
+    ) -> T:
+        """Run ``function``, which awaits this database alone, in a transaction in the database's thread.
+
+        ``committed`` is called there after it. Once queued it runs to its end, whatever becomes of the
+        caller.
+        """
+        loop = asyncio.get_running_loop()
+        ended: asyncio.Future[T] = loop.create_future()
+        run = partial(copy_context().run, _transaction_here, self, loop, function, committed)
+        async with self._lock:  # no other transaction has begun and not ended
             # Any function may be run there, but aiosqlite gives it no public name.
-            result: T = await connection._execute(run, _transaction_here, self, loop, function)  # noqa: SLF001
-            return result
+            cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001
+        return await ended
 
     async def close(self) -> None:
         # Before the connection that writes: the last one puts the log away.
@@ -162,7 +171,10 @@ class ConnectionHere:
 
 
 def _transaction_here(
-    client: ImmediateSqliteClient, loop: asyncio.AbstractEventLoop, function: Callable[[], Awaitable[T]]
+    client: ImmediateSqliteClient,
+    loop: asyncio.AbstractEventLoop,
+    function: Callable[[], Awaitable[T]],
+    committed: Callable[[], object],
 ) -> T:
     asyncio.set_event_loop(loop)  # Tortoise makes futures that have their result at once
     transaction = ImmediateTransaction(client)
@@ -178,6 +190,7 @@ def _transaction_here(
         except BaseException:  # raised again, once nothing is left of it
             await transaction.rollback()
             raise
+        committed()
         return result
 
     coroutine = run()

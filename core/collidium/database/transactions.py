@@ -41,19 +41,7 @@ def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[
     The transaction lives in a task of its own: a caller who is cancelled (a client that hangs up) neither
     tears it nor leaves a connection behind; it commits or rolls back as if the caller had waited.
     """
-    return _in_transaction(function, at_once=False)
 
-
-def transactional_at_once(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """The same for a ``function`` that awaits nothing but the database.
-
-    On SQLite it runs in the database's thread, from BEGIN to COMMIT: the way to the thread and back, which
-    takes longer than most statements, is made once.
-    """
-    return _in_transaction(function, at_once=True)
-
-
-def _in_transaction(function: Callable[P, Awaitable[R]], *, at_once: bool) -> Callable[P, Awaitable[R]]:
     @functools.wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         outer = _transaction.get()
@@ -62,7 +50,7 @@ def _in_transaction(function: Callable[P, Awaitable[R]], *, at_once: bool) -> Ca
         context = copy_context()
         if outer is not None:
             context.run(get_connections().set, "default", outer.outside)
-        running = _run(functools.partial(function, *args, **kwargs), at_once=at_once)
+        running = _run(functools.partial(function, *args, **kwargs))
         task = asyncio.get_running_loop().create_task(running, context=context)
         _running.add(task)
         task.add_done_callback(_running.discard)
@@ -71,22 +59,54 @@ def _in_transaction(function: Callable[P, Awaitable[R]], *, at_once: bool) -> Ca
     return wrapper
 
 
-async def _run(function: Callable[[], Awaitable[R]], *, at_once: bool) -> R:
+async def _run(function: Callable[[], Awaitable[R]]) -> R:
     """Run a function in a transaction that begins here, then what waits for its commit."""
-    client = get_connection("default")
-    transaction = _Transaction(client)
+    transaction = _Transaction(get_connection("default"))
     _transaction.set(transaction)
     try:
-        if at_once and isinstance(client, ImmediateSqliteClient):
-            result = await client.transaction_at_once(function)
-        else:
-            async with in_transaction():
-                result = await function()
+        async with in_transaction():
+            result = await function()
     finally:
         transaction.open = False
     for callback in transaction.committed:
         callback()
     return result
+
+
+def transactional_at_once(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
+    """The same for a ``function`` that awaits nothing but the database.
+
+    On SQLite it runs in the database's thread, from BEGIN to COMMIT: the way to the thread and back, which
+    takes longer than most statements, is made once, and needs no task.
+    """
+    elsewhere = transactional(function)
+
+    @functools.wraps(function)
+    async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        outer = _transaction.get()
+        client = outer.outside if outer is not None else get_connection("default")
+        if (outer is not None and outer.open) or not isinstance(client, ImmediateSqliteClient):
+            return await elsewhere(*args, **kwargs)
+        return await _run_in_thread(client, functools.partial(function, *args, **kwargs))
+
+    return wrapper
+
+
+async def _run_in_thread(client: ImmediateSqliteClient, function: Callable[[], Awaitable[R]]) -> R:
+    transaction, loop = _Transaction(client), asyncio.get_running_loop()
+
+    async def in_thread() -> R:
+        _transaction.set(transaction)
+        try:
+            return await function()
+        finally:
+            transaction.open = False
+
+    def committed() -> None:
+        for callback in transaction.committed:
+            loop.call_soon_threadsafe(callback)
+
+    return await client.transaction_at_once(in_thread, committed)
 
 
 def on_commit(callback: Callable[[], object]) -> None:

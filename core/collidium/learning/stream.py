@@ -26,6 +26,8 @@ from collidium.physics.ragged import Integers, Ragged, from_arrow
 #: Decoded bytes that events are shuffled within.
 BUFFER_BYTES: Final = 64 * 1024**2
 _END: Final = 2**63 - 1
+#: A worker's share ends with a row group that ends within this fraction of a share, here inverted.
+_NEAR: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +65,11 @@ _Segment = tuple[int, int, int]
 class EventStream:
     """Batches of events from a directory or a hub. An iteration is an epoch.
 
-    Every event comes exactly once in an epoch, from one worker of one rank; their shares differ by one event
-    at most. Shuffled epochs differ from each other and are the same for the same ``seed``: row groups in
-    random order, events in random order within ``buffer_bytes`` of them.
+    Every event comes exactly once in an epoch, from one worker of one rank. The shares of ranks differ by one
+    event at most; a rank's workers have whole row groups where that makes their shares differ by less than a
+    quarter, as a row group that two share is decoded twice. Shuffled epochs differ from each other and are
+    the same for the same ``seed``: row groups in random order, events in random order within ``buffer_bytes``
+    of them.
 
     Memory: what is given out and what is decoded ahead are each at most ``buffer_bytes``, which the
     ``workers`` of a process share, or one row group of the largest table, whichever is more; in addition one
@@ -238,11 +242,19 @@ class EventStream:
         parts, total = options.world * options.workers, int(counts.sum())
         if options.equal:
             total -= total % parts
-        begin, end = (total * part // parts for part in (options.part, options.part + 1))
         starts = np.cumsum(counts[order]) - counts[order]
+        begin, end = (self._edge(part, parts, total, starts) for part in (options.part, options.part + 1))
         first, last = (np.clip(edge - starts, 0, counts[order]) for edge in (begin, end))
         chosen = np.flatnonzero(first < last)
         return list(zip(order[chosen].tolist(), first[chosen].tolist(), last[chosen].tolist(), strict=True))
+
+    def _edge(self, part: int, parts: int, total: int, starts: Integers) -> int:
+        """Where a part begins; between workers of a rank at a unit, if one begins near."""
+        exact = total * part // parts
+        if self._options.equal or part % self._options.workers == 0:
+            return exact
+        nearest = int(starts[np.abs(starts - exact).argmin()])
+        return nearest if abs(nearest - exact) * parts * _NEAR <= total else exact
 
     def _pools(self, epoch: int) -> list[list[_Segment]]:
         """The segments that are decoded at a time."""

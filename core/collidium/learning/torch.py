@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import mmap
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,7 +15,7 @@ from torch.utils.data import IterableDataset, get_worker_info
 
 from collidium.learning.batch import Batch
 from collidium.learning.stream import EventStream
-from collidium.physics.ragged import ALIGNMENT, Array
+from collidium.physics.ragged import ALIGNMENT, ALLOCATE, Array
 
 #: Batches on their way from all workers at a time, in memory that is used again. More take new memory.
 SLOTS: Final = 16
@@ -53,8 +53,25 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
         return self._own
 
     def __iter__(self) -> Iterator[Any]:
-        made = map(self.transform, self._share())
-        return made if get_worker_info() is None else (_Packed(tree, self._slots) for tree in made)
+        worker = get_worker_info()
+        if worker is None:
+            return map(self.transform, self._share())
+        own = range(worker.id, SLOTS, worker.num_workers)
+        return self._packed(iter(self._share()), own)
+
+    def _packed(self, batches: Iterator[Batch], own: range) -> Iterator[_Packed]:
+        """What is made of each batch, in memory of a slot from the beginning where it is copied at all."""
+        while True:
+            room = self._slots.room(own) if self._slots else None
+            token = ALLOCATE.set(room.allocate if room else None)
+            try:
+                tree = self.transform(next(batches))
+            except StopIteration:
+                return
+            finally:
+                ALLOCATE.reset(token)
+            yield _Packed(tree, room)
+            del tree, room
 
     def state_dict(self) -> dict[str, Any]:
         """As :meth:`~collidium.learning.EventStream.state_dict`, of the worker that it is called in."""
@@ -76,6 +93,8 @@ class _Slots:
         self._memory = mmap.mmap(-1, mmap.PAGESIZE + SLOTS * self.slot_bytes)
         #: Set by the worker that fills the slot, cleared when nothing refers to it any more.
         self.busy = np.frombuffer(self._memory, np.uint8, SLOTS)
+        #: What this worker fills or filled: its own references count, too.
+        self._filled: dict[int, weakref.ref[Array]] = {}
         self.key = len(_SLOTS)
         _SLOTS.append(weakref.ref(self))
 
@@ -85,6 +104,16 @@ class _Slots:
     def buffer(self, slot: int) -> Array:
         """The memory of a slot, as an array of its own."""
         return np.frombuffer(self._memory, np.uint8, self.slot_bytes, mmap.PAGESIZE + slot * self.slot_bytes)
+
+    def room(self, own: range) -> _Room | None:
+        """One of a worker's slots that nothing refers to; None if there is none."""
+        for slot in own:
+            filled = self._filled.get(slot)
+            if not self.busy[slot] and (filled is None or filled() is None):
+                room = _Room(self.buffer(slot), (self.key, slot))
+                self._filled[slot] = weakref.ref(room.memory)
+                return room
+        return None
 
     def claimed(self, slot: int) -> Array:
         """The memory of a slot, which is free when nothing refers to the array any more."""
@@ -96,50 +125,81 @@ class _Slots:
 _SLOTS: list[weakref.ref[_Slots]] = []
 
 
-class _Packed:
-    """A tree of tensors that is sent as one piece of shared memory."""
-
-    def __init__(self, tree: Any, slots: _Slots | None) -> None:
-        self.tree = tree
-        self.slots = slots
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        leaves: list[tuple[int, torch.Tensor]] = []
-        plan = _planned(self.tree, leaves)
-        size = leaves[-1][0] + leaves[-1][1].nbytes if leaves else 0
-        slots, worker = self.slots, get_worker_info()
-        own = range(worker.id, SLOTS, worker.num_workers)
-        slot = next((n for n in own if slots and size <= slots.slot_bytes and not slots.busy[n]), None)
-        if slots is None or slot is None:
-            memory = torch.empty(size, dtype=torch.uint8)
-        else:
-            slots.busy[slot] = 1
-            memory = torch.from_numpy(slots.buffer(slot))
-        for start, leaf in leaves:
-            memory[start : start + leaf.nbytes].view(leaf.dtype)[:] = leaf.reshape(-1)
-        return _unpacked, (memory, plan) if slots is None or slot is None else ((slots.key, slot), plan)
-
-
-def _planned(tree: Any, leaves: list[tuple[int, torch.Tensor]]) -> Any:
-    """The tree with the place, type and shape of each tensor, which go to ``leaves``."""
-    if isinstance(tree, dict):
-        return {name: _planned(of, leaves) for name, of in tree.items()}
-    if not isinstance(tree, torch.Tensor):
-        return tree
-    end = leaves[-1][0] + leaves[-1][1].nbytes if leaves else 0
-    start = -(-end // ALIGNMENT) * ALIGNMENT
-    leaves.append((start, tree))
-    return _Place(start, tree.nbytes, tree.dtype, tree.shape)
-
-
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a tensor is."""
+    """Where a tensor is in the memory that is sent."""
 
     start: int
     size: int
     dtype: Any
     shape: Any
+
+
+class _Room:
+    """Memory that is filled from its beginning, and by what another process finds it."""
+
+    def __init__(self, memory: Array, sent: Any) -> None:
+        self.memory = memory
+        self.sent = sent
+        self._used = 0
+
+    def allocate(self, size: int) -> Array:
+        """Return memory in it, or new memory where it is full."""
+        start = -(-self._used // ALIGNMENT) * ALIGNMENT
+        if start + size > len(self.memory):
+            return np.empty(size, np.uint8)
+        self._used = start + size
+        return self.memory[start : start + size]
+
+    def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
+        """Whether :meth:`place` has room for all of them."""
+        others = sum(one.nbytes + ALIGNMENT for one in tensors if self._start(one) is None)
+        return self._used + others <= len(self.memory)
+
+    def place(self, tensor: torch.Tensor) -> _Place:
+        """Return where a tensor is, which is copied unless it is there already."""
+        start = self._start(tensor)
+        if start is None:
+            memory = torch.from_numpy(self.allocate(tensor.nbytes))
+            # As bytes: torch copies unsigned integers slowly.
+            memory.copy_(tensor.reshape(-1).view(torch.uint8))
+            start = memory.data_ptr() - self.memory.ctypes.data
+        return _Place(start, tensor.nbytes, tensor.dtype, tensor.shape)
+
+    def _start(self, tensor: torch.Tensor) -> int | None:
+        start = tensor.data_ptr() - self.memory.ctypes.data
+        inside = tensor.is_contiguous() and 0 <= start <= len(self.memory) - tensor.nbytes
+        return start if inside else None
+
+
+class _Packed:
+    """A tree of tensors that is sent as one piece of shared memory."""
+
+    def __init__(self, tree: Any, room: _Room | None) -> None:
+        self.tree = tree
+        self.room = room
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        tensors: list[torch.Tensor] = []
+        _each(self.tree, tensors.append)
+        room = self.room
+        if room is None or not room.holds(tensors):
+            memory = torch.empty(sum(one.nbytes + ALIGNMENT for one in tensors), dtype=torch.uint8)
+            room = _Room(memory.numpy(), memory)
+        plan = _each(self.tree, room.place)
+        if room is self.room:
+            key, slot = room.sent
+            slots = _SLOTS[key]()
+            assert slots is not None  # noqa: S101 -- the dataset of this worker holds them
+            slots.busy[slot] = 1
+        return _unpacked, (room.sent, plan)
+
+
+def _each(tree: Any, convert: Callable[[Any], Any], kind: type = torch.Tensor) -> Any:
+    """The tree with each leaf of a kind converted."""
+    if isinstance(tree, dict):
+        return {name: _each(of, convert, kind) for name, of in tree.items()}
+    return convert(tree) if isinstance(tree, kind) else tree
 
 
 def _unpacked(memory: Any, plan: Any) -> Any:
@@ -148,8 +208,8 @@ def _unpacked(memory: Any, plan: Any) -> Any:
         slots = _SLOTS[key]()
         assert slots is not None  # noqa: S101 -- the loader that asks holds them
         memory = torch.from_numpy(slots.claimed(slot))
-    if isinstance(plan, dict):
-        return {name: _unpacked(memory, of) for name, of in plan.items()}
-    if isinstance(plan, _Place):
-        return memory[plan.start : plan.start + plan.size].view(plan.dtype).reshape(plan.shape)
-    return plan
+
+    def tensor(of: _Place) -> torch.Tensor:
+        return memory[of.start : of.start + of.size].view(of.dtype).reshape(of.shape)
+
+    return _each(plan, tensor, _Place)

@@ -68,6 +68,20 @@ async def record(
     )
 
 
+async def recorded(action: str, target: str) -> AuditEntry | None:
+    """The first time that an action was done to a target."""
+    entry = await models.AuditEntry.filter(action=action, target=target).order_by("id").first()
+    return None if entry is None else AuditEntry.of(entry)
+
+
+async def forget(name: str, becomes: str) -> None:
+    """Give what was done to an account its neutral name, without notes."""
+    for entry in await models.AuditEntry.filter(target=name):
+        entry.target = becomes
+        entry.details.pop("note", None)
+        await entry.save(update_fields=["target", "details"])
+
+
 async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
     """Up to ``limit`` actions, newest first, those with an id below ``before``."""
     query = models.AuditEntry.all()

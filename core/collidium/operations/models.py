@@ -1,4 +1,4 @@
-"""Tables of the operators: the global config and the audit log. Only this package uses them."""
+"""Tables of the operators: the global config, operators and the audit log. Only this package uses them."""
 
 from __future__ import annotations
 
@@ -22,6 +22,23 @@ class GlobalConfig(Model):
 
     class Meta(Model.Meta):
         table = "global_config"
+
+
+class Operator(Model):
+    """An operator with a token of its own."""
+
+    name = fields.CharField(max_length=64, primary_key=True)
+    # The sha256 of the token.
+    digest = fields.CharField(max_length=64, unique=True)
+    # With spaces between.
+    scopes = fields.TextField(default="")
+    # The only challenge that an organiser may touch.
+    challenge = fields.CharField(max_length=64, null=True)
+    created_at = fields.DatetimeField(auto_now_add=True)
+    withdrawn_at: datetime | None = fields.DatetimeField(null=True)
+
+    class Meta(Model.Meta):
+        table = "operators"
 
 
 class AuditEntry(Model):

@@ -3,7 +3,7 @@
 from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import backlog, log_of, prune
 from collidium.outbox.events import SIMULATION_COMPLETED, announce
-from collidium.outbox.registration import find, register, remove, require_secret
+from collidium.outbox.registration import find, forget, register, remove, require_secret
 from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "canonical_url",
     "delivering",
     "find",
+    "forget",
     "log_of",
     "prune",
     "register",

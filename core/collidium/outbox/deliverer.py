@@ -42,7 +42,7 @@ PAUSES: Final = Backoff(first=timedelta(seconds=5), longest=timedelta(hours=1))
 @asynccontextmanager
 async def delivering(settings: Settings, secrets: Secrets) -> AsyncIterator[None]:
     """Deliver in the background while the context lasts; what is under way then is left to others."""
-    deliverer = Deliverer(await Sender.open(settings), secrets, settings)
+    deliverer = Deliverer(Sender(settings), secrets, settings)
     loop = asyncio.create_task(deliverer.run(), name="webhooks")
     try:
         yield

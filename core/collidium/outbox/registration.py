@@ -12,7 +12,7 @@ from collidium import records
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.outbox import deliveries
-from collidium.outbox.models import Webhook
+from collidium.outbox.models import Delivery, OutboxEvent, Webhook
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets
@@ -64,6 +64,16 @@ async def remove(account_id: int) -> bool:
     removed = await Webhook.filter(account_id=account_id).delete()
     await deliveries.give_up_all(account_id, "the webhook was removed")
     return removed > 0
+
+
+@transactional
+async def forget(account_id: int) -> None:
+    """Delete an account's webhook, and the events and deliveries that were for it."""
+    sent = Delivery.filter(account_id=account_id)
+    events = await sent.values_list("event_id", flat=True)
+    await sent.delete()
+    await OutboxEvent.filter(id__in=events).delete()
+    await Webhook.filter(account_id=account_id).delete()
 
 
 async def require_secret(account_id: int) -> None:

@@ -66,32 +66,23 @@ class Outcome:
 
 
 class Sender:
-    """Sends events; one long-lived instance per process. :meth:`open` makes one.
+    """Sends events; one long-lived instance per process.
 
     It connects to an address that was checked a moment before, as a second look-up could lead elsewhere; the
-    certificate is still that of the host name.
+    certificate is still that of the host name, by the authorities of ``SSL_CERT_FILE``, else httpx's.
     """
 
-    def __init__(
-        self, settings: Settings, resolve: Resolve, resolve_answering: Resolve, context: ssl.SSLContext
-    ) -> None:
+    def __init__(self, settings: Settings, resolve: Resolve | None = None) -> None:
         self._private = settings.webhook_private_addresses
         self._seconds = settings.webhook_timeout_seconds
-        self._resolve = resolve
-        self._resolve_answering = resolve_answering
-        self._context = context
+        # Look-ups of its own: hosts that deliveries wait for block no registration. Others again
+        # for who answered before: names that lead nowhere do not keep them waiting.
+        self._resolve = resolve or LookUps().look_up
+        self._resolve_answering = resolve or LookUps().look_up
+        self._context: ssl.SSLContext | None = None
         self._network = BoundedNetwork()
         # Held by those who use them, so there are never more than attempts under way.
         self._places: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
-
-    @classmethod
-    async def open(cls, settings: Settings, resolve: Resolve | None = None) -> Sender:
-        """A sender that trusts the authorities of ``SSL_CERT_FILE``, else those that httpx brings."""
-        # In a thread: reading all authorities takes 50 ms.
-        context = await asyncio.to_thread(httpx.create_ssl_context)
-        # Look-ups of its own: hosts that deliveries wait for block no registration. Others again
-        # for who answered before: names that lead nowhere do not keep them waiting.
-        return cls(settings, resolve or LookUps().look_up, resolve or LookUps().look_up, context)
 
     async def send(
         self,
@@ -169,6 +160,8 @@ class Sender:
 
     async def _post_to(self, address: httpcore.URL, host: str, headers: dict[str, str], body: bytes) -> int:
         """The answer's status; the rest of the answer is not read, as nothing depends on it."""
+        if self._context is None:  # in a thread, by the first delivery: reading all authorities takes 50 ms
+            self._context = await asyncio.to_thread(httpx.create_ssl_context)
         timeout = {"connect": self._seconds / MAX_ADDRESSES, "read": self._seconds, "write": self._seconds}
         extensions = {"sni_hostname": host, "timeout": timeout}
         # No pool: one leaks connections whose request is cancelled (encode/httpcore#1093), and a connection

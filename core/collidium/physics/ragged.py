@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,9 @@ Integers = npt.NDArray[np.int64]
 
 #: Arrays begin at a multiple of so many bytes: JAX takes them over as they are.
 ALIGNMENT = 64
+
+#: Returns so many bytes of memory for the arrays that :func:`aligned` makes.
+ALLOCATE: ContextVar[Callable[[int], Array] | None] = ContextVar("allocate", default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,7 +119,8 @@ def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     """Return an array with arbitrary content that begins at a multiple of :data:`ALIGNMENT` bytes."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
-    memory = np.empty(size + ALIGNMENT, np.uint8)
+    allocate = ALLOCATE.get()
+    memory = allocate(size + ALIGNMENT) if allocate else np.empty(size + ALIGNMENT, np.uint8)
     first = -memory.ctypes.data % ALIGNMENT
     return memory[first : first + size].view(dtype).reshape(shape)
 

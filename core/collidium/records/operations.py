@@ -31,6 +31,20 @@ class Frozen(Record, frozen=True):
     submissions_frozen: bool
 
 
+class Operator(Record, frozen=True):
+    """An operator; an organiser has its scope for one ``challenge`` alone."""
+
+    name: str
+    scopes: tuple[str, ...]
+    created_at: Time
+    challenge: str | None = None
+    withdrawn_at: Time | None = None
+    token: Annotated[str | None, Meta(description="In the answer that made it and never again.")] = None
+
+    def __repr__(self) -> str:
+        return f"Operator(name={self.name!r}, scopes={self.scopes!r}, challenge={self.challenge!r})"
+
+
 class AuditEntry(Record, frozen=True):
     """A line of the audit log: who did what, to whom."""
 

@@ -51,6 +51,8 @@ Failpoint = Literal[
     "seed.published",
     "seed.imported",
     "seed.submitted",
+    "erase.closed",
+    "erase.files_deleted",
     "rescore.kept",
     "rescore.before_commit",
 ]

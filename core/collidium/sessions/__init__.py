@@ -13,6 +13,7 @@ from collidium.sessions.sessions import (
     count_attempt,
     derived,
     finish,
+    forget,
     opened,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "count_attempt",
     "derived",
     "finish",
+    "forget",
     "opened",
 ]

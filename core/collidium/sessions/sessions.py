@@ -145,6 +145,11 @@ class Sessions:
         return (session.ends_at - self._clock()).total_seconds()
 
 
+async def forget(hub_username: str) -> None:
+    """End all sessions of an account."""
+    await WebSession.filter(hub_username=hub_username).delete()
+
+
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Sessions]:
     """Sessions of a process that opens no platform; the embedded SQLite database is made when absent."""

@@ -55,7 +55,9 @@ class GeneralSettings(BaseSettings):
     executor: str = Field("processes", description="Executor that scores blocks of events.")
     plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
     admin_token: SecretStr | None = Field(
-        None, validation_alias="ADMIN_TOKEN", description="Secret of the admin endpoints; closed without it."
+        None,
+        validation_alias="ADMIN_TOKEN",
+        description="Token of the first operator, who may do everything.",
     )
     metrics_token: SecretStr | None = Field(
         None,

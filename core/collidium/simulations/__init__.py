@@ -11,8 +11,11 @@ from collidium.simulations.requests import (
     cancel_as_operator,
     find,
     find_as_operator,
+    forget,
     list_requests,
+    ordered_by,
     output_of,
+    unfinished,
     were_ordered,
 )
 from collidium.simulations.totals import TotalMismatch, audit
@@ -34,10 +37,13 @@ __all__ = [
     "find_as_operator",
     "find_with_progress",
     "following",
+    "forget",
     "limits",
     "list_requests",
+    "ordered_by",
     "output_of",
     "place",
     "reports",
+    "unfinished",
     "were_ordered",
 ]

@@ -6,12 +6,15 @@ import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
 
+from tortoise.expressions import Subquery
+
 from collidium import operations, records
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
-from collidium.simulations import transitions
-from collidium.simulations.models import Reader, SimulationRequest, State
+from collidium.simulations import totals, transitions
+from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State
+from collidium.simulations.output import storage_key
 from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
@@ -75,6 +78,36 @@ async def list_requests(
     if channel is not None:
         query = query.filter(channel=channel)
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
+
+
+async def ordered_by(account_id: int) -> tuple[int, tuple[str, ...]]:
+    """How many requests an account has, and the keys of their files in the storage."""
+    rows = await SimulationRequest.filter(account_id=account_id)
+    keys = (storage_key(row.request_id, file["path"]) for row in rows for file in row.output or ())
+    return len(rows), tuple(keys)
+
+
+async def unfinished(account_id: int) -> list[str]:
+    """The ids of the account's requests that have not ended."""
+    rows = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])
+    return [str(request_id) for request_id in await rows.values_list("request_id", flat=True)]
+
+
+@transactional
+async def forget(account_id: int, name: str, becomes: str) -> None:
+    """Keep what an account used and paid under its neutral name, and nothing that names it.
+
+    Nobody is answered with its requests any more.
+    """
+    rows = SimulationRequest.filter(account_id=account_id)
+    lines = HistoryLine.filter(request_id__in=Subquery(rows.values("id")))
+    await lines.filter(reason__contains=name).update(reason=None)
+    await rows.filter(reason__contains=name).update(reason=None)
+    await Reader.filter(account_id=account_id).delete()
+    await rows.update(
+        hub_username=becomes, config_hash="", webhook_url=None, output=None, output_hub_repo=None
+    )
+    await totals.rename(name, becomes)
 
 
 async def were_ordered(seeds: Collection[int]) -> bool:

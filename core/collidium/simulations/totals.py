@@ -13,7 +13,7 @@ from tortoise.expressions import F
 from tortoise.functions import Count
 from tortoise.timezone import now
 
-from collidium.database import Statement, connection, transactional
+from collidium.database import Statement, connection, together, transactional
 from collidium.errors import TooManyRequests
 from collidium.simulations.models import SimulationRequest, State, UsageTotal
 
@@ -87,6 +87,15 @@ def month_of(moment: datetime) -> str:
 def day_of(moment: datetime) -> str:
     """The calendar day in UTC, ``2026-11-20``."""
     return f"{moment:%Y-%m-%d}"
+
+
+async def rename(name: str, becomes: str) -> None:
+    """Keep the totals of an account under another name."""
+    renamed = (
+        "UPDATE usage_totals SET id = 'account:' || period || ':' || ?, key = ? "
+        "WHERE kind = 'account' AND key = ?"
+    )
+    await together(Statement(renamed, (becomes, becomes, name)))
 
 
 async def audit() -> list[TotalMismatch]:

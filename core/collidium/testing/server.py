@@ -209,9 +209,9 @@ def start_process(
     errors: IO[bytes],
 ) -> Process:
     """Start it in a session of its own: forked where that is the same, because it is much cheaper."""
-    words = 2 if command[1] == "-m" else 1  # before the module or the script
+    words = 2 if command[1] == "-m" else 1  # before the module or the script, if there are no options
     program, arguments = command[words], command[words + 1 :]
-    if command[0] == sys.executable and sys.platform == "linux":
+    if command[0] == sys.executable and not program.startswith("-") and sys.platform == "linux":
         forked = fork_server().start(arguments, environment, directory, output, errors, program)
         if forked is not None:
             return forked

@@ -16,7 +16,7 @@ from werkzeug.datastructures import MultiDict
 
 from collidium import operations
 from collidium.api.answers import JSON, answer
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.authentication import only_operators, request_id, require_operator
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
@@ -149,7 +149,7 @@ def make_blueprint() -> Blueprint:
 
 async def _answer(route: Route, **arguments: str) -> Response:
     if route.path.startswith("/admin/"):
-        require_operator()  # as the platform's own: before anything of the request is read
+        await only_operators()  # as the platform's own: before anything of the request is read
     query = request.args.items(multi=True)
     here = MultiDict((name, names.query(name, value)) for name, value in query)
     request.args = here  # pyright: ignore[reportAttributeAccessIssue] -- the proxy's type forbids it

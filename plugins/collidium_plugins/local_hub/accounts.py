@@ -20,7 +20,7 @@ from collidium_plugins.local_hub.names import is_account_name
 SCOPES: Final = {
     "openid": "Know that it is you who signs in",
     "profile": "See your account's name",
-    "email": "See your email address; this hub keeps none",
+    "email": "See your email address",
     "read-repos": "Read your repositories, private ones too",
     "write-repos": "Change your repositories",
     "manage-repos": "Make and delete repositories under your name",
@@ -65,6 +65,13 @@ class Account:
     id: int
     name: str
     created_at: str
+    #: In any script; empty where none was given.
+    display_name: str
+    email: str
+
+
+#: The columns of an :class:`Account`.
+COLUMNS: Final = "a.id, a.name, a.created_at, a.display_name, a.email"
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +89,25 @@ class Caller(Account):
         return allow(self.scopes, scope)
 
 
-def add(db: sqlite3.Connection, name: str) -> Account:
+def bad_name(name: str) -> str:
+    """Why no account has this name."""
+    return (
+        f"an account cannot be named {name[:100]!r}: letters, digits and single - _ . inside, "
+        "96 characters at most, and no word of the hub's own addresses"
+    )
+
+
+def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = "") -> Account:
     """Make an account; raises InvalidInput for a bad name and Conflict for one that is taken."""
     if not is_account_name(name):
-        raise InvalidInput(
-            f"an account cannot be named {name!r}: letters, digits and single - _ . inside, "
-            "96 characters at most, and no word of the hub's own addresses"
-        )
+        raise InvalidInput(bad_name(name))
     existing = find(db, name)
     if existing is not None:
         raise Conflict(f"there is an account {existing.name!r} already; --new-token makes a token for it")
-    db.execute("INSERT INTO accounts (name, created_at) VALUES (?, ?)", (name, now()))
+    db.execute(
+        "INSERT INTO accounts (name, created_at, display_name, email) VALUES (?, ?, ?, ?)",
+        (name, now(), display_name, email),
+    )
     account = find(db, name)
     assert account is not None, "inserted in this transaction"  # noqa: S101 -- for the type checker
     return account
@@ -100,13 +115,30 @@ def add(db: sqlite3.Connection, name: str) -> Account:
 
 def find(db: sqlite3.Connection, name: str) -> Account | None:
     """The account of that name, in whatever case."""
-    row = db.execute("SELECT id, name, created_at FROM accounts WHERE name = ?", (name,)).fetchone()
+    row = db.execute(f"SELECT {COLUMNS} FROM accounts a WHERE name = ?", (name,)).fetchone()  # noqa: S608
     return Account(*row) if row else None
 
 
-def every(db: sqlite3.Connection) -> list[Account]:
-    """All accounts by name."""
-    return [Account(*row) for row in db.execute("SELECT id, name, created_at FROM accounts ORDER BY name")]
+def every(db: sqlite3.Connection) -> list[tuple[Account, str | None]]:
+    """All accounts by name, and until when the link of each is valid that was not used."""
+    rows = db.execute(
+        f"SELECT {COLUMNS}, l.expires_at FROM accounts a LEFT JOIN sign_in_links l "  # noqa: S608
+        "ON l.account_id = a.id AND l.expires_at > ? ORDER BY a.name",
+        (now(),),
+    )
+    return [(Account(*account), until) for *account, until in rows]
+
+
+def count_repositories(db: sqlite3.Connection, account: Account) -> int:
+    """How many repositories the account owns."""
+    (count,) = db.execute("SELECT count(*) FROM repos WHERE owner_id = ?", (account.id,)).fetchone()
+    return int(count)
+
+
+def withdraw(db: sqlite3.Connection, account: Account) -> None:
+    """End the tokens, sign-ins and links of an account."""
+    for table in ("grants", "tokens", "sign_in_links"):
+        db.execute(f"DELETE FROM {table} WHERE account_id = ?", (account.id,))  # noqa: S608
 
 
 def make_token(db: sqlite3.Connection, account: Account) -> str:
@@ -115,8 +147,7 @@ def make_token(db: sqlite3.Connection, account: Account) -> str:
     So do its sign-ins: a stolen earlier token may have made some.
     """
     token = f"hub_{secrets.token_urlsafe(30)}"
-    db.execute("DELETE FROM grants WHERE account_id = ?", (account.id,))
-    db.execute("DELETE FROM tokens WHERE account_id = ?", (account.id,))
+    withdraw(db, account)
     db.execute(
         "INSERT INTO tokens (sha256, account_id, label, created_at) VALUES (?, ?, 'user add', ?)",
         (digest(token), account.id, now()),
@@ -127,16 +158,15 @@ def make_token(db: sqlite3.Connection, account: Account) -> str:
 def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
     """The owner of a token; None for an invalid or expired one."""
     row = db.execute(
-        "SELECT a.id, a.name, a.created_at, t.label, t.created_at, t.scopes "
+        f"SELECT {COLUMNS}, t.label, t.created_at, t.scopes "  # noqa: S608 -- constants
         "FROM tokens t JOIN accounts a ON a.id = t.account_id "
         "WHERE t.sha256 = ? AND (t.expires_at IS NULL OR t.expires_at > ?)",
         (digest(token), now()),
     ).fetchone()
     if row is None:
         return None
-    identity, name, created_at, label, token_created_at, scopes = row
-    granted = None if scopes is None else read_scopes(scopes)
-    return Caller(identity, name, created_at, label, token_created_at, granted)
+    *known, scopes = row
+    return Caller(*(*known, None if scopes is None else read_scopes(scopes)))
 
 
 def digest(token: str) -> str:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
 
-import yaml
+if TYPE_CHECKING:  # imported with the first card: a fiftieth of a server's start
+    import yaml
 
 #: Front matter longer than this is not read, nor more than so many tags.
 CARD_BYTES: Final = 64 * 1024
@@ -18,13 +20,18 @@ class BadCard(ValueError):
     """The front matter cannot be read; the message says why."""
 
 
-class _Loader(yaml.SafeLoader):
+@cache
+def _loader() -> type[yaml.SafeLoader]:
     """YAML without aliases, by which a few lines can expand to fill the memory."""
+    import yaml
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.events.AliasEvent):
-            raise BadCard("aliases are not taken")
-        return super().compose_node(parent, index)
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.events.AliasEvent):
+                raise BadCard("aliases are not taken")
+            return super().compose_node(parent, index)
+
+    return Loader
 
 
 def read_card(readme: str) -> dict[str, Any]:
@@ -35,10 +42,12 @@ def read_card(readme: str) -> dict[str, Any]:
     text, end, _ = (lines[3:] + "\n").partition("\n---\n")
     if not end:
         return {}
+    import yaml
+
     if len(text) > CARD_BYTES:
         raise BadCard(f"it is longer than {CARD_BYTES:,} bytes")
     try:
-        card = yaml.load(text, Loader=_Loader)  # noqa: S506 -- a SafeLoader
+        card = yaml.load(text, Loader=_loader())  # noqa: S506 -- a SafeLoader
         plain = json.loads(json.dumps(card, default=str, allow_nan=False))
     except (yaml.YAMLError, TypeError, ValueError, RecursionError, OverflowError) as error:
         raise BadCard(str(error) or "it is nested too deeply") from None

@@ -2,44 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
+import io
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.options import json_option
-from collidium.cli.output import print_json, print_table
+from collidium.cli.context import on_platform
+from collidium.cli.options import EXISTING_FILE, FILE, json_option
+from collidium.cli.output import note, print_json, print_table, show_message, show_record
 
 if TYPE_CHECKING:
+    import sqlite3
+
+    from collidium.platform import Platform
+    from collidium.settings import Settings
+    from collidium_plugins.local_hub.accounts import Account
     from collidium_plugins.local_hub.store import Store
+
+#: What is printed of a link.
+_LINK = ("name", "display_name", "email", "link", "expires_at")
 
 
 @click.group()
 def user() -> None:
-    """Make accounts on the local hub of this machine, and list them."""
+    """Make accounts on the local hub of this machine; list, reset, remove and erase them."""
 
 
 @user.command()
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "--new-token", is_flag=True, help="The account exists: make a token that replaces its earlier ones."
 )
+@click.option("--csv", "roster", type=EXISTING_FILE, help="Make an account and a sign-in link for each line.")
+@click.option("--skip-existing", is_flag=True, help="With --csv: make the accounts that are not there yet.")
+@click.option("--output", type=FILE, help="With --csv: write the links to this new file, for you alone.")
 @json_option
-def add(name: str, new_token: bool, as_json: bool) -> None:
+def add(
+    name: str | None,
+    new_token: bool,
+    roster: Path | None,
+    skip_existing: bool,
+    output: Path | None,
+    as_json: bool,
+) -> None:
     """Make account NAME and print its token, alone on the last line. It is not shown again.
+
+    With --csv, make an account for each line of a file, or none if anything in it is wrong, and print, as
+    CSV, a link for each that signs in once within two weeks. The first line of the file names its columns:
+    name, and display name and email if wanted.
 
     \b
     collidium user add alice
+    collidium user add --csv students.csv --output links.csv
     """
-    from collidium.errors import NotFound
+    if (name is None) == (roster is None):
+        raise click.UsageError("give one of NAME and --csv")
+    if roster is None:
+        _add_one(name or "", new_token=new_token, as_json=as_json)
+    else:
+        _add_all(roster, output, skip_existing=skip_existing, as_json=as_json)
+
+
+def _add_one(name: str, *, new_token: bool, as_json: bool) -> None:
     from collidium_plugins.local_hub import accounts
 
-    with _store() as store, store.database.writing() as db:
-        existing = accounts.find(db, name) if new_token else None
-        if new_token and existing is None:
-            raise NotFound(f"there is no account {name!r}; without --new-token it is made")
-        account = existing or accounts.add(db, name)
+    with _store() as (store, _), store.database.writing() as db:
+        account = _existing(db, name) if new_token else accounts.add(db, name)
         token = accounts.make_token(db, account)
     if as_json:
         print_json({"name": account.name, "created_at": account.created_at, "token": token})
@@ -48,32 +80,196 @@ def add(name: str, new_token: bool, as_json: bool) -> None:
         click.echo(token)
 
 
+def _add_all(path: Path, output: Path | None, *, skip_existing: bool, as_json: bool) -> None:
+    from collidium.errors import Conflict
+    from collidium.files.durable import write_once
+    from collidium_plugins.local_hub import roster
+
+    with path.open("rb") as file:
+        people, problems = roster.read_roster(file.read(roster.ROSTER_BYTES + 1))
+    with _store() as (store, settings), store.database.writing() as db:
+        made = roster.add_people(db, people, problems, skip_existing=skip_existing)
+        links = [_link(db, account, settings) for account in made]
+        # Before the accounts are there for good: no link is lost.
+        if output is not None and not write_once(output, _written(links)):
+            raise Conflict(f"{output} is there already: give a new file")
+    note(f"{len(made)} accounts made; {len(people) - len(made)} were there already.")
+    _hint(settings)
+    if output is None and as_json:
+        print_json(links)
+    elif output is None:
+        click.echo(_written(links), nl=False)
+
+
 @user.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List the accounts of the local hub.
+    """List the accounts of the local hub, and the links that were not used yet.
 
     \b
     collidium user list
     """
     from collidium_plugins.local_hub import accounts
 
-    with _store() as store, store.database.reading() as db:
+    with _store() as (store, _), store.database.reading() as db:
         everybody = accounts.every(db)
-    records = [{"name": account.name, "created_at": account.created_at} for account in everybody]
+    records = [
+        {
+            "name": account.name,
+            "display_name": account.display_name,
+            "email": account.email,
+            "created_at": account.created_at,
+            "link_until": until,
+        }
+        for account, until in everybody
+    ]
     if as_json:
         print_json(records)
     else:
-        print_table(("account", "since"), [(record["name"], record["created_at"]) for record in records])
+        columns = ("account", "display name", "email", "since", "link until")
+        print_table(columns, [tuple(record.values()) for record in records])
+
+
+@user.command()
+@click.argument("name")
+@json_option
+def reset(name: str, as_json: bool) -> None:
+    """Withdraw the tokens and sign-ins of account NAME, and print a link that signs in once.
+
+    \b
+    collidium user reset alice
+    """
+    from collidium_plugins.local_hub import accounts
+
+    with _store() as (store, settings), store.database.writing() as db:
+        account = _existing(db, name)
+        accounts.withdraw(db, account)
+        link = _link(db, account, settings)
+    _hint(settings)
+    if as_json:
+        print_json(link)
+    else:
+        click.echo(link["link"])
+
+
+@user.command()
+@click.argument("name")
+@json_option
+def remove(name: str, as_json: bool) -> None:
+    """Remove account NAME, which was never used: it owns no repository and called no server.
+
+    \b
+    collidium user remove alice
+    """
+    from collidium.errors import Conflict
+
+    async def run(_: Platform) -> None:
+        from collidium import erasing
+        from collidium_plugins.local_hub import accounts
+
+        with _store() as (store, __):
+            with store.database.reading() as db:
+                account = _existing(db, name)
+                owns = accounts.count_repositories(db, account)
+            if owns or await erasing.preview(account.name):
+                raise Conflict(f"{account.name} was used: `collidium user erase` erases the person")
+            store.erase(account.id)
+
+    on_platform(run)
+    show_message({"name": name, "removed": True}, f"Account {name} is removed.", as_json=as_json)
+
+
+@user.command()
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Erase; without this option, only show what would be.")
+@json_option
+def erase(name: str, yes: bool, as_json: bool) -> None:
+    """Erase the person behind account NAME; with --yes, for good.
+
+    The account gets a neutral name. Its files, links, tokens, sessions, webhooks and repositories on the
+    local hub are deleted; its ledger, usage and scores stay, with the ranks of all others. Repeat a run that
+    was interrupted.
+
+    \b
+    collidium user erase alice
+    collidium user erase alice --yes
+    """
+
+    async def run(platform: Platform) -> dict[str, object]:
+        from collidium import erasing
+        from collidium_plugins.local_hub import accounts
+
+        with _store() as (store, _):
+            with store.database.reading() as db:
+                account = accounts.find(db, name)
+                repositories = accounts.count_repositories(db, account) if account else 0
+            known = await erasing.preview(name)
+            if yes and known:
+                known = await erasing.close(known, actor="command")
+            if yes and account:
+                store.erase(account.id)
+            if yes and known:
+                await erasing.finish(known, platform.storage)
+        return {
+            "account": (known or account) and name,
+            "becomes": known and known.becomes,
+            "credits": known and known.credits,
+            "submissions": known.submissions if known else 0,
+            "requests": known.requests if known else 0,
+            "files": len(known.files) if known else 0,
+            "repositories": repositories,
+            "erased": yes,
+        }
+
+    done = on_platform(run)
+    show_record(done, done, as_json=as_json)
+    if done["account"] is None:
+        note(f"There is nobody {name!r} to erase.")
+    else:
+        note("Erased." if yes else "Nothing has changed: add --yes to erase this for good.")
+
+
+def _existing(db: sqlite3.Connection, name: str) -> Account:
+    from collidium.errors import NotFound
+    from collidium_plugins.local_hub import accounts
+
+    account = accounts.find(db, name)
+    if account is None:
+        raise NotFound(f"there is no account {name[:100]!r} on the local hub")
+    return account
+
+
+def _link(db: sqlite3.Connection, account: Account, settings: Settings) -> dict[str, str]:
+    from collidium_plugins.local_hub import roster
+
+    secret, expires_at = roster.make_link(db, account)
+    link = f"{settings.public_url or settings.base_url}/hub/join?link={secret}"
+    return dict(
+        zip(_LINK, (account.name, account.display_name, account.email, link, expires_at), strict=True)
+    )
+
+
+def _hint(settings: Settings) -> None:
+    if not settings.public_url:
+        note(f"Links begin with {settings.base_url}; PLATFORM_PUBLIC_URL is where browsers reach the server.")
+
+
+def _written(links: Sequence[dict[str, str]]) -> str:
+    text = io.StringIO()
+    table = csv.DictWriter(text, _LINK, lineterminator="\n")
+    table.writeheader()
+    table.writerows(links)
+    return text.getvalue()
 
 
 @contextmanager
-def _store() -> Iterator[Store]:
+def _store() -> Iterator[tuple[Store, Settings]]:
     from collidium import settings
     from collidium_plugins.local_hub.store import Store
 
-    store = Store(settings.load().data_dir / "hub")
+    loaded = settings.load()
+    store = Store(loaded.data_dir / "hub")
     try:
-        yield store
+        yield store, loaded
     finally:
         store.close()

@@ -128,6 +128,17 @@ CREATE TRIGGER commits_counted AFTER INSERT ON commits
 BEGIN UPDATE repos SET bytes = bytes + 200 + length(NEW.title || NEW.description) WHERE id = NEW.repo_id; END;
 UPDATE repos SET bytes = (SELECT coalesce(sum(size), 0) FROM objects WHERE repo_id = repos.id);
 """,
+    4: """
+ALTER TABLE accounts ADD COLUMN display_name TEXT NOT NULL DEFAULT '';
+ALTER TABLE accounts ADD COLUMN email TEXT NOT NULL DEFAULT '';
+-- A link that signs in once, and is gone then.
+CREATE TABLE sign_in_links (
+    sha256 TEXT PRIMARY KEY,
+    account_id INTEGER NOT NULL REFERENCES accounts ON DELETE CASCADE,
+    expires_at TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX sign_in_links_of_account ON sign_in_links (account_id);
+""",
 }
 SCHEMA_VERSION: Final = max(VERSIONS)
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, TypeGuard
 
+from collidium.contracts.identity import ERASED
 from collidium_plugins.local_hub.failures import HubError, invalid
 
 Kind = Literal["models", "datasets", "spaces"]
 KINDS: Final[tuple[Kind, ...]] = ("models", "datasets", "spaces")
 
 #: First segments of the hub's own addresses.
-RESERVED: Final = frozenset({"api", "datasets", "lfs", "login", "models", "oauth", "settings", "spaces"})
+RESERVED: Final = frozenset(
+    {"api", "datasets", "join", "lfs", "login", "models", "oauth", "settings", "spaces"}
+)
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9-_.]{0,95}")
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
@@ -33,8 +36,8 @@ def is_name(name: object) -> TypeGuard[str]:
 
 
 def is_account_name(name: object) -> TypeGuard[str]:
-    """Whether an account may have this name."""
-    return is_name(name) and name.lower() not in RESERVED
+    """Whether an account may have this name; that of an erased one is not given again."""
+    return is_name(name) and name.lower() not in RESERVED and not ERASED.fullmatch(name.casefold())
 
 
 def page_prefix(kind: Kind) -> str:

@@ -96,6 +96,16 @@ class Store:
         with self.database.writing() as db:
             self.blobs.forget_unused(db, candidates)
 
+    def erase(self, account_id: int) -> None:
+        """Delete an account with its tokens, sign-ins and repositories; killed in between, it is repeated."""
+        owned = "(SELECT id FROM repos WHERE owner_id = ?)"
+        with self.database.writing() as db:
+            named = f"SELECT DISTINCT sha256 FROM objects WHERE repo_id IN {owned}"  # noqa: S608
+            contents = [row[0] for row in db.execute(named, (account_id,))]
+            db.execute("DELETE FROM repos WHERE owner_id = ?", (account_id,))
+            db.execute("DELETE FROM accounts WHERE id = ?", (account_id,))
+        self.forget_unused(contents)
+
     def close(self) -> None:
         """Close the database. Idempotent."""
         self.database.close()

@@ -47,7 +47,9 @@ OF_PARTICLES: Final[Mapping[str, Binning]] = {
         "Efficiency", "production radius (mm)", (0, 1, 5, 10, 20, 30, 50, 80, 120, 180, 260)
     ),
 }
-_LENGTHS: Final = tuple(length - 0.5 for length in (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 31))
+#: The shortest tracks of each bin, and those that are too long for all.
+_SHORTEST: Final = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 31)
+_LENGTHS: Final = tuple(length - 0.5 for length in _SHORTEST)
 OF_TRACKS: Final[Mapping[str, Binning]] = {
     "fake_rate_length": Binning("Fake rate", "hits of the track", _LENGTHS),
     "duplicate_rate_length": Binning("Duplicate rate", "hits of the track", _LENGTHS),
@@ -59,11 +61,13 @@ def of_particles(
     numbers: Mapping[str, npt.NDArray[np.uint8]], found: npt.NDArray[np.bool_]
 ) -> dict[str, BinCounts]:
     """Count particles that are ``found``, and all, by the numbers of their bins."""
-    return {
-        name: np.array([_counts(number[found], binning), _counts(number, binning)], np.uint32)
-        for name, binning in OF_PARTICLES.items()
-        for number in [numbers[name]]
-    }
+    counts = {}
+    for name, binning in OF_PARTICLES.items():
+        bins = binning.bins + 1
+        number = numbers[name] + found * np.uint8(bins)
+        lost, part = np.bincount(number, minlength=2 * bins).reshape(2, bins)[:, 1:]
+        counts[name] = np.array([part, lost + part], np.uint32)
+    return counts
 
 
 def of_tracks(
@@ -96,9 +100,7 @@ def curves(tallies: npt.NDArray[Any]) -> list[Curve]:
     return found
 
 
-def _counts(numbers: npt.NDArray[np.uint8], binning: Binning) -> npt.NDArray[np.int64]:
-    return np.bincount(numbers, minlength=binning.bins + 1)[1:]
-
-
 def _of_lengths(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    return np.histogram(lengths, _LENGTHS)[0]
+    of_each = np.bincount(np.minimum(lengths, _SHORTEST[-1]), minlength=_SHORTEST[-1] + 1)
+    counts: npt.NDArray[np.int64] = np.add.reduceat(of_each, _SHORTEST)[:-1]
+    return counts

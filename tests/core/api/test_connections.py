@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import os
@@ -16,9 +17,13 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
+from hypercorn.asyncio import serve
+from hypercorn.config import Config
+from quart import Quart
 from tests.hub import token_on
 from tests.waiting import eventually
 
+from collidium.server import protocol
 from collidium.server.worker import BACKLOG
 from collidium.testing.server import ServerProcess
 
@@ -139,6 +144,47 @@ def test_websockets_are_not_spoken(server: ServerProcess) -> None:
         head, _ = answered(server.base_url, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n")
         assert head.startswith(b"HTTP/1.1 " + status)
     assert "Traceback" not in server.log()
+
+
+def test_connections_end_with_their_clients(server: ServerProcess) -> None:
+    """At once, not when their idle time is up: each holds a file and memory."""
+    request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+
+    def open_files() -> int:
+        return len(list(Path(f"/proc/{server.pid}/fd").iterdir()))
+
+    before = open_files()
+    with ExitStack() as stack:
+        for _ in range(20):
+            client = stack.enter_context(connected(server.base_url, request))
+            assert client.recv(65536).startswith(b"HTTP/1.1 200 ")
+        assert open_files() >= before + 15
+    eventually(lambda: open_files() < before + 5, 20)
+
+
+async def test_idle_connections_end_and_busy_ones_do_not() -> None:
+    app = Quart(__name__)
+
+    @app.get("/")
+    async def slow() -> str:
+        await asyncio.sleep(0.3)  # longer than a connection may idle
+        return "done"
+
+    protocol.install()
+    stop = asyncio.Event()
+    config = Config()
+    config.keep_alive_timeout = 0.1
+    listener = socket.create_server(("127.0.0.1", 0))
+    address = listener.getsockname()
+    config.bind = [f"fd://{listener.detach()}"]
+    serving = asyncio.create_task(serve(app, config, shutdown_trigger=stop.wait))
+    reader, writer = await asyncio.open_connection(*address)
+    writer.write(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    async with asyncio.timeout(20):
+        assert (await reader.read()).endswith(b"done")  # up to the end of the connection
+    writer.close()
+    stop.set()
+    await serving
 
 
 def test_connections_wait_until_a_busy_server_takes_them(server: ServerProcess) -> None:

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pytest
 from tests.distributions import install
 
-from collidium import __version__
+from collidium import __version__, settings
+from collidium.api.app import create_app
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -39,6 +40,13 @@ def test_every_error_is_a_problem_document(
     assert document["request_id"] == answer.headers["X-Request-ID"]
     if status == 405:
         assert "GET" in answer.headers["Allow"]
+
+
+def test_plugins_can_build_addresses(tmp_path: Path) -> None:
+    """Rules compile what builds an address when one is asked for."""
+    addresses = create_app(settings.load(data_dir=tmp_path)).url_map.bind("localhost")
+    built = addresses.build("simulations.find", {"request_id": "a b", "more": 1})
+    assert built == "/v1/requests/a%20b?more=1"
 
 
 def test_health_and_readiness(platform: ServerProcess) -> None:

@@ -89,6 +89,31 @@ def test_what_a_worker_makes_of_batches_comes_over(directory: Path) -> None:
     assert first["ids"].tolist() == list(range(64))
 
 
+class Remembering:
+    """Keeps all batches that it was given, as a transform may."""
+
+    def __init__(self) -> None:
+        self.kept: list[Any] = []
+
+    def __call__(self, batch: Any) -> Any:
+        self.kept.append(batch["tracker_hits.x"].values)
+        return {"first": torch.from_numpy(self.kept[0].copy()), "own": batch.padded(40).to_torch()}
+
+
+def test_a_worker_may_keep_what_it_was_given(directory: Path) -> None:
+    """The memory of a batch is used again only when nothing refers to it there, either."""
+    loader = torch.utils.data.DataLoader(
+        EventDataset(
+            EventStream(directory, CONFIG, "tracker_hits", ["x"], batch=4, shuffle=True), Remembering()
+        ),
+        batch_size=None,
+        num_workers=1,
+    )
+    first, *others = [batch["first"].tolist() for batch in loader]  # given back one by one
+    assert len(others) > 2 * SLOTS
+    assert others == [first] * len(others)
+
+
 def test_the_tutorial_runs_and_its_model_learns() -> None:
     """The site is made without torch: its cells run here."""
     page = (ROOT / "docs/tutorials/loaders-with-torch.md").read_text()

@@ -67,7 +67,7 @@ class Post:
     ) -> AsyncIterator[Deliverer]:
         """One that may lead to loopback; ``overrides`` are settings."""
         chosen = settings.load(**{"webhook_private_addresses": True, **overrides})
-        yield Deliverer(await Sender.open(chosen, resolve), self.secrets, chosen, self.clock)
+        yield Deliverer(Sender(chosen, resolve), self.secrets, chosen, self.clock)
 
     async def deliver(self, resolve: Resolve = resolve_to_loopback, **overrides: object) -> int:
         """Attempt all that is due; how many attempts that were."""

@@ -261,7 +261,7 @@ async def test_an_unreadable_secret_is_reported(post: Post, receiver: Receiver) 
 
 async def test_attempts_that_are_cancelled_leave_no_connection(receiver: Receiver, trusted: object) -> None:
     """Whatever they were doing at that moment, the receiver sees all of their connections end."""
-    sender = await Sender.open(settings.load(webhook_private_addresses=True), resolve_to_loopback)
+    sender = Sender(settings.load(webhook_private_addresses=True), resolve_to_loopback)
 
     async def send() -> None:
         secret, moment = "whsec_" + "c2VjcmV0" * 4, datetime.now(UTC)

@@ -169,7 +169,7 @@ async def test_delivery_without_a_look_up_blames_no_receiver(post: Post, name_se
 
 
 async def test_black_holed_names_leave_look_ups_to_who_answered(name_server: NameServer) -> None:
-    sender = await Sender.open(DEFAULTS)
+    sender = Sender(DEFAULTS)
 
     async def send(host: str, account_id: int, *, answering: bool = False) -> str | None:
         outcome = await sender.send(

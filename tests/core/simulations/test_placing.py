@@ -8,6 +8,7 @@ from collections.abc import Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -87,19 +88,17 @@ async def test_an_order_takes_few_round_trips(
 
 
 async def one_call(client: SqliteClient, placing: Coroutine[Any, Any, object]) -> bool:
-    """Whether that needs the database's thread once."""
-    calls = 0
-    execute = client._connection._execute
+    """Whether that sends the database's thread one message."""
+    queue, messages = client._connection._tx, []
 
-    async def counted(*arguments: Any) -> Any:
-        nonlocal calls
-        calls += 1
-        return await execute(*arguments)
+    def put_nowait(message: Any) -> None:
+        messages.append(message)
+        queue.put_nowait(message)
 
-    client._connection._execute = counted
+    client._connection._tx = SimpleNamespace(put_nowait=put_nowait)
     await placing
-    client._connection._execute = execute
-    return calls == 1
+    client._connection._tx = queue
+    return len(messages) == 1
 
 
 async def test_a_completed_request_answers_the_same_order_of_all(open_platform: OpenPlatform) -> None:

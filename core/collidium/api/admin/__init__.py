@@ -1,13 +1,13 @@
-"""``/admin``: what operators ask and do, with the shared secret in X-Admin-Token."""
+"""``/admin``: what operators ask and do, with their tokens in X-Admin-Token."""
 
 from __future__ import annotations
 
 from quart import Blueprint
 
-from collidium.api.admin import accounts, actions, benchmarks, reports, requests
+from collidium.api.admin import accounts, actions, benchmarks, operators, reports, requests
 from collidium.api.authentication import only_operators
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
-for part in (accounts, actions, benchmarks, reports, requests):
+for part in (accounts, actions, benchmarks, operators, reports, requests):
     blueprint.register_blueprint(part.blueprint)

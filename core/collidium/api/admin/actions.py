@@ -1,4 +1,4 @@
-"""``/admin``: what operators do, with the shared secret in X-Admin-Token."""
+"""``/admin``: what operators do, each action recorded with their names."""
 
 from __future__ import annotations
 

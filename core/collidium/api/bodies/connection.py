@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from functools import cached_property
 from typing import Any, Final, cast
 
 import quart
 from hypercorn.typing import ASGIReceiveCallable, ASGISendCallable, ASGISendEvent, HTTPResponseStartEvent
 from quart.asgi import ASGIHTTPConnection
-from quart.utils import cancel_tasks, raise_task_exceptions
 
 from collidium.api.bodies.body import Body
 from collidium.errors import BadRequest
@@ -16,6 +16,9 @@ from collidium.errors import BadRequest
 #: How long a refused client may go on sending before the connection is closed on it. Closing at once would
 #: reset the connection, and the refusal would be lost on its way to the client.
 LINGER_SECONDS: Final = 5.0
+
+#: How long a client without a body may be gone before its handler is cancelled: most are answered by then.
+UNHEARD_SECONDS: Final = 0.05
 
 
 class Request(quart.Request):
@@ -31,6 +34,10 @@ class Request(quart.Request):
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self.body.patience = self.body_timeout
+
+    @cached_property
+    def blueprints(self) -> list[str]:  # Quart looks three times for each request
+        return super().blueprints
 
     @property
     def max_content_length(self) -> int | None:
@@ -96,17 +103,35 @@ class Connection(ASGIHTTPConnection):
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         request = cast(Request, self._create_request_from_scope(send))
         answer = Answer(request, send)
-        receiver = asyncio.ensure_future(self.handle_messages(request, receive))
-        handler = asyncio.ensure_future(self.handle_request(request, cast(ASGISendCallable, answer)))
-        tasks = {receiver, handler}
+        handler = cast("asyncio.Task[None]", asyncio.current_task())
+        receiver: asyncio.Task[None] | None = None
+
+        def start_receiver() -> None:
+            nonlocal receiver
+            receiver = asyncio.create_task(self.handle_messages(request, receive))
+            receiver.add_done_callback(cancel_handler)
+
+        def cancel_handler(receiver: asyncio.Task[None]) -> None:
+            # The disconnect that follows a whole response must not cut the handler's last steps.
+            if not (receiver.cancelled() or answer.ended):
+                handler.cancel()
+
+        delay = 0.0
+        if not (request.content_length or "Transfer-Encoding" in request.headers):
+            request.body.set_complete()
+            delay = UNHEARD_SECONDS
+        starting = asyncio.get_running_loop().call_later(delay, start_receiver)
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            if answer.ended:
-                # The disconnect that follows a whole response must not cut the handler's last steps.
-                await asyncio.wait({handler})
+            await self.handle_request(request, cast(ASGISendCallable, answer))
+        except asyncio.CancelledError:
+            if receiver is None or not receiver.done():
+                raise
+            handler.uncancel()
+            receiver.result()
         finally:
-            await cancel_tasks({task for task in tasks if not task.done()})
-        raise_task_exceptions({task for task in tasks if not task.cancelled()})
+            starting.cancel()
+            if receiver is not None:
+                receiver.cancel()
 
     async def handle_messages(self, request: quart.Request, receive: ASGIReceiveCallable) -> None:
         """Feed the body until the client is gone; the handler is cancelled then, unless it has answered."""

@@ -7,9 +7,11 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from tortoise.expressions import Q
+
 from collidium import accounts
 from collidium.benchmarks.models import ListedTask, Submission
-from collidium.benchmarks.submissions import reading
+from collidium.benchmarks.submissions import reading, scorings
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Forbidden, InvalidInput, TooManyRequests
@@ -115,6 +117,28 @@ async def link(listed: ListedTask, submission: Submission, changes: Mapping[str,
     if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
         listed.revision += 1
         await listed.save(update_fields=["revision"])
+
+
+async def submitted_by(account_id: int) -> tuple[int, list[str]]:
+    """How many submissions an account has, and the keys of files that it alone has sent."""
+    own = set(await Submission.filter(account_id=account_id).values_list("sha256", flat=True))
+    others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
+    alone = own - set(await others.values_list("sha256", flat=True))
+    count = await Submission.filter(account_id=account_id).count()
+    return count, [scorings.storage_key(str(sha256)) for sha256 in sorted(alone)]
+
+
+@transactional
+async def forget(account_id: int, name: str, becomes: str) -> None:
+    """Keep the scores of an account under its neutral name, without links, and others' without its models."""
+    rows = Submission.filter(account_id=account_id)
+    linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))
+    names = set(await linked.values_list("task", flat=True))
+    for listed in await ListedTask.filter(name__in=list(names)).order_by("name").select_for_update():
+        listed.revision += 1
+        await listed.save(update_fields=["revision"])
+    await linked.update(model_repo=None, model_claim=None)
+    await rows.update(hub_username=becomes, code_url=None, paper_url=None)
 
 
 def _validated(name: str, link: str) -> str:

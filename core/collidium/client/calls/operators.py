@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from decimal import Decimal
 from math import isfinite
@@ -23,6 +24,7 @@ from collidium.records import (
     Granted,
     Health,
     OperatedRequest,
+    Operator,
     OutputFile,
     Overview,
     Page,
@@ -83,6 +85,25 @@ class OperatorCalls:
         """A page of what operators did, newest first."""
         query = given(limit=limit, cursor=cursor)
         return Call("GET", "/admin/audit", listed(AuditEntry), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_operators(self) -> Call[Page[Operator]]:
+        """All operators with tokens of their own, also withdrawn ones."""
+        return Call("GET", "/admin/operators", listed(Operator), Credential.ADMIN)
+
+    @endpoint
+    def admin_add_operator(
+        self, name: str, scopes: Sequence[str], *, challenge: str | None = None
+    ) -> Call[Operator]:
+        """Add an operator; ``token`` of the answer is shown only here. With ``challenge``: its organiser."""
+        body = given(name=name, scopes=list(scopes), challenge=challenge)
+        return Call("POST", "/admin/operators", single(Operator), Credential.ADMIN, json=body)
+
+    @endpoint
+    def admin_withdraw_operator(self, name: str, *, idempotency_key: str | None = None) -> Call[Operator]:
+        """Withdraw an operator, whose token is refused from then on."""
+        where = f"/admin/operators/{segment(name)}/withdraw"
+        return Call("POST", where, single(Operator), Credential.ADMIN, headers=keyed(idempotency_key))
 
     @endpoint
     def admin_account(self, hub_username: str) -> Call[Account]:

@@ -189,6 +189,19 @@ class Migration(migrations.Migration):
             },
         ),
         _table(
+            "Operator",
+            "operators",
+            "An operator with a token of its own.",
+            {
+                "name": fields.CharField(primary_key=True, max_length=64),
+                "digest": fields.CharField(unique=True, max_length=64),
+                "scopes": fields.TextField(default=""),
+                "challenge": fields.CharField(null=True, max_length=64),
+                "created_at": fields.DatetimeField(auto_now_add=True),
+                "withdrawn_at": fields.DatetimeField(null=True),
+            },
+        ),
+        _table(
             "OutboxEvent",
             "outbox_events",
             "An event, as it is sent to every receiver.",

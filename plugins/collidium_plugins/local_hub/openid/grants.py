@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from collidium_plugins.local_hub.accounts import Account, Scopes, digest, read_scopes, write_scopes
+from collidium_plugins.local_hub.accounts import COLUMNS, Account, Scopes, digest, read_scopes, write_scopes
 from collidium_plugins.local_hub.database import later, now
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
 
@@ -64,20 +64,34 @@ class Tokens:
 
 def allow(db: sqlite3.Connection, account: Account, request: AuthorizationRequest) -> str:
     """Record a grant and return its code."""
-    _sweep(db)
     expires_at = later(CODE_SECONDS)
-    grant_id = db.execute(
-        "INSERT INTO grants (account_id, client_id, scopes, nonce, granted_at, expires_at) "
-        "VALUES (?, ?, ?, ?, ?, ?)",
-        (account.id, request.client_id, write_scopes(request.scopes), request.nonce, now(), expires_at),
-    ).lastrowid
+    grant = begin(db, account, request.client_id, request.scopes, request.nonce, expires_at)
     code = secrets.token_urlsafe(_SECRET_BYTES)
     db.execute(
         "INSERT INTO single_use_tokens (sha256, grant_id, kind, redirect_uri, code_challenge, expires_at) "
         "VALUES (?, ?, 'code', ?, ?, ?)",
-        (digest(code), grant_id, request.redirect_uri, request.code_challenge, expires_at),
+        (digest(code), grant.id, request.redirect_uri, request.code_challenge, expires_at),
     )
     return code
+
+
+def begin(
+    db: sqlite3.Connection,
+    account: Account,
+    client_id: str,
+    scopes: Scopes,
+    nonce: str | None = None,
+    expires_at: str = "",
+) -> Grant:
+    """Record a grant that ends then, unless tokens are issued."""
+    _sweep(db)
+    granted_at = now()
+    made = db.execute(
+        "INSERT INTO grants (account_id, client_id, scopes, nonce, granted_at, expires_at) "
+        "VALUES (?, ?, ?, ?, ?, ?)",
+        (account.id, client_id, write_scopes(scopes), nonce, granted_at, expires_at or granted_at),
+    )
+    return Grant(int(made.lastrowid or 0), account, client_id, scopes, nonce, granted_at)
 
 
 def redeem(
@@ -89,8 +103,8 @@ def redeem(
     (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So commit the transaction in either case.
     """
     row = db.execute(
-        "SELECT v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, g.client_id, "
-        "g.scopes, g.nonce, g.granted_at, a.id AS account_id, a.name, a.created_at "
+        f"SELECT {COLUMNS}, v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, "  # noqa: S608
+        "g.client_id, g.scopes, g.nonce, g.granted_at "
         "FROM single_use_tokens v JOIN grants g ON g.id = v.grant_id JOIN accounts a ON a.id = g.account_id "
         "WHERE v.sha256 = ? AND v.kind = ?",
         (digest(text), kind),
@@ -102,7 +116,7 @@ def redeem(
         db.execute("DELETE FROM grants WHERE id = ?", (row["grant_id"],))
         return None
     db.execute("UPDATE single_use_tokens SET used_at = ? WHERE sha256 = ?", (now(), digest(text)))
-    account = Account(row["account_id"], row["name"], row["created_at"])
+    account = Account(*row[:5])
     scopes = read_scopes(row["scopes"])
     return Grant(row["grant_id"], account, row["client_id"], scopes, row["nonce"], row["granted_at"])
 

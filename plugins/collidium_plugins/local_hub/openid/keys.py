@@ -8,14 +8,14 @@ import json
 import sqlite3
 import time
 from datetime import datetime
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from joserfc import jwt
-from joserfc.jwk import KeySet, RSAKey
-
-from collidium_plugins.local_hub.accounts import Scopes
+from collidium_plugins.local_hub.accounts import Account, Scopes
 from collidium_plugins.local_hub.database import Database
 from collidium_plugins.local_hub.openid.grants import Grant
+
+if TYPE_CHECKING:  # joserfc is imported by the first sign-in: it takes longer than all else of the hub
+    from joserfc.jwk import RSAKey
 
 ALGORITHM: Final = "RS256"
 ID_TOKEN_SECONDS: Final = 3600
@@ -26,6 +26,8 @@ _BITS: Final = 2048
 
 def signing_key(database: Database) -> RSAKey:
     """The key of this hub, made when it is first needed and the same for all processes."""
+    from joserfc.jwk import RSAKey
+
     with database.reading() as db:
         kept = _kept(db)
     if kept is None:
@@ -45,11 +47,15 @@ def _kept(db: sqlite3.Connection) -> bytes | None:
 
 def public_keys(database: Database) -> dict[str, Any]:
     """The public keys of the signature (RFC 7517)."""
+    from joserfc.jwk import KeySet
+
     return dict(KeySet([signing_key(database)]).as_dict(private=False))
 
 
 def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
     """The signed id token of a grant."""
+    from joserfc import jwt
+
     present = int(time.time())
     claims = {
         "iss": issuer,
@@ -58,18 +64,20 @@ def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
         "exp": present + ID_TOKEN_SECONDS,
         "auth_time": int(datetime.fromisoformat(grant.granted_at).timestamp()),
         "at_hash": _half_hash(access_token),
-        **about(str(grant.account.id), grant.account.name, grant.scopes),
+        **about(grant.account, grant.scopes),
     }
     if grant.nonce is not None:
         claims["nonce"] = grant.nonce
     return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key, [ALGORITHM])
 
 
-def about(subject: str, name: str, scopes: Scopes | None) -> dict[str, Any]:
+def about(account: Account, scopes: Scopes | None) -> dict[str, Any]:
     """The claims about an account that these scopes allow."""
-    claims: dict[str, Any] = {"sub": subject}
+    claims: dict[str, Any] = {"sub": str(account.id)}
     if scopes is None or "profile" in scopes:
-        claims |= {"name": name, "preferred_username": name}
+        claims |= {"name": account.display_name or account.name, "preferred_username": account.name}
+    if account.email and (scopes is None or "email" in scopes):
+        claims |= {"email": account.email, "email_verified": False}
     return claims
 
 

@@ -9,10 +9,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import urlencode
 
-from joserfc import jwt
-from joserfc.errors import JoseError
-from joserfc.jwk import OctKey
-
 from collidium_plugins.local_hub.accounts import SCOPES, Scopes, read_scopes, write_scopes
 from collidium_plugins.local_hub.openid.clients import Client
 
@@ -156,6 +152,9 @@ def _single(sent: Parameters, name: str) -> str | None:
 
 def seal(key: bytes, request: AuthorizationRequest) -> str:
     """The request as a signed text that returns with the user's decision."""
+    from joserfc import jwt
+    from joserfc.jwk import OctKey
+
     claims: dict[str, Any] = {
         "client_id": request.client_id,
         "redirect_uri": request.redirect_uri,
@@ -170,6 +169,10 @@ def seal(key: bytes, request: AuthorizationRequest) -> str:
 
 def unseal(key: bytes, ticket: str) -> AuthorizationRequest:
     """The request of a ticket; raises InvalidRedirectURI for one that is not of this hub, or too old."""
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import OctKey
+
     try:
         claims = jwt.decode(ticket, OctKey.import_key(key), [_ALGORITHM]).claims
         jwt.JWTClaimsRegistry(exp={"essential": True}).validate(claims)

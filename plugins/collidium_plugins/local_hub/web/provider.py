@@ -41,6 +41,7 @@ async def configuration() -> Response:
         "id_token_signing_alg_values_supported": [ALGORITHM],
         "claims_supported": [
             "sub", "iss", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name", "preferred_username",
+            "email", "email_verified",
         ],
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,
@@ -61,7 +62,7 @@ async def userinfo() -> Response:
         return _challenge(401, "")
     if not account.may("openid"):
         return _challenge(403, ', error="insufficient_scope", scope="openid"')
-    claims = about(str(account.id), account.name, account.scopes)
+    claims = about(account, account.scopes)
     response = json_response(json.dumps(claims | {"orgs": []}))
     response.headers["Cache-Control"] = "no-store"
     return response

@@ -5,19 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
-
-from authlib.oauth2.auth import ClientAuth
-from authlib.oauth2.rfc6749.parameters import prepare_grant_uri, prepare_token_request
-from authlib.oauth2.rfc7636 import create_s256_code_challenge
-from authlib.oidc.core import CodeIDToken
-from joserfc import jwt
-from joserfc.errors import InvalidKeyIdError, JoseError
-from joserfc.jwk import KeySet
+from typing import TYPE_CHECKING, Any, Final
 
 from collidium.errors import BadRequest, Forbidden, UpstreamError
 from collidium.sessions import PendingSignIn
 from collidium_plugins.webapps.sign_in.provider import Provider
+
+if TYPE_CHECKING:  # authlib and joserfc are imported by the first sign-in
+    from joserfc.jwk import KeySet
 
 #: Characters of the hub's error messages that are shown.
 LONGEST_ERROR: Final = 200
@@ -46,6 +41,9 @@ class Client:
 
     async def authorization_url(self, sign_in: PendingSignIn) -> str:
         """The hub's address at which the user agrees to the sign-in. Raises Unavailable and UpstreamError."""
+        from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+        from authlib.oauth2.rfc7636 import create_s256_code_challenge
+
         endpoints = await self.provider.endpoints()
         address = prepare_grant_uri(
             endpoints.authorization_endpoint,
@@ -65,6 +63,9 @@ class Client:
 
         Raises BadRequest for a code that is none or was used, and Unavailable and UpstreamError.
         """
+        from authlib.oauth2.auth import ClientAuth
+        from authlib.oauth2.rfc6749.parameters import prepare_token_request
+
         body = prepare_token_request(
             "authorization_code",
             redirect_uri=sign_in.redirect_uri,
@@ -143,6 +144,10 @@ def check_id_token(
 
     By OpenID Connect Core, 3.1.3.7. Raises UnknownKey, and UpstreamError for whatever else is wrong.
     """
+    from authlib.oidc.core import CodeIDToken
+    from joserfc import jwt
+    from joserfc.errors import InvalidKeyIdError, JoseError
+
     try:
         token = jwt.decode(text, keys, algorithms=ALGORITHMS)
         claims = CodeIDToken(

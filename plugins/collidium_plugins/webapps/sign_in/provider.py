@@ -7,16 +7,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from time import monotonic
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from cachetools import TTLCache
-from joserfc.errors import JoseError
-from joserfc.jwk import KeySet
 
 from collidium.errors import Unavailable, UpstreamError
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.shared_calls import SharedCalls
+
+if TYPE_CHECKING:  # imported by the first sign-in
+    from joserfc.jwk import KeySet
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
 #: How long the document and the keys are cached, and the shortest time between two looks for a new key.
@@ -131,6 +132,9 @@ def _is_safe(address: str, hub: str) -> bool:
 
 
 def _read_keys(document: dict[str, Any]) -> KeySet:
+    from joserfc.errors import JoseError
+    from joserfc.jwk import KeySet
+
     try:
         return KeySet.import_key_set({"keys": document["keys"]})
     except (JoseError, ValueError, KeyError, TypeError, AttributeError):

@@ -1,0 +1,166 @@
+"""Rosters: people from a CSV file, and links with which each signs in once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import secrets
+import sqlite3
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from collidium.errors import InvalidInput
+from collidium_plugins.local_hub import accounts
+from collidium_plugins.local_hub.accounts import Account, digest
+from collidium_plugins.local_hub.database import later, now
+from collidium_plugins.local_hub.names import is_account_name
+from collidium_plugins.local_hub.openid import grants
+
+LINK_DAYS: Final = 14
+#: Bytes and people of one file.
+ROSTER_BYTES: Final = 4 * 1024**2
+ROSTER_PEOPLE: Final = 10_000
+DISPLAY_NAME_LENGTH: Final = 100
+_COLUMNS: Final = {"name": "name", "display name": "display_name", "email": "email", "e mail": "email"}
+_EMAIL: Final = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,187}[A-Za-z0-9])?")
+#: Joiners, which names of some scripts need; all others of their category are invisible, or turn the text.
+_JOINERS: Final = "\u200c\u200d"
+
+Problem = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Someone to make an account for, on a line of a file."""
+
+    line: int
+    name: str
+    display_name: str
+    email: str
+
+    def problems(self) -> Iterator[Problem]:
+        """All that is wrong."""
+        if not is_account_name(self.name):
+            yield self.problem("name", accounts.bad_name(self.name))
+        if len(self.display_name) > DISPLAY_NAME_LENGTH:
+            yield self.problem("display name", f"over {DISPLAY_NAME_LENGTH} characters")
+        elif self.display_name[:1] in tuple("=+-@") or not all(map(_is_shown, self.display_name)):
+            yield self.problem("display name", "characters that are not shown, or = + - @ at the beginning")
+        if self.email and not _EMAIL.fullmatch(self.email):
+            yield self.problem("email", f"not an e-mail address: {self.email[:100]!r}")
+
+    def problem(self, field: str, detail: str) -> Problem:
+        """What is wrong with a column."""
+        return {"line": self.line, "field": field, "detail": detail}
+
+
+def _person(line: int, name: str, display_name: str = "", email: str = "") -> Person:
+    """A person whose names are as they are stored: Unicode's NFC, no space around them."""
+    return Person(line, name.strip(), unicodedata.normalize("NFC", display_name).strip(), email.strip())
+
+
+def _is_shown(character: str) -> bool:
+    category = unicodedata.category(character)
+    return character in _JOINERS or not (category[0] == "C" or category in {"Zl", "Zp"})
+
+
+def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:
+    """Read a CSV file whose first line names its columns: name, and display name and e-mail if wanted.
+
+    Returns the people and what is wrong with lines, for :func:`add_people`. Raises InvalidInput for what is
+    no such file.
+    """
+    if len(content) > ROSTER_BYTES:
+        raise InvalidInput(f"the roster is larger than {ROSTER_BYTES:,} bytes")
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise _refused([{"line": line, "detail": "not UTF-8: save the file as CSV UTF-8"}]) from None
+    heading = text.partition("\n")[0]
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=heading.count), strict=True)
+    found: list[Person] = []
+    problems: list[Problem] = []
+    try:
+        columns = _columns(next(rows, []))
+        for row in rows:
+            if len(row) == len(columns):
+                found.append(_person(rows.line_num, **dict(zip(columns, row, strict=True))))
+            elif row:
+                detail = f"{len(row)} values for {len(columns)} columns"
+                problems.append({"line": rows.line_num, "detail": detail})
+    except csv.Error as error:
+        problems.append({"line": rows.line_num, "detail": str(error)})
+    if len(found) > ROSTER_PEOPLE:
+        raise InvalidInput(f"the roster has more than {ROSTER_PEOPLE:,} people")
+    first: dict[str, int] = {}
+    for each in found:
+        if (earlier := first.setdefault(each.name.casefold(), each.line)) != each.line:
+            problems.append(each.problem("name", f"{each.name!r} is on line {earlier} already"))
+    return found, problems or ([] if found else [{"line": 1, "detail": "nobody is listed"}])
+
+
+def _columns(heading: list[str]) -> list[str]:
+    words = [" ".join(re.split(r"[\s_-]+", cell.strip().casefold())) for cell in heading]
+    columns = [_COLUMNS.get(word, "") for word in words]
+    if "name" not in columns or "" in columns or len(set(columns)) < len(columns):
+        raise _refused(
+            [{"line": 1, "detail": "the columns are: name, display name, email (the last two optional)"}]
+        )
+    return columns
+
+
+def add_people(
+    db: sqlite3.Connection, people: Sequence[Person], known: Sequence[Problem], *, skip_existing: bool = False
+) -> list[Account]:
+    """Make an account for each, or for none; with ``skip_existing`` for those who have none.
+
+    Raises InvalidInput with all problems, the ``known`` ones, too.
+    """
+    problems = [*known, *(problem for each in people for problem in each.problems())]
+    new = [each for each in people if accounts.find(db, each.name) is None]
+    if not skip_existing:
+        there = set(people) - set(new)
+        problems += [each.problem("name", f"there is an account {each.name!r} already") for each in there]
+    if problems:
+        raise _refused(sorted(problems, key=lambda problem: int(problem["line"])))
+    return [accounts.add(db, each.name, each.display_name, each.email) for each in new]
+
+
+def _refused(problems: list[Problem]) -> InvalidInput:
+    return InvalidInput("no account was made", errors=problems)
+
+
+# -- links ------------------------------------------------------------------------------------------------
+
+
+def make_link(db: sqlite3.Connection, account: Account) -> tuple[str, str]:
+    """Make a secret that signs in once, in place of an earlier one; returns it and when it expires."""
+    secret, expires_at = secrets.token_urlsafe(32), later(LINK_DAYS * 86_400)
+    db.execute("DELETE FROM sign_in_links WHERE account_id = ? OR expires_at <= ?", (account.id, now()))
+    db.execute("INSERT INTO sign_in_links VALUES (?, ?, ?)", (digest(secret), account.id, expires_at))
+    return secret, expires_at
+
+
+def whose_link(db: sqlite3.Connection, secret: str) -> Account | None:
+    """The account that a link signs in; None for one that was used, has expired or never was."""
+    row = db.execute(
+        f"SELECT {accounts.COLUMNS} FROM sign_in_links l JOIN accounts a ON a.id = l.account_id "  # noqa: S608
+        "WHERE l.sha256 = ? AND l.expires_at > ?",
+        (digest(secret), now()),
+    ).fetchone()
+    return Account(*row) if row else None
+
+
+def use_link(
+    db: sqlite3.Connection, secret: str, client_id: str, scopes: accounts.Scopes
+) -> tuple[str, str] | None:
+    """Use a link up: returns a new token of the account, and one with ``scopes`` for the pages."""
+    account = whose_link(db, secret)
+    if account is None:
+        return None
+    token = accounts.make_token(db, account)  # ends all that was, links too
+    return token, grants.issue(db, grants.begin(db, account, client_id, scopes)).access
