@@ -276,7 +276,7 @@ def test_somebody_does_not_allow_it(application: Application) -> None:
         ("redirect_uri", "/web/callback"),
     ],
 )
-def test_nobody_is_sent_to_a_stranger(
+def test_unknown_applications_are_not_redirected_to(
     hub: HubServer, application: Application, name: str, value: str | None
 ) -> None:
     if value is not None:
@@ -344,7 +344,7 @@ def test_a_host_that_is_none_is_nowhere_to_return_to(host: str) -> None:
         ({"request_uri": "https://evil.test/"}, "request_uri_not_supported"),
     ],
 )
-def test_what_the_application_is_told(
+def test_errors_return_to_the_application(
     application: Application, changes: dict[str, str | None], error: str
 ) -> None:
     answer = application.ask(**changes)
@@ -381,7 +381,7 @@ def test_a_parameter_that_is_there_twice_is_refused(application: Application) ->
 # -- refused after the answer --------------------------------------------------------------------------------
 
 
-def test_a_wrong_token_is_told_on_the_page(hub: HubServer, application: Application) -> None:
+def test_a_wrong_token_is_reported_on_the_page(hub: HubServer, application: Application) -> None:
     given = application.tokens(hub.token("lise"))
     for wrong in ("nobody", given["access_token"]):
         again = application.answer(application.ask(), wrong)
@@ -597,6 +597,7 @@ def test_nothing_secret_is_kept_as_it_is(own_hub: HubServer) -> None:
         code = application.code(own_hub.token("ada"))
         given = application.exchange(code).json()
     own_hub.end()
+    assert own_hub.directory.stat().st_mode & 0o077 == 0
     kept = b"".join(path.read_bytes() for path in own_hub.directory.glob("hub.sqlite3*"))
     for secret in (code, given["access_token"], given["refresh_token"], own_hub.token("ada")):
         assert secret.encode() not in kept
@@ -696,7 +697,7 @@ async def test_the_platform_knows_who_may_only_read(hub: HubServer, token: str) 
     await identity.close()
 
 
-def test_who_may_be_told_about(application: Application, hub: HubServer, token: str) -> None:
+def test_userinfo_needs_a_token_with_openid(application: Application, hub: HubServer, token: str) -> None:
     anonymous = application.http.get("/oauth/userinfo")
     assert anonymous.status_code == 401
     assert anonymous.headers["WWW-Authenticate"].startswith("Bearer")

@@ -158,7 +158,7 @@ def test_a_form_part_works_like_a_body(alone: httpx.Client, oracle: pa.Table) ->
     assert submit(alone, oracle).json()["deduplicated"] is True
 
 
-def test_a_check_keeps_nothing_and_tells_no_score(alice: httpx.Client, oracle: pa.Table) -> None:
+def test_a_check_keeps_nothing_and_shows_no_score(alice: httpx.Client, oracle: pa.Table) -> None:
     answer = alice.post("/v1/benchmark/tracking/check", content=parquet(oracle))
     assert answer.status_code == 200
     assert answer.json()["valid"] is True

@@ -96,7 +96,7 @@ ATTEMPTS = {
     ],
     "scores that nobody knows the scorer and the truth of": [
         f"{API}/test_benchmark_api.py::test_the_loop",
-        f"{API}/test_rescoring.py::test_a_preview_tells_what_applying_does",
+        f"{API}/test_rescoring.py::test_a_preview_shows_what_applying_does",
     ],
 }
 

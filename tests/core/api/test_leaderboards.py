@@ -18,6 +18,8 @@ BOARD = "/v1/leaderboard/tracking"
 HISTORY = f"{BOARD}/history"
 EFFICIENCY = "trackml_weighted_efficiency"
 
+#: A server of its own: the leaderboard is these submissions.
+PLATFORM: dict[str, str] = {}
 #: In the order of submission: account, model, and how many of the hits are assigned.
 SUBMITTED = (
     ("bea", "bea/helix", 0.6),

@@ -17,6 +17,8 @@ CHECKS = (
     "response_headers_conformance,unsupported_method,ignored_auth"
 )
 
+#: A server of its own: operators' calls are tried, too.
+PLATFORM: dict[str, str] = {}
 #: Tried for each operation, as each check takes them.
 EXAMPLES = 20 if LONG else 2
 #: Sequences of calls repeat what each call was tried with.

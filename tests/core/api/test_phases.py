@@ -13,7 +13,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, parquet
+from .conftest import import_truth, operating, parquet
 
 SignIn = Callable[[str], httpx.Client]
 SUBMIT = "/v1/benchmark/tracking/submit"
@@ -23,9 +23,7 @@ METRIC = "trackml_weighted_efficiency"
 
 @pytest.fixture
 def admin(fresh_platform: ServerProcess) -> Iterator[httpx.Client]:
-    headers = {"X-Admin-Token": fresh_platform.admin_token}
-    address = fresh_platform.base_url
-    with httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as client:
+    with operating(fresh_platform) as client:
         yield client
 
 
@@ -73,7 +71,7 @@ def test_what_is_held_back_decides_in_the_end(
     assert list(board(alice).items()) == [(loser, 1), (leader, 0)]
     people = {"alice": alice, "bob": bob}
     assert (credits_of(people[loser]), credits_of(people[leader])) == (110, 10)
-    assert [deed["action"] for deed in admin.get("/admin/audit").json()] == ["close", "split"]
+    assert [logged["action"] for logged in admin.get("/admin/audit").json()] == ["close", "split"]
     first = alice.get(f"/v1/submissions/{receipts[0]['submission_id']}").json()
     (earlier,) = first["earlier_scores"]
     assert earlier["scores"] == receipts[0]["scores"]
@@ -83,7 +81,7 @@ def test_what_is_held_back_decides_in_the_end(
     assert fresh_platform.run("ledger", "audit").returncode == 0
 
 
-def test_scores_on_what_is_held_back_are_told_by_nothing(
+def test_scores_on_what_is_held_back_are_not_revealed(
     fresh_platform: ServerProcess, caller: SignIn, oracle: pa.Table
 ) -> None:
     """Two files that differ in what is held back alone are answered alike, but for what names the file."""

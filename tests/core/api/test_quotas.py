@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, parquet, signed_in
+from .conftest import files_below, operating, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"
@@ -30,11 +30,6 @@ def better_and_better(oracle: pa.Table, steps: int) -> Iterator[bytes]:
     for step in range(1, steps + 1):
         tracks = np.where(order > 0.5 + 0.5 * step / steps, -1, oracle["track_id"].to_numpy())
         yield parquet(oracle.set_column(2, "track_id", pa.array(tracks)))
-
-
-def as_operator(server: ServerProcess) -> httpx.Client:
-    headers = {"X-Admin-Token": server.admin_token}
-    return httpx.Client(base_url=server.base_url, headers=headers, trust_env=False)
 
 
 def places(server: ServerProcess) -> int:
@@ -55,7 +50,7 @@ def test_who_is_banned_during_the_upload_gets_nothing(
 ) -> None:
     begun, go_on = Event(), Event()
     with (
-        as_operator(fresh_platform) as operator,
+        operating(fresh_platform) as operator,
         signed_in(fresh_platform, "mallory") as mallory,
         ThreadPoolExecutor(1) as thread,
     ):

@@ -48,7 +48,7 @@ def submit(client: httpx.Client, task: str, table: pa.Table) -> dict[str, Any]:
 # -- what is accepted ----------------------------------------------------------------------------------
 
 
-def test_cards_tell_what_is_accepted(platform: ServerProcess, alice: httpx.Client) -> None:
+def test_cards_show_what_is_accepted(platform: ServerProcess, alice: httpx.Client) -> None:
     columns = {
         column["name"]: (column["bounds"], column["one_per"])
         for task in ADDED
