@@ -252,6 +252,9 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     assert bob.post(f"/v1/submissions/{best}/withdraw").status_code == 403
     assert admin.post(f"{where}/reinstate").json()["applied"] is True
     assert list(board(alice)) == ["alice", "bob"]
+    for banned, names in ((True, ["bob"]), (False, ["alice", "bob"])):
+        assert admin.post("/admin/ban", json={"hub_username": "alice", "banned": banned}).is_success
+        assert list(board(bob)) == names
     assert alice.post(f"/v1/submissions/{best}/withdraw").json()["unranked"] == "withdrawn by its owner"
     assert list(board(alice)) == ["bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0
