@@ -19,6 +19,8 @@ from .conftest import parquet, signed_in
 STUDENTS, FILES, KILLS = (30, 10, 2) if LONG else (6, 4, 1)
 NAME = "course-2027"
 METRIC = "trackml_weighted_efficiency"
+#: From when a request is sent until it has been admitted.
+MARGIN = timedelta(seconds=0.3)
 
 
 def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, oracle: pa.Table) -> None:
@@ -36,20 +38,23 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
     address, port = server.base_url, httpx.URL(server.base_url).port or 0
     made = httpx.post(f"{address}/admin/challenges", json=body, headers=secret, trust_env=False)
     assert made.status_code == 201, made.text
-    taken: dict[str, list[str]] = {}
+    taken: list[str] = []
 
     def submit(number: int) -> None:
         student, quality = students[number % STUDENTS], number / STUDENTS / FILES
-        mask = np.random.default_rng(number).random(len(oracle)) < quality
+        # Good where others are bad: what is better on the public event is worse on the other.
+        kept = np.where(oracle["event_id"].to_numpy() == 3, quality, 1 - quality)
+        mask = np.random.default_rng(number).random(len(oracle)) < kept
         file = parquet(oracle.set_column(2, "track_id", pa.array(np.where(mask, oracle["track_id"], -1))))
         answer = None
         while answer is None:  # a killed server is started again
+            began = datetime.now(UTC)
             with suppress(httpx.TransportError):
                 answer = student.post(f"/v1/challenges/{NAME}/submit", content=file)
-        assert answer.status_code in {200, 409}, answer.text
+        is_late = answer.status_code == 409 and began > closes - MARGIN
+        assert is_late or answer.status_code == 200, answer.text
         if answer.is_success:
-            kept = taken.setdefault(str(student.headers["Authorization"]), [])
-            kept.append(answer.json()["submission_id"])
+            taken.append(answer.json()["submission_id"])
 
     order = np.random.default_rng(1).permutation(STUDENTS * FILES)
     with ThreadPoolExecutor(8) as threads:
@@ -65,7 +70,7 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
     with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as anybody:
         eventually(lambda: anybody.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None)
         places = anybody.get(f"/v1/challenges/{NAME}/leaderboard", params={"limit": 1000}).json()
-        every = [anybody.get(f"/v1/submissions/{id_}").json() for ids in taken.values() for id_ in set(ids)]
+        every = [anybody.get(f"/v1/submissions/{id_}").json() for id_ in set(taken)]
     # By hand: each one's two best by the public part, and of these the better one by the final part.
     final: dict[str, float] = {}
     for name in {one["hub_username"] for one in every}:
