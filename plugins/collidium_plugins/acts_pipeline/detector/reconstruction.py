@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import acts
@@ -75,27 +75,15 @@ class Reconstruction:
         crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
         result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
         measured = columns(result["hit_table"])
-        kept, order = self._kept(measured["x"], result["measurement_hits"])
+        kept = np.isfinite(measured["x"])
+        order = np.arange(kept.sum())  # measurements have the order of hits, unless some are merged
+        if self._merges:
+            kept, order = merged(list(result["measurement_hits"]), len(kept))
         hits = _hits(crossings, measured, kept)
         measurements = self._measurements(hits, result["clusters"], order)
         place = np.argsort(order)
         tracks = _tracks(columns(result["track_table"]), result["tracks"], place, hits.particle_id)
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, measurements, tracks)
-
-    def _kept(
-        self, x: npt.NDArray[np.float32], measurement_hits: Any
-    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-        """Whether each crossing is a hit, of merged ones the first; and the measurement of each hit."""
-        kept = np.isfinite(x)
-        if not self._merges:
-            return kept, np.arange(kept.sum())  # measurements have the order of hits
-        measurement, hit = np.array(list(measurement_hits), np.int64).reshape(-1, 2).T
-        order = np.lexsort((hit, measurement))
-        _, first = np.unique(measurement[order], return_index=True)
-        first_hits = hit[order][first]
-        kept[:] = False
-        kept[first_hits] = True
-        return kept, np.argsort(first_hits)
 
     def _measurements(self, hits: TrackerHits, clusters: Any, order: npt.NDArray[np.int64]) -> Measurements:
         sizes = np.array([(one.sizeLoc0, one.sizeLoc1) for one in clusters], np.uint16).reshape(-1, 2)[order]
@@ -120,6 +108,18 @@ class Reconstruction:
             along = vector(dx, dy, dz, 1.0)
             container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), along, along))
         return container
+
+
+def merged(
+    measurement_hits: Sequence[tuple[int, int]], crossings: int
+) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
+    """Return whether each crossing is a hit, of merged ones the first; and the measurement of each hit."""
+    measurement, hit = np.array(measurement_hits, np.int64).reshape(-1, 2).T
+    first = np.full(measurement.max(initial=-1) + 1, crossings)
+    np.minimum.at(first, measurement, hit)
+    kept = np.zeros(crossings, np.bool_)
+    kept[first] = True
+    return kept, np.argsort(first)
 
 
 def _hits(
