@@ -122,10 +122,12 @@ def test_clusters_that_touch_become_one_hit(detector: Detector) -> None:
 
 
 def test_merged_crossings_are_the_first_of_a_measurement() -> None:
-    kept, order = merged([(0, 2), (1, 1), (1, 0), (2, 4)], 5)
-    assert kept.tolist() == [True, False, True, False, True]
+    """The last measurement is of the crossing that the first one has already."""
+    kept, order, place = merged([(0, 2), (1, 1), (1, 0), (2, 4), (3, 2)])
+    assert kept.tolist() == [0, 2, 4]
     assert order.tolist() == [1, 0, 2]
-    assert [len(one) for one in merged([], 0)] == [0, 0]
+    assert place.tolist() == [1, 0, 2, 1]
+    assert [len(one) for one in merged([])] == [0, 0, 0]
 
 
 def test_field_and_material_are_those_that_particles_cross(detector: Detector, muons: SimulatedEvent) -> None:
