@@ -25,11 +25,9 @@ from joserfc.jwk import KeySet
 from tests.counts import LONG
 from tests.hub import HubServer
 
-from collidium.contracts.identity import Identity
 from collidium.errors import ConfigurationError
 from collidium.settings import Settings
 from collidium.testing.server import ServerProcess
-from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.local_hub import database
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
 from collidium_plugins.local_hub.openid.clients import Client, client_of
@@ -523,14 +521,6 @@ def test_of_many_at_once_one_at_most_is_given_tokens(application: Application, t
     assert application.status(given[0]) == 401
 
 
-def test_a_code_expires(hub: HubServer, application: Application, token: str) -> None:
-    code = application.code(token)
-    changed(
-        hub, "UPDATE single_use_tokens SET expires_at = ? WHERE sha256 = ?", database.later(-1), digest(code)
-    )
-    refused(application.exchange(code), "invalid_grant")
-
-
 def test_access_tokens_expire_and_refresh_tokens_rotate(
     hub: HubServer, application: Application, token: str
 ) -> None:
@@ -553,16 +543,12 @@ def test_access_tokens_expire_and_refresh_tokens_rotate(
     refused(application.refresh(third["refresh_token"]), "invalid_grant")
 
 
-def test_a_refresh_token_expires(hub: HubServer, application: Application, token: str) -> None:
-    given = application.tokens(token)
-    refresh = given["refresh_token"]
-    changed(
-        hub,
-        "UPDATE single_use_tokens SET expires_at = ? WHERE sha256 = ?",
-        database.later(-1),
-        digest(refresh),
-    )
-    refused(application.refresh(refresh), "invalid_grant")
+def test_codes_and_refresh_tokens_expire(hub: HubServer, application: Application, token: str) -> None:
+    code, refresh = application.code(token), application.tokens(token)["refresh_token"]
+    for secret, redeem in ((code, application.exchange), (refresh, application.refresh)):
+        past = database.later(-1), digest(secret)
+        changed(hub, "UPDATE single_use_tokens SET expires_at = ? WHERE sha256 = ?", *past)
+        refused(redeem(secret), "invalid_grant")
 
 
 def test_a_code_is_no_refresh_token_nor_the_other_way_round(application: Application, token: str) -> None:
@@ -686,15 +672,6 @@ def test_each_scope_allows_its_own(hub: HubServer, token: str) -> None:
     with pytest.raises(HfHubHTTPError, match="write-repos"):
         reader.upload_file(path_or_fileobj=b"y", path_in_repo="y", repo_id=repo)
     api(hub, "manage-repos", token).delete_repo(repo)
-
-
-async def test_the_platform_knows_who_may_only_read(hub: HubServer, token: str) -> None:
-    identity = HubIdentity(hub.url, timeout_seconds=20)
-    for scope, read_only in ((EVERYTHING, False), ("openid profile read-repos", True)):
-        signed_in = api(hub, scope, token).token
-        assert isinstance(signed_in, str)
-        assert await identity.identify(signed_in) == Identity("lise", read_only=read_only)
-    await identity.close()
 
 
 def test_userinfo_needs_a_token_with_openid(application: Application, hub: HubServer, token: str) -> None:

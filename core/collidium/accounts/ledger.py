@@ -72,7 +72,7 @@ def charge(
     """
     check_amount(delta)
     after = _balance_after(balance, delta, reason)
-    entry = CreditTransaction(
+    entry = CreditTransaction.construct(
         account_id=account_id, delta=delta, balance_after=after, reason=reason, reference=reference
     )
     return [

@@ -150,7 +150,8 @@ def _new_row(
     settings, moment = platform.settings, now()
     price = estimate(order, settings, platform.pipeline)
     runner = platform.runner
-    return SimulationRequest(
+    # Half the time of the constructor, which checks what is checked when it is written.
+    return SimulationRequest.construct(
         request_id=uuid.uuid4().hex,
         account_id=account.id,
         hub_username=account.hub_username,

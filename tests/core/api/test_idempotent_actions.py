@@ -100,7 +100,12 @@ def _verify(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Ac
 
 
 def _close(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
-    return "/admin/benchmark/tracking/close", {}, "/admin/benchmark/timed/close", {}
+    return "/admin/challenges/tracking/close", {}, "/admin/challenges/timed/close", {}
+
+
+def actions(operator: httpx.Client) -> int:
+    """How many there were of operators; what dates did comes when it comes."""
+    return sum(line["actor"] != "calendar" for line in operator.get("/admin/audit").json())
 
 
 def _refund(alice: httpx.Client, operator: httpx.Client, oracle: pa.Table) -> Action:
@@ -133,7 +138,7 @@ def test_each_action_is_performed_once_for_its_key(
     oracle: pa.Table,
 ) -> None:
     path, sent, other_path, other = make(alice, operator, oracle)
-    key, before = new_key(), len(operator.get("/admin/audit").json())
+    key, before = new_key(), actions(operator)
     with ThreadPoolExecutor(4) as threads:
         answers = list(threads.map(lambda _: operator.post(path, headers=key, **sent), range(4)))
     answers.append(operator.post(path, headers=key, **sent))
@@ -144,7 +149,7 @@ def test_each_action_is_performed_once_for_its_key(
     assert answers[0].headers["Content-Type"] == answers[-1].headers["Content-Type"] == "application/json"
     refused = operator.post(other_path, headers=key, **other)
     assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (409, True)
-    assert len(operator.get("/admin/audit").json()) == before + lines
+    assert actions(operator) == before + lines
 
 
 def test_every_action_is_documented_with_its_key(operator: httpx.Client) -> None:

@@ -64,7 +64,7 @@ def _trained() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:
     """Features, shape (jets, features), and flavours of the training jets."""
     jets = loaded(shipped(__name__, TRAINING))
-    return jets["features"], jets["flavour"].astype(np.uint8)
+    return jets["features"].astype(np.float16), jets["flavour"].astype(np.uint8)
 
 
 def training_jets(blocks: Iterable[Tables]) -> tuple[Features, npt.NDArray[np.uint8]]:
