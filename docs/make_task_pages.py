@@ -64,7 +64,8 @@ def _contents(tasks: list[Task], scores: Mapping[str, Any]) -> str:
         "`collidium train-baseline` trains one of these again from the training sets of "
         "[collidium seed](../seed.md), in less than a minute on two cores, download not included. It writes "
         "the file of trained weights or reference events that is in the package and in the baseline's model "
-        "repository. Scores are of events that were not used for training; the task's page "
+        "repository. `anomaly/weak` also learns from the mix, without its truth; each server has another "
+        "mix, and so other weights. Scores are of events that were not used for training; the task's page "
         "names them.\n\n```sh\npip install 'collidium[baselines]'\n"
         "collidium train-baseline jets/deepsets --output deepsets.npz\n```\n\n"
         + _table(("baseline", "score", "difference"), [_learned(name, scores) for name in TRAINERS])

@@ -51,7 +51,7 @@ SEED: Final = 61803
 TTBAR: Final = "ttbar"
 #: Events of ttbar that are made, and of each channel of the anomaly mix; those that tracking is scored on,
 #: without pileup and with; those that are loaded.
-TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, PILEUP_EVENTS, SLICE = 600, 140, 30, 2, 600
+TTBAR_EVENTS, CHANNEL_EVENTS, TRACKING_EVENTS, PILEUP_EVENTS, SLICE = 600, 200, 30, 2, 600
 #: What stands behind a task's name for its scores with 200 pileup collisions.
 PU200: Final = "_pu200"
 READINGS: Final = 9

@@ -149,9 +149,11 @@ def _submission(
     timed = number % 2 == 1
     return Submission(
         id=f"{number:032x}",
+        challenge="tracking_latency" if timed else "tracking",
         task="tracking_latency" if timed else "tracking",
         account_id=ids[name],
         hub_username=name,
+        participant=f"account:{ids[name]}",
         sha256=f"{number:064x}",
         size_bytes=1_000_000,
         rows=100_000,

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium_tasks.tracking import TrackingTask
 
 #: Accounts that share the places.
@@ -21,15 +21,18 @@ async def fill(url: str, places: int) -> None:
     random = np.random.default_rng(places)
     card = TrackingTask.card
     async with database.connected(url):
-        listed = await ListedTask.get(name=card.name)
+        listed = await Challenge.get(name=card.name)
         for begin in range(0, places, 5000):
             numbers = range(begin, min(begin + 5000, places))
             rows = [
                 Submission(
                     id=uuid.uuid4().hex,
+                    challenge=card.name,
                     task=card.name,
                     account_id=1_000_000 + number % ACCOUNTS,
                     hub_username=f"user-{number % ACCOUNTS}",
+                    participant=f"account:{number}",
+                    represents=True,
                     sha256=uuid.uuid4().hex * 2,
                     size_bytes=1,
                     rows=1,

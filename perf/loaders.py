@@ -92,7 +92,7 @@ def memory() -> float:
 
 
 def torch_epochs(stream: EventStream, workers: int, epochs: int) -> tuple[list[float], float]:
-    """Seconds of each epoch by the clock, and those of CPU that an epoch takes, of workers as well."""
+    """Seconds of each epoch by the clock, and those of CPU of all, of workers as well."""
     from torch.utils.data import DataLoader
 
     from collidium.learning.torch import EventDataset
@@ -107,7 +107,7 @@ def torch_epochs(stream: EventStream, workers: int, epochs: int) -> tuple[list[f
         seconds.append(time.perf_counter() - started)
         assert total == len(stream) * BATCH or total > (len(stream) - 1) * BATCH
     del loader  # ends the workers, which then count
-    return seconds, (sum(os.times()[:4]) - before) / epochs
+    return seconds, sum(os.times()[:4]) - before
 
 
 def main() -> None:
@@ -171,10 +171,12 @@ def main() -> None:
         if not find_spec("torch"):
             return
         for workers in (0, 2):
-            epochs, cpu = torch_epochs(stream(True), workers, 2 if options.quick else 7)
-            first, *others = epochs
+            later = 1 if options.quick else 9
+            _, before_cpu = torch_epochs(stream(True), workers, 1)
+            (first, *others), cpu = torch_epochs(stream(True), workers, 1 + later)
             after = f"then {min(others):.2f} s at best, {statistics.median(others):.2f} s in the middle"
-            print(f"torch, {workers} workers: {first:.2f} s, {after}; {cpu:.2f} s of CPU an epoch")
+            each = (cpu - before_cpu) / later
+            print(f"torch, {workers} workers: {first:.2f} s, {after}; then {each:.2f} s of CPU an epoch")
 
 
 if __name__ == "__main__":

@@ -58,7 +58,7 @@ def test_no_setting_is_promised_that_does_not_exist() -> None:
         assert promised <= real | settings.CLIENT_NAMES, file.name
 
 
-def test_the_page_of_datasets_tells_all_names_that_columns_have() -> None:
+def test_the_page_of_datasets_shows_all_names_that_columns_have() -> None:
     page = (ROOT / "docs/datasets.md").read_text()
     for table, columns in ALIASES.items():
         assert f"`{table}`" in page
@@ -111,7 +111,7 @@ def test_the_pictures_can_be_made_again(tmp_path: Path) -> None:
         assert "@font-face" not in picture.read_text(), "a picture fetches nothing"
 
 
-def test_the_changelog_tells_of_this_version() -> None:
+def test_the_changelog_has_this_version() -> None:
     assert collidium.__version__ in headings(ROOT / "CHANGELOG.md")
 
 

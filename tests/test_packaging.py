@@ -104,6 +104,13 @@ def test_the_citation_is_of_this_version() -> None:
     assert (citation["version"], citation["license"]) == (collidium.__version__, PROJECT["license"])
 
 
+def test_the_badges_are_true() -> None:
+    badges = re.findall(r"img.shields.io/badge/(\S+)-blue\)", (ROOT / "README.md").read_text())
+    oldest, licence = PROJECT["requires-python"].removeprefix(">="), PROJECT["license"].replace("-", "--")
+    assert badges == [f"python-{oldest}%2B", f"licence-{licence}", "types-mypy%20strict"]
+    assert PYPROJECT["tool"]["mypy"]["strict"]
+
+
 def test_the_oldest_versions_tested_are_the_oldest_allowed() -> None:
     lines = (ROOT / "tests/minimum-versions.txt").read_text().splitlines()
     tested = [line for line in lines if line and not line.startswith("#")]

@@ -205,7 +205,7 @@ def test_the_example_of_the_documents_keeps_the_contract(monkeypatch: pytest.Mon
 
 
 def the_hard_scatters(events: Path) -> pa.Table:
-    """30 um beside the particles of the hard scatter that the generator made."""
+    """30 um from the particles of the hard scatter that the generator made."""
     rows = pq.read_table(events / "particles.parquet").to_pylist()
     true = [
         next(

@@ -78,7 +78,7 @@ def test_every_piece_makes_its_task(name: str) -> None:
     assert f'"{next(iter(OWN[name].baselines()))}"' in rest
 
 
-def test_pages_tell_which_baselines_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pages_show_which_baselines_need_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     every = {baseline for task in OWN.values() for baseline in task.baselines()}
     monkeypatch.setitem(sys.modules, "sklearn", None)
     assert every - {baseline for task in OWN.values() for baseline in task.baselines()} == LEARNING

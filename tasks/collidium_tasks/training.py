@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TRAINERS: Final = {
     "anomaly/forest": "collidium_tasks.anomaly.baselines:train",
     "anomaly/mixture": "collidium_tasks.anomaly.learned:train_mixture",
+    "anomaly/weak": "collidium_tasks.anomaly.learned:train_weak",
     "jets/deepsets": "collidium_tasks.jets.baselines.deepsets:train",
     "jets/trees": "collidium_tasks.jets.baselines.trees:train",
     "tracking/edges": "collidium_tasks.tracking.baselines.edges:train",
@@ -41,7 +42,7 @@ _INSTALL: Final = "pip install 'collidium[baselines]'"
     metavar="DIR|OWNER",
     help="Directory of the training sets that `collidium seed` makes, or their owner on the hub.",
 )
-@click.option("--output", type=FILE, required=True, help="Output file: .npz, of trees .parquet.")
+@click.option("--output", type=FILE, required=True, help="Output file, .npz.")
 @cache_option
 @hub_options
 def train_baseline(

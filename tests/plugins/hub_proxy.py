@@ -96,6 +96,8 @@ class _Handler(BaseHTTPRequestHandler):
             with self.proxy.lock:
                 self.proxy.in_flight -= 1
 
+    do_HEAD = do_GET  # noqa: N815 -- as the server looks for it
+
     def _serve(self) -> None:
         proxy = self.proxy
         proxy.asked.append(Asked(self.path, self.headers.get("Range"), self.headers.get("Authorization")))
@@ -111,7 +113,7 @@ class _Handler(BaseHTTPRequestHandler):
             # As a proxy it is asked for whole addresses.
             path = self.path.partition("://")[2].partition("/")[2] if "://" in self.path else self.path[1:]
             address = f"{proxy.behind.removesuffix('/hub')}/{path}"
-            with client.stream("GET", address, headers=wanted) as response:
+            with client.stream(self.command, address, headers=wanted) as response:
                 self._pass_on(response)
         return None
 
@@ -131,7 +133,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.send_header("Connection", "close")
             self.close_connection = True
         self.end_headers()
-        is_content = "/resolve/" in self.path
+        is_content = "/resolve/" in self.path and self.command == "GET"
         damaged = is_content and proxy.takes(proxy.damage, self.path)
         cut = is_content and proxy.takes(proxy.cut, self.path)
         for piece in response.iter_raw(_PIECE):

@@ -125,7 +125,7 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_what_cannot_be_done_is_told(
+def test_what_cannot_be_done_is_reported(
     collidium: Run, arguments: tuple[str, ...], code: int, told: str
 ) -> None:
     done = collidium(*(str(EVENTS_DIRECTORY) if word == "HERE" else word for word in arguments))
@@ -146,7 +146,7 @@ def test_a_token_is_in_no_message(collidium: Run, repo: str) -> None:
     assert "hf_secret" not in odd.stderr
 
 
-def test_a_setting_that_does_not_exist_is_told(collidium: Run, repo: str) -> None:
+def test_a_setting_that_does_not_exist_is_reported(collidium: Run, repo: str) -> None:
     done = collidium("list", repo, PLATFORM_HUBURL="http://127.0.0.1:9")
     assert done.returncode == 1
     assert "PLATFORM_HUBURL" in done.stderr

@@ -227,7 +227,7 @@ def test_a_connection_that_breaks_is_gone_on_with(proxy: HubProxy, repo: str, tm
     assert proxy.bytes_sent == SIZE
 
 
-def test_a_hub_that_stays_busy_is_told(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+def test_a_hub_that_stays_busy_is_reported(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
     proxy.refuse = {"00003": [503] * 99}
     with pytest.raises(Unavailable, match=r"answered 503 about .*00003"):
         datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
@@ -277,7 +277,7 @@ def test_what_is_damaged_in_the_cache_is_noticed(proxy: HubProxy, repo: str, tmp
     assert_whole(directory)
 
 
-def test_a_full_disk_is_told_and_leaves_nothing_half_written(
+def test_a_full_disk_is_reported_and_leaves_nothing_half_written(
     proxy: HubProxy, repo: str, tmp_path: Path
 ) -> None:
     """The limit on files of a process stands for a disk that takes no more."""
@@ -472,7 +472,7 @@ def test_a_token_goes_to_no_other_host(proxy: HubProxy, hub: HubServer, repo: st
         (403, {"X-Error-Code": "GatedRepo"}, Unauthenticated, "is gated: ask its owners"),
     ],
 )
-def test_refusals_are_told(
+def test_refusals_are_reported(
     proxy: HubProxy,
     repo: str,
     status: int,
@@ -536,7 +536,7 @@ def test_a_redirect_that_never_ends_is_given_up(proxy: HubProxy, repo: str, tmp_
 # -- what is not there -------------------------------------------------------------------------------------
 
 
-def test_what_there_is_is_told_with_what_there_is_not(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+def test_errors_list_what_exists(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
     def download(*arguments: str) -> None:
         datasets.download(repo, *arguments, endpoint=proxy.url, cache=tmp_path)
 

@@ -208,7 +208,7 @@ def test_a_footer_is_not_as_long_as_it_says(hub: Hub) -> None:
     assert "is no parquet file" in str(refused(listed, hub))
 
 
-def test_names_of_columns_that_are_no_text_are_told_of(hub: Hub) -> None:
+def test_column_names_that_are_no_text_are_reported(hub: Hub) -> None:
     hub.content = shard("QQQQ").replace(b"QQQQ", b"\xff\xfe\xfd\xfc")
     hub.tree = json.dumps([entry(content=hub.content)])
     assert "cannot be read as parquet" in str(refused(listed, hub))

@@ -80,19 +80,19 @@ def test_a_connection_that_breaks_is_asked_again(part: Slice, proxy: HubProxy) -
     assert loaders.load(part.from_hub()).num_rows == 12
 
 
-def test_a_hub_that_stays_down_is_told(part: Slice, proxy: HubProxy) -> None:
+def test_a_hub_that_stays_down_is_reported(part: Slice, proxy: HubProxy) -> None:
     proxy.refuse["tracker_hits"] = [503] * 20
     with pytest.raises(Unavailable, match="answered 503"):
         loaders.load(part.from_hub())
 
 
-def test_a_hub_without_ranges_is_told(part: Slice, proxy: HubProxy) -> None:
+def test_a_hub_without_ranges_is_reported(part: Slice, proxy: HubProxy) -> None:
     proxy.without_ranges = True
     with pytest.raises(UpstreamError, match=r"does not give train-0000\d-of-00003.parquet by ranges"):
         loaders.load(part.from_hub())
 
 
-def test_a_shard_that_comes_damaged_is_told(part: Slice, proxy: HubProxy) -> None:
+def test_a_shard_that_comes_damaged_is_reported(part: Slice, proxy: HubProxy) -> None:
     proxy.damage["tracker_hits"] = 100
     with pytest.raises(UnusableDataset, match="cannot be read as parquet"):
         loaders.load(part.from_hub())

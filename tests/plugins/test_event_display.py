@@ -194,7 +194,7 @@ def test_an_older_revision_can_be_looked_at(client: Client, hub: HubServer, repo
 # -- what is refused ------------------------------------------------------------------------------------
 
 
-def test_an_event_that_is_not_there_is_told_with_those_that_are(client: Client, repo: str) -> None:
+def test_a_missing_event_is_reported_with_existing_ones(client: Client, repo: str) -> None:
     with pytest.raises(NotFound, match=r"has no event 50 \(there are 20 to 49\)"):
         client.event(CONFIG, 50, repo=repo)
     with pytest.raises(NotFound, match=f"has no config nothing; there are: {CONFIG}"):
@@ -400,7 +400,7 @@ def test_a_hub_that_stumbles_is_asked_again(client: Client, proxy: HubProxy, rep
     assert client.event(CONFIG, 25, repo=repo, tables=["tracks"]).tables()["tracks"].num_rows > 0
 
 
-def test_a_hub_without_ranges_is_told(client: Client, proxy: HubProxy, repo: str) -> None:
+def test_a_hub_without_ranges_is_reported(client: Client, proxy: HubProxy, repo: str) -> None:
     proxy.without_ranges = True
     try:
         with pytest.raises(UpstreamError, match="by ranges of bytes"):
@@ -409,7 +409,7 @@ def test_a_hub_without_ranges_is_told(client: Client, proxy: HubProxy, repo: str
         proxy.without_ranges = False
 
 
-def test_a_hub_that_is_killed_is_told_until_it_is_back(
+def test_a_hub_that_is_killed_is_reported_until_it_is_back(
     client: Client, hub: HubServer, proxy: HubProxy, repo: str
 ) -> None:
     client.event(CONFIG, 27, repo=repo, tables=["tracks"])

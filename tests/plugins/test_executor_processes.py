@@ -315,7 +315,7 @@ async def test_a_worker_killed_while_idle_is_replaced_unnoticed(executor: Proces
     assert await collect(executor, calls.square, [1, 2, 3]) == [1, 4, 9]
 
 
-async def test_a_worker_killed_at_work_is_told_and_the_next_call_works(
+async def test_a_worker_killed_at_work_fails_its_call_alone(
     executor: Processes, calls: Any, tmp_path: Path
 ) -> None:
     (pid,) = await collect(executor, calls.pid, [None])

@@ -19,7 +19,7 @@ SCRIPT = Path(__file__).with_name("hub_client_script.py")
 SCENARIOS = ("smoke", "large", "settings", "move", "access", "listings", "branches", "unsupported")
 #: Before 1.2 the client knows no endpoint with a path.
 OLDER = ("0.36.2", "1.0.1")
-#: The one beside which the tests run: the newest, but where minimum versions are tested.
+#: The one that the tests run with: the newest, but where minimum versions are tested.
 INSTALLED = "installed"
 
 #: What each scenario raised, if anything: by version, scenarios, and more of the environment.

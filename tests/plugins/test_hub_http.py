@@ -199,7 +199,7 @@ def test_other_methods_are_404(hub: HubServer, method: str) -> None:
         assert client.request(method, "/api/whoami-v2").status_code == 404
 
 
-def test_a_scheme_of_strangers_is_not_believed(hub: HubServer) -> None:
+def test_a_forwarded_scheme_is_not_trusted(hub: HubServer) -> None:
     with hub.http() as client:
         answer = client.get("/.well-known/openid-configuration", headers={"X-Forwarded-Proto": "https"})
     assert answer.json()["issuer"] == hub.url
@@ -521,11 +521,3 @@ def test_two_processes_share_a_store(own_hub: HubServer) -> None:
         assert commit(one, "ada/shared", {"key": "lfsFile", "value": lfs}).status_code == 200
         assert two.get("/ada/shared/resolve/main/x").content == b"content"
     other.end()
-
-
-def test_tokens_are_kept_as_hashes_only(own_hub: HubServer) -> None:
-    token = own_hub.token("ada")
-    own_hub.end()
-    for path in own_hub.directory.glob("hub.sqlite3*"):
-        assert token.encode() not in path.read_bytes()
-    assert own_hub.directory.stat().st_mode & 0o077 == 0

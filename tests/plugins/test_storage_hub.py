@@ -45,13 +45,13 @@ async def test_what_is_kept_is_private(hub: HubServer, tmp_path: Path) -> None:
         await storage_on(hub, "ada/public").put("predictions/a", tmp_path / "file")
 
 
-async def test_a_repository_of_others_is_told(hub: HubServer, tmp_path: Path) -> None:
+async def test_a_repository_of_others_is_reported(hub: HubServer, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a submission")
     with pytest.raises(StorageUnavailable, match="does not let"):
         await storage_on(hub, "ada/hers", "bob").put("predictions/a", tmp_path / "file")
 
 
-async def test_a_hub_that_went_down_is_told_by_every_call(own_hub: HubServer, tmp_path: Path) -> None:
+async def test_a_hub_that_went_down_is_reported_by_every_call(own_hub: HubServer, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a submission")
     storage = storage_on(own_hub, "ada/storage")
     await storage.put("a", tmp_path / "file")
@@ -82,7 +82,7 @@ def test_the_plugin_is_there_for_those_who_set_it_up(tmp_path: Path) -> None:
     assert token not in repr(storage.hub)
 
 
-def test_a_setting_that_is_missing_is_told() -> None:
+def test_a_setting_that_is_missing_is_reported() -> None:
     with pytest.raises(ConfigurationError, match="PLATFORM_STORAGE_HUB_TOKEN"):
         settings.load(storage="hub", storage_hub_repo="lab/files")
     with pytest.raises(ConfigurationError, match="PLATFORM_STORAGE_HUB_REPO"):

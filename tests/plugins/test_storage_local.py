@@ -52,7 +52,7 @@ async def test_a_put_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert not await storage.exists("a")
 
 
-async def test_a_missing_file_is_told_from_a_missing_place(tmp_path: Path) -> None:
+async def test_a_missing_file_differs_from_a_missing_place(tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path / "storage")
     with pytest.raises(MissingFile):
         await storage.get("a", tmp_path / "copy")

@@ -1,12 +1,16 @@
-"""Asks a runner again and again until a job is where the test wants it."""
+"""Ask a runner until a job is where the test wants it, or until it says why not."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
-from collidium.contracts.runner import JobState, JobStatus, Runner
+import pytest
+
+from collidium.contracts.runner import JobState, JobStatus, Runner, RunnerUnavailable
 
 #: Seconds between two polls: each may start a process that asks podman, or a batch system's controller.
 PAUSE = 0.1
@@ -29,3 +33,12 @@ async def reaches(
 async def runs(runner: Runner, handle: str) -> JobStatus:
     """The job's status once it runs."""
     return await reaches(runner, handle, {JobState.RUNNING})
+
+
+@contextmanager
+def unavailable(told: str, *, operators: str) -> Iterator[None]:
+    """The block raises RunnerUnavailable: the one pattern is in its message, the other in its cause alone."""
+    with pytest.raises(RunnerUnavailable, match=told) as caught:
+        yield
+    assert re.search(operators, str(caught.value.__cause__))
+    assert not re.search(operators, str(caught.value))

@@ -1,4 +1,4 @@
-"""Benchmarks: tasks, leaderboards, self-reported scores to be verified, phases to be closed."""
+"""Benchmarks: tasks, leaderboards, self-reported scores to be verified, challenges to be closed."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import pytest
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.tui import seeding
 from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text
+from tests.waiting import eventually
 from textual.pilot import Pilot
 
 from collidium.benchmarks.models import Submission
@@ -62,9 +63,8 @@ async def choose(pilot: Pilot[None], task: str) -> None:
 async def test_tasks_show_why_they_accept_nothing(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
         await shows(pilot, "tracking_latency", "NO: no truth yet", "public")
-        await choose(pilot, "data_loading")
-        await pilot.press("x")
-        await shows(pilot, "has no public phase")
+        await pilot.press("l")
+        await shows(pilot, "closes", "open")
 
 
 async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -> None:
@@ -87,6 +87,9 @@ async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int])
         await shows(pilot, "tracking_latency")
         await matches(pilot, f"benchmarks-{size[0]}")
         await pilot.press("l")
+        await shows(pilot, "closes")
+        await matches(pilot, f"challenges-{size[0]}")
+        await pilot.press("l")
         await shows(pilot, "cleo", "2 to verify")
         await matches(pilot, f"to-verify-{size[0]}")
         await pilot.press("enter")
@@ -96,7 +99,7 @@ async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int])
 
 async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
-        await pilot.press("l")
+        await pilot.press("l", "l")
         await shows(pilot, "cleo", "ben")
         await pilot.press("v")
         await shows(pilot, "Verify", "of cleo", "events_per_second", "credits if it is the best")
@@ -110,14 +113,14 @@ async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: C
         assert left.hub_username == "ben"
 
 
-async def test_a_phase_is_closed_for_good(server: ServerProcess, operator: Client) -> None:
+async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
         await choose(pilot, "tracking")
         await pilot.press("x")
-        await shows(pilot, "Close the public phase of tracking", "cannot be opened again")
+        await shows(pilot, "Close tracking", "cannot be opened again")
         await pilot.press("enter")
         assert operator.task("tracking").phase == "public", "Enter alone closes nothing"
         await pilot.press("x", "y")
-        await shows(pilot, "tracking: the final phase counts")
-    assert operator.task("tracking").phase == "final"
-    assert operator.admin_audit(limit=1)[0].action == "close"
+        await shows(pilot, "tracking is closed")
+    eventually(lambda: operator.task("tracking").phase == "final")
+    assert "close_challenge" in {line.action for line in operator.admin_audit(limit=2)}

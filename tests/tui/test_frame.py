@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
@@ -25,6 +26,7 @@ from tests.tui.consoles import (
     types,
 )
 
+import collidium_tui
 from collidium import __version__
 from collidium.client import AsyncClient, Client, Page
 from collidium.client import AuditEntry as Entry
@@ -237,3 +239,9 @@ async def _audited() -> None:
     await AuditEntry.bulk_create(entries)
     for entry in entries:
         await AuditEntry.filter(id=entry.id).update(at=AT - timedelta(minutes=10 - entry.id))
+
+
+def test_everything_exported_is_there_and_documented() -> None:
+    """Names load when they are asked for, so a module that has moved is noticed here alone."""
+    for name in collidium_tui.__all__:
+        assert inspect.getdoc(getattr(collidium_tui, name)), name

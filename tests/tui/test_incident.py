@@ -98,8 +98,8 @@ def begin(server: ServerProcess) -> None:
     """An incident of one day: frozen, and two accounts were banned."""
 
     async def work() -> None:
-        deeds = (("freeze", "submissions"), ("ban", "eve"), ("ban", "mallory"))
-        for number, (action, target) in enumerate(deeds):
+        actions = (("freeze", "submissions"), ("ban", "eve"), ("ban", "mallory"))
+        for number, (action, target) in enumerate(actions):
             at = NOON + timedelta(minutes=number)
             note = {"note": f"queue floods {HOSTILE}"}
             await AuditEntry.create(at=at, actor="admin", action=action, target=target, details=note)

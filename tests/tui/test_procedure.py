@@ -12,18 +12,18 @@ from collidium_tui.screens.incident.procedure import Incident, Mark, Step
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
-def log(*deeds: str, end: datetime = NOW) -> list[AuditEntry]:
-    """A log, newest first, of deeds like ``ban eve`` told oldest first, a minute apart."""
+def log(*actions: str, end: datetime = NOW) -> list[AuditEntry]:
+    """A log, newest first, of actions like ``ban eve``, given oldest first, a minute apart."""
     entries = []
-    for number, entry in enumerate(deeds):
+    for number, entry in enumerate(actions):
         action, _, target = entry.partition(" ")
-        at = end - timedelta(minutes=len(deeds) - number)
+        at = end - timedelta(minutes=len(actions) - number)
         entries.append(AuditEntry(number, at, "root", action, target))
     return entries[::-1]
 
 
-def read(*deeds: str, frozen: bool = False) -> Incident:
-    return Incident.from_log(log(*deeds), frozen, NOW)
+def read(*actions: str, frozen: bool = False) -> Incident:
+    return Incident.from_log(log(*actions), frozen, NOW)
 
 
 def open_steps(incident: Incident, *marked: Step) -> list[Step]:
@@ -32,8 +32,8 @@ def open_steps(incident: Incident, *marked: Step) -> list[Step]:
 
 
 def test_without_a_freeze_there_is_no_incident() -> None:
-    for deeds in ((), ("ban eve", "grant ada"), ("unfreeze", "ban eve")):
-        incident = read(*deeds)
+    for actions in ((), ("ban eve", "grant ada"), ("unfreeze", "ban eve")):
+        incident = read(*actions)
         assert incident == Incident()
         assert incident.next_step({}) is Step.FREEZE
 

@@ -23,8 +23,8 @@ from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import LinksBody, MySubmissionsQuery, SubmitQuery
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import links, reading, submitting
-from collidium.benchmarks.submissions.submitting import Admission, Predictions, admit
+from collidium.benchmarks.submissions import links, reading, standing, submitting
+from collidium.benchmarks.submissions.submitting import Admission, Predictions, admitted
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
@@ -79,7 +79,12 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @document_response(Checked)
 async def check(task: str) -> Response:
     """Check predictions without submitting them: a dry run that keeps nothing and returns no score."""
-    async with _received(task) as (admission, predictions, _):
+    return await checked(task)
+
+
+async def checked(challenge: str) -> Response:
+    """Answer what is wrong with the predictions that the request carries."""
+    async with _received(challenge) as (admission, predictions, _):
         evaluation = await submitting.check(platform(), admission, predictions)
     return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))
 
@@ -96,27 +101,38 @@ async def submission(submission_id: str) -> Response:
 @validate_request(LinksBody)
 @document_response(Submission)
 async def set_links(submission_id: str, data: LinksBody) -> Response:
-    """Set links of your submission: its model on the hub, its code, its paper.
+    """Set links of your submission: its model on the hub, its code, its paper; choose it for final results.
 
     What is left out stays as it is; null removes it. A model that is named is checked with your token:
     `model_claim`.
     """
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
+    final = changes.pop("final", None)
+    if final is not None:
+        await standing.choose(account, submission_id, final)
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
         kept = await links.set_links(account, submission_id, changes, check_claim)
     return answer(kept)
 
 
+@blueprint.post("/submissions/<submission_id>/withdraw")
+@signed_in
+@document_response(Submission)
+async def withdraw(submission_id: str) -> Response:
+    """Withdraw your submission while its challenge is open: it loses its rank, for good."""
+    return answer(await standing.withdraw(platform(), await caller(), submission_id))
+
+
 async def received_submission(
-    task: str,
+    challenge: str,
     model_repo: str | None = None,
     *,
     model_repo_field: str = "model_repo",
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Take the predictions that the request carries; the form may name the model's repository, too."""
-    async with _received(task) as (admission, predictions, fields):
+    async with _received(challenge) as (admission, predictions, fields):
         outcome = await submitting.submit(
             platform(),
             admission,
@@ -126,21 +142,23 @@ async def received_submission(
             extra_columns=extra_columns,
         )
     if not outcome.deduplicated:
-        metrics.SUBMISSIONS.labels(task).inc()
+        metrics.SUBMISSIONS.labels(outcome.submission.task).inc()
     return Receipt.of(outcome.submission, deduplicated=outcome.deduplicated)
 
 
 @asynccontextmanager
-async def _received(task: str) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
+async def _received(challenge: str) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
     """Receive the caller's predictions and the form's other fields, for the duration of the context.
 
-    Rejected before a byte is read: predictions for a task that accepts none, and more at once than an
+    Rejected before a byte is read: predictions for a challenge that accepts none, and more at once than an
     account may send.
     """
-    settings = platform().settings
-    admission = await admit(platform(), await caller(), task)
-    with _in_flight().one_more(admission.account.id, settings.evaluations_in_flight):
-        async with receive_to_file(request, settings.uploads, admission.largest_file, part=PART) as file:
+    settings, account = platform().settings, await caller()
+    with _in_flight().one_more(account.id, settings.evaluations_in_flight):
+        async with (
+            admitted(platform(), account, challenge) as admission,
+            receive_to_file(request, settings.uploads, admission.largest_file, part=PART) as file,
+        ):
             yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 
@@ -166,6 +184,7 @@ async def listed(
         platform(),
         limit=query.limit + 1,
         task=query.task,
+        challenge=query.challenge,
         account_id=account.id if account else None,
         unverified=unverified,
         after=query.cursor,

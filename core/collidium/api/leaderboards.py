@@ -12,6 +12,7 @@ from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
+from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
 from collidium.settings import MEBIBYTE
@@ -24,6 +25,7 @@ PAGE_OVERHEAD = 2048
 
 _PAGES = "collidium.leaderboard_pages"
 _FRONTS = "collidium.leaderboard_fronts"
+_INTERVALS = "collidium.rank_intervals"
 
 Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 
@@ -32,6 +34,7 @@ Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 def _prepare(state: BlueprintSetupState) -> None:
     """What an app keeps between requests."""
     state.app.extensions[_FRONTS] = Fronts()
+    state.app.extensions[_INTERVALS] = RankIntervals()
     state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
 
 
@@ -39,21 +42,34 @@ def _prepare(state: BlueprintSetupState) -> None:
 @validate_querystring(LeaderboardQuery)
 @document_response(list[Place])
 async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
-    """The leaderboard of a task: best primary metric first, ties earlier first.
+    """The leaderboard of a task: the best submission of each participant, best primary metric first.
 
-    With `pareto=true` only the places that no other beats in one of the task's two `pareto` metrics without
-    being worse in the other; with `hub_username` or `model_repo` only theirs. Ranks are always those among
-    all. The answer has an ETag, so that asking again with If-None-Match costs next to nothing.
+    Equal scores share a rank, earlier ones first. Baselines stand among the others and take no rank.
+    With `all=true` every submission; with `pareto=true` those of all that no other beats in one of the task's
+    two `pareto` metrics without being worse in the other; with `hub_username` or `model_repo` only theirs,
+    with the ranks that they have among all. The answer has an ETag, so that asking again with If-None-Match
+    costs next to nothing.
     """
-    edition = await boards.current_edition(task)
+    return await board(task, query_args)
+
+
+async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
+    """Answer with a page of a challenge's leaderboard."""
+    edition = await boards.current_edition(challenge)
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
-    if page is None:
-        places, cursor = await _places(edition, query_args)
-        page = page_of(places, query_args, cursor)
-        if places:  # any number of cursors lead past the end
-            pages[edition, query_args] = page
-    return await _of_edition(edition, page)
+    if page is not None:
+        return await _of_edition(edition, page)
+    intervals = None
+    if not (query_args.all or query_args.pareto):
+        finder: RankIntervals = current_app.extensions[_INTERVALS]
+        intervals = await finder.of(edition)
+    is_complete = intervals is not None or query_args.all or query_args.pareto
+    places, cursor = await _places(edition, query_args, intervals)
+    page = page_of(places, query_args, cursor)
+    if places and is_complete:  # any number of cursors lead past the end
+        pages[edition, query_args] = page
+    return await _of_edition(edition, page, "" if is_complete else "-without-intervals")
 
 
 @blueprint.get("/<task>/history")
@@ -66,8 +82,13 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     Of those on the leaderboard, by the scores that count now. A self-reported value that is not verified
     is among them, as it is on the leaderboard; its `verified_at` is null.
     """
-    edition = await boards.current_edition(task)
-    card = platform().tasks.find(task).card
+    return await steps(task, query_args)
+
+
+async def steps(challenge: str, query_args: HistoryQuery) -> Response:
+    """Answer how the best value of a metric came about."""
+    edition = await boards.current_edition(challenge)
+    card = platform().tasks.find(edition.task).card
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:
@@ -77,21 +98,28 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     return await _of_edition(edition, page)
 
 
-async def _of_edition(edition: Edition, page: WrittenPage) -> Response:
+async def _of_edition(edition: Edition, page: WrittenPage, mark: str = "") -> Response:
     """The page, unless the caller has it of this edition already."""
     response = page.response()
-    response.set_etag(f"{edition.truth_version}-{edition.revision}")
+    response.set_etag(f"{edition.truth_version}-{edition.revision}{mark}")
     return await response.make_conditional(request)
 
 
-async def _places(edition: Edition, query: LeaderboardQuery) -> tuple[list[Place], str | None]:
+async def _places(
+    edition: Edition, query: LeaderboardQuery, intervals: Intervals | None
+) -> tuple[list[Place], str | None]:
     fronts: Fronts = current_app.extensions[_FRONTS]
     task = platform().tasks.things.get(edition.task)
     front = await fronts.of(edition, task.card if task else None)
-    selection = Selection(query.hub_username, query.model_repo)
+    selection = Selection(query.hub_username, query.model_repo, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
-            edition, limit=query.limit, cursor=query.cursor, front=front, selection=selection
+            edition,
+            limit=query.limit,
+            cursor=query.cursor,
+            front=front,
+            intervals=intervals,
+            selection=selection,
         )
     if front is None:
         detail = f"pareto: task {edition.task!r} does not trade two metrics; ask for the whole leaderboard"

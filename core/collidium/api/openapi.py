@@ -56,6 +56,7 @@ TAGS = {
 _TAG_OF = {
     "accounts": "account",
     "benchmarks": "benchmark",
+    "challenges": "benchmark",
     "leaderboards": "benchmark",
     "simulations": "simulation",
 }

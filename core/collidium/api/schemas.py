@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     AwareDatetime,
     BaseModel,
     BeforeValidator,
@@ -42,6 +44,16 @@ HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", 
 
 #: What a person typed: PostgreSQL stores no null character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
+
+
+def _in_reach(moment: datetime) -> datetime:
+    if not 2000 <= moment.year < 2200:
+        raise ValueError("not between the years 2000 and 2200")
+    return moment.astimezone(UTC)
+
+
+#: A date with a time zone, which arithmetic and databases can take.
+Date = Annotated[AwareDatetime, AfterValidator(_in_reach)]
 
 
 class Body(BaseModel):
@@ -101,7 +113,8 @@ class LeaderboardQuery(Page):
 
     model_config = ConfigDict(frozen=True)  # pages are kept by what was asked for
 
-    pareto: bool = Field(False, description="Only the places on the Pareto front.")
+    pareto: bool = Field(False, description="Only the submissions on the Pareto front.")
+    all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
     hub_username: str | None = Field(None, max_length=96, description="Only the places of this account.")
     model_repo: str | None = Field(
         None, max_length=200, description="Only the places of this hub model, NAMESPACE/NAME."
@@ -119,10 +132,49 @@ class HistoryQuery(BaseModel):
     limit: int = Field(1000, ge=1, le=1000, description="Most steps returned: the last ones.")
 
 
+class ChallengeBody(Body):
+    """What operators set of a challenge."""
+
+    model_config = example({"title": "Jets for beginners", "closes_at": "2027-06-30T12:00:00+02:00"})
+
+    title: str = Field("", pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200, description="A name for people.")
+    opens_at: Date | None = Field(None, description="With a time zone; null: from the beginning.")
+    closes_at: Date | None = Field(None, description="With a time zone; null: never.")
+    public_percent: int | None = Field(
+        None, ge=1, le=99, description="Per cent of the events that count until it closes; the rest then."
+    )
+    submissions_per_day: int | None = Field(
+        None, ge=1, le=10_000, description="Of a participant in a UTC day; null: as the platform has it."
+    )
+    final_submissions: int = Field(
+        2, ge=1, le=100, description="How many of a participant final results are chosen from."
+    )
+    practice: bool = Field(False, description="Whether submissions are scored after closing, unranked.")
+    rewarded: bool = Field(True, description="Whether new bests earn credits.")
+    rules: str = Field("", pattern=r"^[^\x00]*$", max_length=50_000, description="Markdown.")
+    announcement: Text | None = Field(None, description="Markdown; the latest is shown first.")
+
+
+class NewChallengeBody(ChallengeBody):
+    """A new challenge."""
+
+    model_config = example({"name": "jets-2027", "task": "jets", "public_percent": 30})
+
+    name: str = Field(max_length=64, description="Words of a-z and 0-9, joined by hyphens.")
+    task: str = Field(max_length=64, description="A task that is installed and has truth.")
+
+
+class OpenQuery(BaseModel):
+    """Until when a challenge is open."""
+
+    closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
+
+
 class MySubmissionsQuery(Page):
     """Which of an account's submissions are listed."""
 
     task: str | None = Field(None, max_length=64, description="Only those to this task.")
+    challenge: str | None = Field(None, max_length=64, description="Only those to this challenge.")
 
 
 class SubmitQuery(BaseModel):
@@ -141,6 +193,16 @@ class LinksBody(Body):
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
     code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")
     paper_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the paper.")
+    final: bool = Field(False, description="Whether it is chosen for the final results of its challenge.")
+
+
+class DisqualifyBody(Body):
+    """Why a submission is disqualified."""
+
+    model_config = example({"reason": "trained on the evaluation events"}, strict=True)
+
+    reason: Text = Field(description="Everybody sees it.")
+    take_back: bool = Field(False, description="Take what it earned, down to a balance of zero.")
 
 
 # -- datasets, events, models --------------------------------------------------------------------------

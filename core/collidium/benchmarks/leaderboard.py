@@ -1,4 +1,8 @@
-"""Leaderboards: the submissions of a task, best first; their Pareto fronts, and how a best came about."""
+"""Leaderboards: the best submission of each participant, or all; Pareto fronts, and how a best came about.
+
+Equal scores share a rank. Baselines are listed among the others with the rank that they would have, and take
+none.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +20,9 @@ from cachetools import LRUCache
 from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.expressions import Q
 
-from collidium.benchmarks import tasklist
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
+from collidium.benchmarks.rank_intervals import Intervals, RankInterval
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, claim_of, derived
 from collidium.database import connection, rows_of
 from collidium.errors import InvalidInput, UnknownCursor
@@ -38,11 +43,13 @@ MAX_RANK: Final = 2**53
 #: Submissions that are read at once: other requests take their turn in between.
 _CHUNK: Final = 1000
 
-#: Read from the leaderboard's index alone, down to the lowest of those that are asked for.
+#: Of those that are asked for, among all of the same leaderboard.
 _RANKS: Final = """
-SELECT id, place FROM (
-    SELECT id, row_number() OVER (ORDER BY rank_score DESC, submitted_at, id) AS place
-    FROM submissions WHERE task = ? AND truth_version = ? AND rank_score >= ?
+SELECT id, coalesce(ahead, 0) + 1 AS rank FROM (
+    SELECT id, sum(CASE WHEN baseline THEN 0 ELSE 1 END) OVER (
+        ORDER BY rank_score DESC GROUPS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
+    ) AS ahead
+    FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score >= ?{represents}
 ) AS board WHERE id IN ({ids})
 """
 #: Of what was submitted at one moment, ids decide, as on the leaderboard.
@@ -55,7 +62,7 @@ SELECT id FROM (
         SELECT id, submitted_at, {sign} CAST(
             (SELECT value FROM {json_each}(scores) WHERE key = ?) AS double precision
         ) AS worth
-        FROM submissions WHERE task = ? AND truth_version = ? AND rank_score IS NOT NULL
+        FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score IS NOT NULL
     ) AS scored WHERE worth IS NOT NULL
 ) AS compared WHERE best IS NULL OR worth > best
 ORDER BY submitted_at DESC, id DESC LIMIT ?
@@ -68,15 +75,24 @@ class Selection:
 
     hub_username: str | None = None
     model_repo: str | None = None
+    #: Every submission, and not the best of each participant alone.
+    all: bool = False
 
     @property
-    def conditions(self) -> dict[str, str]:
+    def conditions(self) -> dict[str, str | bool]:
         """Filters of the query."""
-        named = {"hub_username": self.hub_username, "model_repo": self.model_repo}
+        represents = None if self.all else True
+        named = {"hub_username": self.hub_username, "model_repo": self.model_repo, "represents": represents}
         return {name: value for name, value in named.items() if value is not None}
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether nobody is left out."""
+        return self.hub_username is None and self.model_repo is None
 
 
 EVERYONE: Final = Selection()
+ALL: Final = Selection(all=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,13 +100,15 @@ class Cursor:
     """Where a page ended: its last place."""
 
     rank: int
+    #: How many that take a rank there are to the end of the page.
+    ranked: int
     rank_score: float
     submitted_at: datetime
     id: str
 
     def encode(self) -> str:
         """As it stands in a URL."""
-        parts = [self.rank, self.rank_score, self.submitted_at.isoformat(), self.id]
+        parts = [self.rank, self.ranked, self.rank_score, self.submitted_at.isoformat(), self.id]
         return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
     @classmethod
@@ -98,9 +116,11 @@ class Cursor:
         """Read what :meth:`encode` wrote; raises UnknownCursor for anything else."""
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-            rank, rank_score, submitted_at, submission_id = json.loads(raw)
+            rank, ranked, rank_score, submitted_at, submission_id = json.loads(raw)
             moment = datetime.fromisoformat(submitted_at)
-            cursor = cls(int(rank), float(rank_score), moment.astimezone(UTC), str(submission_id))
+            cursor = cls(
+                *(int(rank), int(ranked), float(rank_score), moment.astimezone(UTC), str(submission_id))
+            )
             if moment.tzinfo is not None and cursor._is_sound():
                 return cursor
         except (ValueError, TypeError, OverflowError, binascii.Error, RecursionError):
@@ -109,35 +129,39 @@ class Cursor:
 
     def _is_sound(self) -> bool:
         is_id = SUBMISSION_ID.fullmatch(self.id) is not None
-        return is_id and 0 < self.rank <= MAX_RANK and isfinite(self.rank_score)
+        is_rank = 0 < self.rank <= MAX_RANK and 0 <= self.ranked <= MAX_RANK
+        return is_id and is_rank and isfinite(self.rank_score)
 
 
 @dataclass(frozen=True, slots=True)
 class Edition:
     """A leaderboard at one moment; two equal editions show the same places."""
 
+    challenge: str
     task: str
     truth_version: str | None
     revision: int
 
 
-async def current_edition(task_name: str) -> Edition:
-    """The edition there is now; raises NotFound for a task that was never listed."""
-    listed = await tasklist.find_row(task_name)
-    if listed is None:
-        raise tasklist.unknown(task_name)
-    return Edition(task_name, listed.truth_version, listed.revision)
+async def current_edition(name: str) -> Edition:
+    """The edition there is now; raises NotFound."""
+    row = await challenges.get(name)
+    return Edition(name, row.task, row.truth_version, row.revision)
 
 
-def ranked(edition: Edition) -> QuerySet[Submission]:
-    """The submissions of an edition, best first.
+def ranked(edition: Edition, selection: Selection) -> QuerySet[Submission]:
+    """The selected submissions of an edition, best first.
 
     Those scored against its truth, by the primary metric, ties earlier first; one without a finite primary
     score never ranks.
     """
-    return Submission.filter(
-        task=edition.task, truth_version=edition.truth_version, rank_score__isnull=False
-    ).order_by("-rank_score", "submitted_at", "id")
+    query = Submission.filter(
+        challenge=edition.challenge,
+        truth_version=edition.truth_version,
+        rank_score__isnull=False,
+        **selection.conditions,
+    )
+    return query.order_by("-rank_score", "submitted_at", "id")
 
 
 async def places(
@@ -146,17 +170,18 @@ async def places(
     limit: int,
     cursor: str | None = None,
     front: Front | None = None,
+    intervals: Intervals | None = None,
     selection: Selection = EVERYONE,
 ) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
-    Those of a ``selection`` have the ranks that they have among all. ``front`` is the edition's own, where
-    it has one. Raises UnknownCursor.
+    Those of a ``selection`` have the ranks that they have among all. ``front`` and
+    ``intervals`` are the edition's own, where it has them. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
     if edition.truth_version is None:
         return [], None
-    query = ranked(edition).filter(**selection.conditions)
+    query = ranked(edition, selection)
     if after is not None:
         query = query.filter(
             Q(rank_score__lt=after.rank_score)
@@ -164,48 +189,74 @@ async def places(
             | Q(rank_score=after.rank_score, submitted_at=after.submitted_at, id__gt=after.id)
         )
     rows = await query.limit(limit + 1)
-    page = rows[:limit]
-    if selection == EVERYONE:
-        first_rank = after.rank + 1 if after else 1
-        ranks = {row.id: rank for rank, row in enumerate(page, first_rank)}
+    page, counter = rows[:limit], RankCounter.after(after)
+    if selection.is_whole:
+        ranks = {row.id: counter.next(row.rank_score, row.baseline) for row in page}
     else:
-        ranks = await _ranks(edition, page)
+        ranks = await _ranks(edition, page, selection)
         page = [row for row in page if row.id in ranks]
-    found = [_place(row, ranks[row.id], None if front is None else row.id in front) for row in page]
+    found = [
+        _place(row, ranks[row.id], None if front is None else row.id in front, (intervals or {}).get(row.id))
+        for row in page
+    ]
     if len(rows) <= limit or not found:
         return found, None
-    return found, _cursor(found[-1].rank, page[-1])
+    return found, _cursor(found[-1].rank, page[-1], counter.ranked)
 
 
-async def _ranks(edition: Edition, rows: Sequence[Submission]) -> dict[str, int]:
+@dataclass(slots=True)
+class RankCounter:
+    """Counts ranks down a leaderboard."""
+
+    rank: int = 0
+    ranked: int = 0
+    score: float | None = None
+
+    @classmethod
+    def after(cls, cursor: Cursor | None) -> RankCounter:
+        """Count on from where a page ended."""
+        return cls(cursor.rank, cursor.ranked, cursor.rank_score) if cursor else cls()
+
+    def next(self, score: float | None, baseline: bool) -> int:
+        """The rank of the next submission."""
+        if score != self.score:
+            self.rank, self.score = self.ranked + 1, score
+        self.ranked += not baseline
+        return self.rank
+
+
+async def _ranks(edition: Edition, rows: Sequence[Submission], selection: Selection) -> dict[str, int]:
     """The rank of each among all; what lost its own meanwhile is left out."""
     scores = [row.rank_score for row in rows if row.rank_score is not None]
     if not scores:
         return {}
-    query = _RANKS.format(ids=", ".join("?" * len(rows)))
-    values = edition.task, edition.truth_version, min(scores), *(row.id for row in rows)
-    return {row["id"]: row["place"] for row in await rows_of(query, *values)}
+    represents = "" if selection.all else " AND represents"
+    query = _RANKS.format(ids=", ".join("?" * len(rows)), represents=represents)
+    values = edition.challenge, edition.truth_version, min(scores), *(row.id for row in rows)
+    return {row["id"]: row["rank"] for row in await rows_of(query, *values)}
 
 
 async def places_on_front(
-    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = EVERYONE
+    front: Front, *, limit: int, cursor: str | None = None, selection: Selection = ALL
 ) -> tuple[list[Place], str | None]:
-    """The same of the submissions on a front alone; their ranks are those among all."""
+    """The same of the submissions on a front alone; their ranks are those among all submissions."""
     after = Cursor.decode(cursor) if cursor else None
-    # Ranks may have changed since the last page; that of its last place is looked up.
-    begin = front.get(after.id, after.rank) if after else 0
-    ids = [id_ for id_, rank in front.items() if rank > begin]
+    ids = list(front)
+    if after is not None and after.id in front:
+        ids = ids[ids.index(after.id) + 1 :]
+    elif after is not None:  # it left the front since
+        ids = [id_ for id_, rank in front.items() if rank > after.rank]
     rows = await _still_ranked(ids, limit + 1, selection)
     found = [_place(row, front[row.id], True) for row in rows[:limit]]
     if len(rows) <= limit:
         return found, None
-    return found, _cursor(found[-1].rank, rows[limit - 1])
+    return found, _cursor(found[-1].rank, rows[limit - 1], 0)
 
 
 async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
     """The first ``maximum`` selected of these in their order, but those that lost their rank meanwhile."""
     found: list[Submission] = []
-    size = maximum if selection == EVERYONE else max(maximum, _CHUNK)
+    size = maximum if selection.is_whole else max(maximum, _CHUNK)
     for begin in range(0, len(ids), size):
         chunk = ids[begin : begin + size]
         kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
@@ -216,14 +267,15 @@ async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) 
     return found[:maximum]
 
 
-def _place(row: Submission, rank: int, pareto: bool | None) -> Place:
-    return Place.of(row, rank=rank, pareto=pareto, **derived(row))
+def _place(row: Submission, rank: int, pareto: bool | None, interval: RankInterval | None = None) -> Place:
+    found = interval._asdict() if interval else {}
+    return Place.of(row, rank=rank, pareto=pareto, **found, **derived(row))
 
 
-def _cursor(rank: int, row: Submission) -> str:
+def _cursor(rank: int, row: Submission, ranked: int) -> str:
     """Where a page ends that has this place last."""
     assert row.rank_score is not None  # noqa: S101 -- by what is ranked
-    return Cursor(rank, row.rank_score, row.submitted_at, row.id).encode()
+    return Cursor(rank, ranked, row.rank_score, row.submitted_at, row.id).encode()
 
 
 #: Fronts in memory.
@@ -249,9 +301,11 @@ async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front
     first, second = metrics
     points: list[tuple[float, float]] = []
     found: list[tuple[str, int]] = []
-    done = 0
-    while rows := await ranked(edition).offset(done).limit(_CHUNK).values_list("id", "scores"):
-        for rank, (submission_id, scores) in enumerate(rows, done + 1):
+    done, counter = 0, RankCounter()
+    columns = "id", "scores", "rank_score", "baseline"
+    while rows := await ranked(edition, ALL).offset(done).limit(_CHUNK).values_list(*columns):
+        for submission_id, scores, rank_score, baseline in rows:
+            rank = counter.next(rank_score, baseline)
             point = [signs[name] * scores.get(name, nan) for name in (first, second)]
             if all(map(isfinite, point)):
                 points.append((point[0], point[1]))
@@ -293,7 +347,7 @@ async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit:
     metric = _metric(card, metric_name)
     json_each = "json_each" if isinstance(connection(), SqliteClient) else "jsonb_each_text"
     query = _STEPS.format(sign="" if metric.higher_is_better else "-", json_each=json_each)
-    rows = await rows_of(query, metric.name, edition.task, edition.truth_version, limit)
+    rows = await rows_of(query, metric.name, edition.challenge, edition.truth_version, limit)
     ids = [row["id"] for row in reversed(rows)]
     kept = {row.id: row for row in await Submission.filter(id__in=ids)}
     return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]

@@ -9,11 +9,28 @@ from tortoise import fields
 from tortoise.models import Model
 
 
-class ListedTask(Model):
-    """A task that the platform once saw, and whether it takes submissions."""
+class Challenge(Model):
+    """A task, its truth and its leaderboard. Each task has one of its own name, which has no dates."""
 
     name = fields.CharField(max_length=64, primary_key=True)
+    task = fields.CharField(max_length=64)
+    title = fields.CharField(max_length=200, default="")
     listed = fields.BooleanField(default=True)
+    # Submissions are taken from the one to the other; None: always.
+    opens_at = fields.DatetimeField(null=True)
+    closes_at = fields.DatetimeField(null=True)
+    # When its final results came into force.
+    ended_at = fields.DatetimeField(null=True)
+    # Whether submissions are scored on the public part after that, and never ranked.
+    practice = fields.BooleanField(default=False)
+    # None: the platform's setting.
+    submissions_per_day = fields.IntField(null=True)
+    # How many submissions of a participant the final results are chosen from.
+    final_submissions = fields.IntField(default=2)
+    rewarded = fields.BooleanField(default=True)
+    # Markdown.
+    rules = fields.TextField(default="")
+    announcements: Any = fields.JSONField(default=list)
     # The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
     # Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
@@ -21,7 +38,19 @@ class ListedTask(Model):
     changed_at = fields.DatetimeField(auto_now=True)
 
     class Meta(Model.Meta):
-        table = "listed_tasks"
+        table = "challenges"
+
+
+class Arrival(Model):
+    """A file on its way to a challenge, for whose end it may count."""
+
+    id = fields.CharField(max_length=32, primary_key=True)
+    challenge = fields.CharField(max_length=64, db_index=True)
+    # When it was there as a whole; None: it is being received.
+    received_at = fields.DatetimeField(null=True)
+
+    class Meta(Model.Meta):
+        table = "arrivals"
 
 
 class TruthVersion(Model):
@@ -42,6 +71,7 @@ class Submission(Model):
     """Predictions of one account that were scored."""
 
     id = fields.CharField(max_length=32, primary_key=True)
+    challenge = fields.CharField(max_length=64)
     task = fields.CharField(max_length=64)
     account_id = fields.BigIntField()
     hub_username = fields.CharField(max_length=96)
@@ -51,8 +81,17 @@ class Submission(Model):
     scores: Any = fields.JSONField()
     # Standard errors by metric. None for what was scored before there were any.
     uncertainties: Any = fields.JSONField(null=True)
-    # The primary metric, larger is better: what the leaderboard sorts by.
+    # Who competes: an account, or a team; a baseline competes with nobody.
+    participant = fields.CharField(max_length=48)
+    # ``ranked``, or why it has no rank: ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
+    standing = fields.CharField(max_length=16, default="ranked")
+    standing_reason = fields.CharField(max_length=1000, null=True)
+    # When its participant chose it for the final results.
+    chosen_at = fields.DatetimeField(null=True)
+    # The primary metric, larger is better: what the leaderboard sorts by. None: it has no rank.
     rank_score = fields.FloatField(null=True)
+    # Whether it is the best of its participant, which stands on the leaderboard.
+    represents = fields.BooleanField(default=False)
     warnings: Any = fields.JSONField(default=list)
     credits_earned = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     model_repo = fields.CharField(max_length=200, null=True)
@@ -70,11 +109,13 @@ class Submission(Model):
 
     class Meta(Model.Meta):
         table = "submissions"
-        unique_together = (("account_id", "task", "sha256", "scorer_version", "truth_version"),)
+        unique_together = (("account_id", "challenge", "sha256", "scorer_version", "truth_version"),)
         indexes = (
-            ("task", "truth_version", "rank_score", "submitted_at", "id"),
-            ("task", "truth_version", "hub_username", "rank_score"),
-            ("task", "truth_version", "model_repo", "rank_score"),
+            ("challenge", "truth_version", "rank_score", "submitted_at", "id"),
+            ("challenge", "truth_version", "represents", "rank_score", "submitted_at", "id"),
+            ("challenge", "participant", "submitted_at"),
+            ("challenge", "truth_version", "hub_username", "rank_score"),
+            ("challenge", "truth_version", "model_repo", "rank_score"),
             ("submitted_at", "id"),
             ("task", "submitted_at", "id"),
             ("account_id", "submitted_at", "id"),
@@ -92,6 +133,8 @@ class Scoring(Model):
     uncertainties: Any = fields.JSONField(null=True)
     # Metrics of resampled events, by which gains are judged. Never shown.
     replicates: Any = fields.JSONField(null=True)
+    # The same of the primary metric, larger is better, as float32: ranks of thousands are compared.
+    primary_draws = fields.BinaryField(null=True)
     # Scores in bins. None for what was scored before there were any.
     curves: Any = fields.JSONField(null=True)
     warnings: Any = fields.JSONField(default=list)
@@ -108,7 +151,7 @@ class Best(Model):
     """The best value of a metric so far, which only ever gets better."""
 
     id = fields.BigIntField(primary_key=True)
-    task = fields.CharField(max_length=64)
+    challenge = fields.CharField(max_length=64)
     truth_version = fields.CharField(max_length=64)
     metric = fields.CharField(max_length=64)
     value = fields.FloatField()
@@ -116,4 +159,4 @@ class Best(Model):
 
     class Meta(Model.Meta):
         table = "benchmark_bests"
-        unique_together = (("task", "truth_version", "metric"),)
+        unique_together = (("challenge", "truth_version", "metric"),)

@@ -1,4 +1,4 @@
-"""Credits for new bests. Called in the transaction that keeps a submission, with the task's row locked."""
+"""Credits for new bests: called in the transaction that keeps a submission, under the challenge's lock."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING
+
+from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
@@ -32,9 +34,9 @@ class RewardRules:
     significance: float
 
     @classmethod
-    def of(cls, settings: Settings, truth_version: str) -> RewardRules:
+    def of(cls, settings: Settings, truth_version: str, *, rewarded: bool = True) -> RewardRules:
         """The rules for bests against a truth; nothing is earned while its public part counts."""
-        per_day = 0 if is_public(truth_version) else settings.rewards_per_day
+        per_day = settings.rewards_per_day if rewarded and not is_public(truth_version) else 0
         return cls(settings.benchmark_reward, per_day, settings.reward_significance)
 
 
@@ -51,11 +53,11 @@ def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
 
 
 async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
-    """Count the rewards for each metric of the task, of all that the account submitted that day."""
+    """Count the rewards for each metric of the challenge, of all that the account submitted that day."""
     midnight = midnight_before(submission.submitted_at)
     ids = await Submission.filter(
         account_id=submission.account_id,
-        task=submission.task,
+        challenge=submission.challenge,
         submitted_at__gte=midnight,
         submitted_at__lt=midnight + timedelta(days=1),
         credits_earned__gt=0,
@@ -117,13 +119,13 @@ async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[st
     value = submission.scores.get(metric.name)
     if not metric.higher_is_better or value is None or not math.isfinite(value):
         return None
-    task, truth_version = submission.task, submission.truth_version
-    best = await Best.get_or_none(task=task, truth_version=truth_version, metric=metric.name)
+    challenge, truth_version = submission.challenge, submission.truth_version
+    best = await Best.get_or_none(challenge=challenge, truth_version=truth_version, metric=metric.name)
     before = best.value if best else floor_of(metric, floors)
     if value <= before:
         return None
     gain = _Gain(metric, value - before, best.submission_id if best else None)
-    best = best or Best(task=task, truth_version=truth_version, metric=metric.name)
+    best = best or Best(challenge=challenge, truth_version=truth_version, metric=metric.name)
     best.value = value
     best.submission_id = submission.id
     await best.save()
@@ -156,9 +158,26 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
         reward,
         reason="benchmark_best",
         reference=reference,
-        note=f"{submission.task}: best {metric}",
+        note=f"{submission.challenge}: best {metric}",
     )
     return reward
+
+
+async def take_back(submission: Submission) -> None:
+    """Take what a submission earned, down to a balance of zero; in the transaction that disqualifies it."""
+    await accounts.lock({submission.account_id})
+    balance = (await accounts.find(submission.hub_username)).credits
+    amount = min(submission.credits_earned, balance)
+    if amount > 0:
+        reference, note = (
+            _reference(submission.id, f"taken back at {now():%Y-%m-%d %H:%M:%S}"),
+            "disqualified",
+        )
+        await accounts.post(
+            submission.account_id, -amount, reason="benchmark_best", reference=reference, note=note
+        )
+        submission.credits_earned -= amount
+        await submission.save(update_fields=["credits_earned"])
 
 
 def midnight_before(moment: datetime) -> datetime:

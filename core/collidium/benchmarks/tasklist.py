@@ -8,15 +8,19 @@ from __future__ import annotations
 
 from decimal import Decimal
 from math import isfinite
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
-from collidium.benchmarks.models import ListedTask
+from tortoise.expressions import F
+from tortoise.timezone import now
+
+from collidium import records
+from collidium.benchmarks import challenges
+from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.benchmarks.truth import truth_versions
 from collidium.benchmarks.truth.task_data import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
-from collidium.database.statements import RowByKey
 from collidium.errors import NotFound
 from collidium.plugins import DISTRIBUTION
 from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
@@ -26,15 +30,10 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.plugins import Provided
 
-#: Longest name of a task, by the contract and by the tables.
-MAX_NAME: Final = 64
-
-_by_name: Final = RowByKey(ListedTask, "name")
-
 
 async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
     """Every task that is installed or was ever listed, by name."""
-    rows = {row.name: row for row in await ListedTask.all()}
+    rows = {row.name: row for row in await Challenge.filter(name=F("task"))}
     names = sorted(set(tasks.things) | {row.name for row in rows.values() if row.listed})
     return [_status(tasks, name, rows.get(name)) for name in names]
 
@@ -47,8 +46,8 @@ async def add_task(tasks: Provided[Task], name: str) -> TaskStatus:
 
 async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
     """Take a task off the list; its submissions, scores and credits stay. Raises NotFound."""
-    row = await find_row(name)
-    if row is None or not row.listed:
+    row = await challenges.find(name)
+    if row is None or not row.listed or row.task != name:
         raise NotFound(f"task {name!r} is not listed")
     return _status(tasks, name, await _set_listed(name, False))
 
@@ -56,23 +55,22 @@ async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
 async def list_new_built_ins(tasks: Provided[Task]) -> None:
     """List the tasks of the platform's own distribution that were never seen before."""
     own = [
-        ListedTask(name=name)
+        Challenge(name=name, task=name)
         for name, distribution in tasks.distributions.items()
         if distribution == DISTRIBUTION
     ]
-    await ListedTask.bulk_create(own, ignore_conflicts=True)
+    await Challenge.bulk_create(own, ignore_conflicts=True)
 
 
 async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
-    """Return the status of a task by name, also of one that is not there."""
-    return _status(tasks, name, await find_row(name))
+    """Return the status of a task, or of that of a challenge, by name, also of one that is not there."""
+    row = await challenges.find(name)
+    return status_in(tasks, name, row)
 
 
-async def find_row(name: str) -> ListedTask | None:
-    """The task's row, if it was ever listed. What cannot be a name never reaches the database."""
-    if not (len(name) <= MAX_NAME and name.isascii() and name.isidentifier()):
-        return None
-    return await _by_name.get_or_none(name)
+def status_in(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
+    """Return the status of the task of a challenge."""
+    return _status(tasks, row.task if row is not None else name, row)
 
 
 def unknown(name: str) -> NotFound:
@@ -81,15 +79,15 @@ def unknown(name: str) -> NotFound:
 
 
 @transactional
-async def _set_listed(name: str, listed: bool) -> ListedTask:
-    await ListedTask.bulk_create([ListedTask(name=name, listed=listed)], ignore_conflicts=True)
-    row = await ListedTask.select_for_update().get(name=name)
+async def _set_listed(name: str, listed: bool) -> Challenge:
+    await Challenge.bulk_create([Challenge(name=name, task=name, listed=listed)], ignore_conflicts=True)
+    row = await Challenge.select_for_update().get(name=name)
     row.listed = listed
     await row.save(update_fields=["listed", "changed_at"])
     return row
 
 
-def _status(tasks: Provided[Task], name: str, row: ListedTask | None) -> TaskStatus:
+def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
     task = tasks.things.get(name)
     listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None
@@ -101,6 +99,8 @@ def _status(tasks: Provided[Task], name: str, row: ListedTask | None) -> TaskSta
         reason = "no installed plugin brings it"
     elif truth is None:
         reason = f"no truth yet (collidium truth import {name} --from ...)"
+    elif row is not None:
+        reason = challenges.why_closed(row, now())
     return TaskStatus(
         name=name,
         title=task.card.title if task else name,
@@ -122,11 +122,17 @@ async def listed_cards(platform: Platform) -> list[TaskCard]:
 
 
 async def listed_card(platform: Platform, name: str) -> TaskCard:
-    """The card of one task; raises NotFound unless it is listed and installed."""
-    for status in await list_tasks(platform.tasks):
-        if status.name == name and status.listed and status.installed:
-            return await card_of(platform, status)
-    raise unknown(name)
+    """The card of a task, or of a challenge's; raises NotFound unless it is listed and installed."""
+    status = await status_of(platform.tasks, name)
+    if not (status.listed and status.installed):
+        raise unknown(name)
+    return await card_of(platform, status)
+
+
+async def challenge_with_card(platform: Platform, name: str) -> records.Challenge:
+    """A challenge that is listed, with the card of its task; raises NotFound."""
+    row = await challenges.get(name)
+    return challenges.view(row, platform, await listed_card(platform, name))
 
 
 async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:

@@ -8,7 +8,13 @@ import click
 
 from collidium.cli.context import client, on_platform
 from collidium.cli.options import complete_tasks, json_option, key_option
-from collidium.cli.output import cell, note, print_json, print_table, show_record
+from collidium.cli.output import (
+    cell,
+    note,
+    print_json,
+    print_table,
+    show_record,
+)
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -74,48 +80,32 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
 
 
 @benchmark.command()
-@click.argument("task", shell_complete=complete_tasks)
+@click.argument("challenge", shell_complete=complete_tasks)
 @click.option(
     "--public", "percent", type=click.IntRange(1, 99), required=True, help="Per cent of the events."
 )
 @json_option
-def split(task: str, percent: int, as_json: bool) -> None:
-    """Score TASK on a public part of its events until the phase is closed.
+def split(challenge: str, percent: int, as_json: bool) -> None:
+    """Score CHALLENGE (or a task) on a public part of its events until it is closed.
 
-    Runs on the server's machine, before the first submission. Credits are earned when the phase is closed.
+    Runs on the server's machine, and scores what was submitted before again. Credits are earned when it is
+    closed. A challenge without submissions can also be split from elsewhere: collidium challenge edit.
 
     \b
     collidium benchmark split tracking --public 30
     """
 
     async def run(platform: Platform) -> str:
-        from collidium.benchmarks.truth import phases
+        from collidium.benchmarks import closing
 
-        return str(await phases.begin(platform, task, percent, actor=ACTOR))
+        with progress_bar("Scoring (files)") as progress:
+            return str(await closing.split(platform, challenge, percent, actor=ACTOR, progress=progress))
 
     version = on_platform(run)
     if as_json:
-        print_json({"task": task, "truth_version": version})
+        print_json({"challenge": challenge, "truth_version": version})
     else:
-        note(f"Task {task} is now scored against {version}; `collidium benchmark close {task}` ends that.")
-
-
-@benchmark.command()
-@click.argument("task", shell_complete=complete_tasks)
-@key_option
-@json_option
-def close(task: str, idempotency_key: str | None, as_json: bool) -> None:
-    """End the public phase of TASK: score and reward the rest of the events; needs ADMIN_TOKEN.
-
-    \b
-    collidium benchmark close tracking
-    """
-    with client() as server:
-        closed = server.admin_close_phase(task, idempotency_key=idempotency_key)
-    if as_json:
-        print_json(closed)
-    else:
-        note(f"Task {closed.task} is now scored against {closed.truth_version}.")
+        note(f"{challenge} is now scored against {version}, until `collidium challenge close {challenge}`.")
 
 
 def _show(review: Review) -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 @click.option("--pareto", is_flag=True, help="Only the Pareto front, of a task with two competing metrics.")
 @click.option("--user", metavar="NAME", help="Only ranks of this account.")
 @click.option("--model", metavar="NAMESPACE/NAME", help="Only ranks of this hub model.")
+@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
 @click.option("--history", is_flag=True, help="Show the successive best scores instead of the ranks.")
 @click.option("--metric", metavar="METRIC", help="With --history: the metric; default: the primary one.")
 @json_option
@@ -30,20 +31,21 @@ def leaderboard(
     pareto: bool,
     user: str | None,
     model: str | None,
+    every: bool,
     history: bool,
     metric: str | None,
     as_json: bool,
 ) -> None:
-    """Show the leaderboard of TASK, best first.
+    """Show the leaderboard of TASK, or of a challenge: the best of each participant, best first.
 
     \b
     collidium leaderboard tracking
     collidium leaderboard tracking --limit 100 --json
-    collidium leaderboard tracking --user anna
+    collidium leaderboard tracking --user anna --all
     collidium leaderboard tracking_small --pareto
     collidium leaderboard tracking_small --history --metric physics_eff_pt1
     """
-    if history and (pareto or user or model):
+    if history and (pareto or user or model or every):
         raise click.UsageError("--history covers the whole leaderboard: not with --pareto, --user or --model")
     if metric and not history:
         raise click.UsageError("--metric needs --history")
@@ -52,7 +54,9 @@ def leaderboard(
             steps = server.leaderboard_history(task, metric, limit=limit)
             print_json(steps.items) if as_json else print_history(server.task(task), metric, steps.items)
             return
-        places = server.leaderboard(task, limit=limit, pareto=pareto, user=user, model_repo=model)
+        places = server.leaderboard(
+            task, limit=limit, pareto=pareto, user=user, model_repo=model, every=every
+        )
         print_json(places.items) if as_json else print_places(server.task(task), places.items)
 
 

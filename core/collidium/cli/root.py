@@ -82,6 +82,7 @@ FOR_USERS = {
     "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.submissions:link",
+    "choose": "collidium.cli.submissions:choose",
     "login": "collidium.cli.account:login",
     "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
@@ -94,12 +95,14 @@ FOR_USERS = {
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
+    "withdraw": "collidium.cli.submissions:withdraw",
     "webhook": "collidium.cli.account:webhook",
 }
 #: The same, of commands that need the operators' secret.
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
+    "challenge": "collidium.cli.challenge:challenge",
     "operator": "collidium.cli.operator:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.

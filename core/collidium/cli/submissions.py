@@ -66,14 +66,46 @@ def _show_submission(sent: Submission) -> None:
     print_record(
         {
             "submission": sent.submission_id,
-            "task": sent.task,
+            "challenge": sent.challenge,
             "of": sent.hub_username,
             "submitted": sent.submitted_at,
             "model": model_cell(sent),
             **({"no rank because": sent.unranked} if sent.unranked else {}),
+            **({"chosen": sent.chosen_at} if sent.chosen_at else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
+
+
+@click.command()
+@click.argument("submission_id", metavar="SUBMISSION")
+@click.option("--not", "not_", is_flag=True, help="Take the choice back.")
+@json_option
+def choose(submission_id: str, not_: bool, as_json: bool) -> None:
+    """Choose your SUBMISSION for the final results of its challenge.
+
+    Without a choice, your best ones count. `collidium challenge show` says how many.
+
+    \b
+    collidium choose 0123456789abcdef0123456789abcdef
+    """
+    with client() as server:
+        sent = server.set_links(submission_id, final=not not_)
+    print_json(sent) if as_json else _show_submission(sent)
+
+
+@click.command()
+@click.argument("submission_id", metavar="SUBMISSION")
+@json_option
+def withdraw(submission_id: str, as_json: bool) -> None:
+    """Withdraw your SUBMISSION from its leaderboard, for good, while the challenge is open.
+
+    \b
+    collidium withdraw 0123456789abcdef0123456789abcdef
+    """
+    with client() as server:
+        sent = server.withdraw(submission_id)
+    print_json(sent) if as_json else _show_submission(sent)
 
 
 @click.command()

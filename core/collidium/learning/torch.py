@@ -153,7 +153,7 @@ class _Room:
 
     def holds(self, tensors: Sequence[torch.Tensor]) -> bool:
         """Whether :meth:`place` has room for all of them."""
-        others = sum(one.nbytes + ALIGNMENT for one in tensors if self._start(one) is None)
+        others: int = sum(one.nbytes + ALIGNMENT for one in tensors if self._start(one) is None)
         return self._used + others <= len(self.memory)
 
     def place(self, tensor: torch.Tensor) -> _Place:

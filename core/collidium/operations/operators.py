@@ -33,7 +33,7 @@ class Scope(StrEnum):
 #: Who has ADMIN_TOKEN.
 FIRST: Final = Operator(name="admin", scopes=(Scope.ALL,), created_at=datetime.fromtimestamp(0, UTC))
 #: Names in the audit log that no operator may have.
-_RESERVED: Final = frozenset({FIRST.name, "command"})
+_RESERVED: Final = frozenset({FIRST.name, "command", "calendar"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TOKEN: Final = re.compile(r"collidium_operator_[A-Za-z0-9_-]{43}")
@@ -113,7 +113,7 @@ def _problems(name: str, scopes: set[str], challenge: str | None) -> list[dict[s
     problems = []
     if not _NAME.fullmatch(name) or name in _RESERVED:
         problems.append(
-            ("name", "1 to 64 of a-z 0-9 . _ @ -, from a letter or digit on; not admin, not command")
+            ("name", "1 to 64 of a-z 0-9 . _ @ -, from a letter or digit on; not admin, command or calendar")
         )
     if not scopes or not scopes <= set(Scope):
         problems.append(("scopes", f"some of: {', '.join(Scope)}"))

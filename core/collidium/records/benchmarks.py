@@ -151,12 +151,41 @@ class TaskCard(Record, frozen=True):
     ] = None
 
 
-class Closed(Record, frozen=True):
-    """A task whose public phase is over."""
+class Announcement(Record, frozen=True):
+    """What the organisers announced of a challenge."""
 
+    at: Time
+    text: Annotated[str, Meta(description="Markdown.")]
+
+
+class Challenge(Record, frozen=True):
+    """A task with its truth and leaderboard; each task has one of its own name, which has no dates."""
+
+    name: str
+    title: str
     task: str
-    truth_version: str
-    phase: Annotated[str, Meta(extra_json_schema={"enum": ["final"]})] = "final"
+    state: Annotated[
+        Annotated[str, Meta(extra_json_schema={"enum": ["upcoming", "open", "closed", "practice"]})],
+        Meta(
+            description="`upcoming`: card and data are visible; `open`: submissions are scored and ranked; "
+            "`closed`: none is taken; `practice`: closed, but submissions are scored, and never ranked."
+        ),
+    ]
+    submissions_per_day: int
+    final_submissions: Annotated[
+        int, Meta(description="How many submissions of a participant the final results are chosen from.")
+    ]
+    practice: bool
+    rewarded: bool
+    opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
+    closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
+    results_at: Annotated[Time | None, Meta(description="When final results came; null: not yet.")] = None
+    truth_version: str | None = None
+    phase: Phase = None
+    public_percent: PublicPercent = None
+    rules: Annotated[str, Meta(description="Markdown.")] = ""
+    announcements: tuple[Announcement, ...] = ()
+    card: Annotated[TaskCard | None, Meta(description="Of its task; null in lists.")] = None
 
 
 class Receipt(Record, frozen=True):
@@ -225,6 +254,7 @@ class Submission(Record, frozen=True):
     """The public record of a submission; earlier scores the latest first."""
 
     submission_id: str
+    challenge: str
     task: str
     hub_username: str
     submitted_at: Time
@@ -248,6 +278,10 @@ class Submission(Record, frozen=True):
     code_url: str | None = None
     paper_url: str | None = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    chosen_at: Annotated[
+        Time | None,
+        Meta(description="When it was chosen for the final results; null: it was not."),
+    ] = None
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
 
@@ -275,6 +309,36 @@ class Place(Record, frozen=True):
     ] = None
     model_claim: ModelClaim = None
     baseline: Baseline = False
+    rank_low: Annotated[
+        int | None,
+        Meta(
+            description="The best rank within its interval of 95%, from a bootstrap over events that all "
+            "share; null: not known, or not yet."
+        ),
+    ] = None
+    rank_high: Annotated[int | None, Meta(description="The worst rank within that interval.")] = None
+    may_be_equal: Annotated[
+        bool | None,
+        Meta(description="Whether the next better place is less than two standard errors of the gain away."),
+    ] = None
+
+
+class RankChange(Record, frozen=True):
+    """How the rank of a submission changes; null: it has none."""
+
+    submission_id: str
+    hub_username: str
+    rank_before: int | None
+    rank: int | None
+    earns: Annotated[Credits, Meta(description="Credits that are paid now.")]
+
+
+class Ranking(Record, frozen=True):
+    """What changes on a leaderboard, or would change."""
+
+    challenge: str
+    applied: bool
+    changes: tuple[RankChange, ...]
 
 
 class BestStep(Record, frozen=True):

@@ -55,6 +55,7 @@ Failpoint = Literal[
     "erase.files_deleted",
     "rescore.kept",
     "rescore.before_commit",
+    "challenge.before_end",
 ]
 #: All of them; the tests kill a process at each.
 NAMES: Final[frozenset[str]] = frozenset(get_args(Failpoint))

@@ -9,7 +9,6 @@ import asyncio
 import inspect
 import os
 import shutil
-import tempfile
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +31,7 @@ from collidium.datasets.publishing.public_part import without_truth
 from collidium.datasets.publishing.publication import publish
 from collidium.errors import CollidiumError
 from collidium.files.durable import sha256_of
+from collidium.files.held import scratch_directory
 from collidium.hub.client import Hub, hub_failures
 from collidium.hub.sources import HubDataset
 from collidium.order import Order
@@ -319,9 +319,11 @@ class Seeding:
     async def _submit(self, task: Task, baseline: str) -> None:
         await self._publish_model(task, baseline)
         account = await accounts.find(ACCOUNT)
-        admitted = await submitting.admit(self.platform, account, task.card.name)
-        with tempfile.TemporaryDirectory(dir=self.state.directory, prefix=".predictions-") as scratch:
-            path = Path(scratch) / "predictions.parquet"
+        async with (
+            submitting.admitted(self.platform, account, task.card.name) as admission,
+            scratch_directory(self.state.directory) as scratch,
+        ):
+            path = scratch / "predictions.parquet"
             try:
                 await in_thread(partial(self._predict, task, baseline, path), "seed")
             except Exception as error:  # it may be third-party
@@ -332,7 +334,7 @@ class Seeding:
             predictions = submitting.Predictions(path, sha256, path.stat().st_size)
             model = self._model(task, baseline)
             await submitting.submit(
-                *(self.platform, admitted, predictions), check_claim=_own, model_repo=model
+                *(self.platform, admission, predictions), check_claim=_own, model_repo=model
             )
         reached("seed.submitted")
 

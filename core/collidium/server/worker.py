@@ -21,6 +21,7 @@ from collidium import outbox, simulations
 from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
+from collidium.benchmarks import closing
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, subprocesses
@@ -143,6 +144,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
         pruning(platform.settings),
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
+        closing.keeping_dates(platform),
     ):
         yield
 

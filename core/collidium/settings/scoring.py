@@ -21,7 +21,16 @@ class ScoringSettings(BaseSettings):
         description="Credits for a new best, unless the task sets its own.",
     )
     submissions_per_day: int = Field(
-        10, ge=1, le=10_000, description="Submissions kept of one account for one task in a UTC day."
+        10,
+        ge=1,
+        le=10_000,
+        description="Submissions kept of a participant in a UTC day, unless a challenge has its own number.",
+    )
+    deadline_grace_seconds: float = Field(
+        600,
+        ge=0,
+        le=86400,
+        description="An upload that began before a challenge closed counts if it is complete so much later.",
     )
     rewards_per_day: int = Field(
         3, ge=0, le=10_000, description="Rewards of one account for one metric of a task in a UTC day."

@@ -39,7 +39,8 @@ class ServerProcess:
 
     ``directory`` gets the data directory, the home of the isolated environment and the server's output.
     ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``; ``program`` is how
-    ``collidium`` is called. A stopped or killed server can be started again on the same data.
+    ``collidium`` is called. One process scores, where ``env`` says nothing else: to start one takes longer
+    than a test's predictions do. A stopped or killed server can be started again on the same data.
     """
 
     #: Where it listens; empty until it was started.
@@ -60,7 +61,7 @@ class ServerProcess:
         self.data_dir = directory / "data"
         self.environment = isolated_environment(
             directory,
-            {"PLATFORM_DATA_DIR": str(self.data_dir)}
+            {"PLATFORM_DATA_DIR": str(self.data_dir), "PLATFORM_SCORING_WORKERS": "1"}
             | ({"PLATFORM_DATABASE_URL": database_url} if database_url else {})
             | dict(env or {}),
         )

@@ -71,7 +71,7 @@ async def show_how_to_list() -> Response:
 
 
 async def _standing(server: AsyncClient, task: TaskCard, repo: str) -> tuple[TaskCard, Sequence[Place]]:
-    return task, (await server.leaderboard(task.name, model_repo=repo, limit=PLACES)).items
+    return task, (await server.leaderboard(task.name, model_repo=repo, every=True, limit=PLACES)).items
 
 
 ROUTES: Final[list[Route]] = [

@@ -17,7 +17,7 @@ from collidium.errors import CollidiumError, InvalidInput, Unavailable
 from collidium.runtime.limits import InFlight
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.leaderboard import address_of_place
+from collidium_plugins.webapps.leaderboard import address_of_place, board_of
 from collidium_plugins.webapps.rendering import (
     SHOWN_ON_FORMS,
     refused,
@@ -45,7 +45,7 @@ async def show_mine() -> Response:
         context.backend().tasks(),
     )
     listed = {card.name: card for card in cards}
-    here = {submission.task for submission in page} & set(listed)
+    here = {submission.challenge for submission in page}
     return await render(
         "my-submissions.html",
         submissions=page,
@@ -57,11 +57,11 @@ async def show_mine() -> Response:
     )
 
 
-async def ranks_of(hub_username: str, tasks: Iterable[str]) -> Mapping[str, int]:
-    """The ranks of an account's submissions to these tasks, by their ids; older truths have none."""
+async def ranks_of(hub_username: str, challenges: Iterable[str]) -> Mapping[str, int]:
+    """The ranks of an account's best submissions to these challenges, by their ids."""
     server = context.backend()
     boards = await asyncio.gather(
-        *(server.leaderboard(task, user=hub_username, limit=PLACES) for task in tasks)
+        *(server.leaderboard(name, user=hub_username, limit=PLACES) for name in challenges)
     )
     return {place.submission_id: place.rank for board in boards for place in board}
 
@@ -77,12 +77,12 @@ class Scored:
 
 async def show_form(task: str) -> Response:
     """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
-    card = await context.backend().task(task)
+    _, card = await board_of(task)
     submission_id = request.args.get("receipt")
     if submission_id is None:
         return await _page(card)
     scored = await _scored(submission_id)
-    if scored is None or scored.submission.task != card.name:
+    if scored is None or scored.submission.challenge != card.name:
         return see_other(f"/leaderboard/submissions/{submission_id}")
     return await _page(card, scored=scored)
 
@@ -95,7 +95,7 @@ async def send(task: str) -> Response:
     """
     # Asked before a byte is received: a banned account, or one without a valid token, sends nothing.
     sender = (await context.backend_as_user().me()).hub_username
-    card = await context.backend().task(task)
+    _, card = await board_of(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it takes no predictions")
     action = ""
@@ -135,7 +135,7 @@ async def _scored(submission_id: str) -> Scored | None:
     viewer = context.viewer()
     if viewer is None or viewer.hub_username != submission.hub_username:
         return None
-    ranks = await ranks_of(submission.hub_username, [submission.task])
+    ranks = await ranks_of(submission.hub_username, [submission.challenge])
     return Scored(submission, ranks.get(submission_id), "again" in request.args)
 
 

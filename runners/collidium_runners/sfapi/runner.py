@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache, TLRUCache
 
 from collidium.contracts.runner import (
     Job,
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from collidium_runners.sfapi.connection import Connection
     from collidium_runners.sfapi.queue import Tasks
 
-#: Between two questions for the progress of a watched job, and how long each look waits for the answer.
-_PROGRESS_SECONDS: Final = 10.0
+#: Between two questions for the progress of watched jobs, and how long each look waits for the answer.
+_PROGRESS_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 0.5
 _WATCHED: Final = 1000
 
@@ -45,10 +45,11 @@ class SfapiRunner(BatchRunner):
         self._site = site
         self._connecting = asyncio.Lock()
         self._connected: Connection | None = None
-        #: Of watched jobs: the calls for their progress, and what the last ones gave.
-        self._asking: SharedCalls[str, JobProgress | None] = SharedCalls(
-            TTLCache(_WATCHED, _PROGRESS_SECONDS), finish=True
+        #: Of watched jobs: what was reported not long ago, the calls for it, and what the last ones gave.
+        self._fresh: TLRUCache[str, JobProgress | None] = TLRUCache(
+            _WATCHED, lambda _, __, now: now + _PROGRESS_SECONDS * (1 + len(self._fresh))
         )
+        self._asking = SharedCalls(self._fresh, finish=True)
         self._seen: LRUCache[str, JobProgress | None] = LRUCache(_WATCHED)
 
     async def submit(self, job: Job) -> str:

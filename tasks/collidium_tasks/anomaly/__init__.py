@@ -27,7 +27,7 @@ from collidium.hookspecs import hookimpl
 from collidium_tasks.anomaly import tally as tallying
 from collidium_tasks.anomaly.baselines import REFERENCE, energy, forest
 from collidium_tasks.anomaly.card import CARD, SIGNALS
-from collidium_tasks.anomaly.learned import MIXTURE, mixture
+from collidium_tasks.anomaly.learned import MIXTURE, WEAK, mixture, weak
 from collidium_tasks.anomaly.tally import Tally
 from collidium_tasks.common import can_learn, rows_problem, shipped_model
 
@@ -121,10 +121,11 @@ class AnomalyTask(Task):
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         learned = {"forest": forest} if can_learn() else {}
-        return {"energy": energy, **learned, "mixture": mixture}
+        return {"energy": energy, **learned, "mixture": mixture, "weak": weak}
 
     def model_files(self, baseline: str) -> dict[str, bytes]:
-        return shipped_model(__name__ + ".baselines", {"forest": REFERENCE, "mixture": MIXTURE}, baseline)
+        files = {"forest": REFERENCE, "mixture": MIXTURE, "weak": WEAK}
+        return shipped_model(__name__ + ".baselines", files, baseline)
 
 
 def _events(table: pa.Table) -> npt.NDArray[np.int64]:

@@ -8,6 +8,7 @@ other events of the mix.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
@@ -19,6 +20,7 @@ import pyarrow.compute as pc
 
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import Tables
+from collidium.physics import Ragged, calibrated_energy, columns, eta, phi, pt
 from collidium_tasks.anomaly.card import CARD
 from collidium_tasks.common import Read, shipped
 from collidium_tasks.networks import loaded, saved
@@ -40,15 +42,27 @@ NAMES: Final = (
     "hardest_deposit",
     "transverse_energy",
     "missing_transverse_energy",
+    "trackless_transverse_energy",
+    "hard_towers",
 )
+#: The forest takes the first of them alone.
+_OF_FOREST: Final = 10
+
+#: Towers are bins of pseudorapidity, from -4 to 4, and of azimuth, with calibrated energies.
+_LARGEST_ETA: Final = 4
+_TOWERS: Final = (20, 16)
+#: Transverse energy in GeV above which a tower counts as hard.
+HARD: Final = 10.0
+#: A tower has no tracks if their pT, in it and around it, is less than this part of the transverse energy.
+TRACKLESS: Final = 0.2
 
 
 def features(tables: Tables) -> Floats:
     """Shape (events, features), in the order of NAMES; each is ln(1 + value), as all have long tails."""
     hits = list_lengths(tables["tracker_hits"], "x").astype(np.float64)
-    return np.log1p(
-        np.stack([hits, *_of_tracks(tables["tracks"]), *_of_deposits(tables["calo_hits"])], axis=1)
-    )
+    deposits, tracks = tables["calo_hits"], tables["tracks"]
+    found = [hits, *_of_tracks(tracks), *_of_deposits(deposits), *_of_towers(deposits, tracks)]
+    return np.log1p(np.stack(found, axis=1))
 
 
 def energies(table: pa.Table) -> Floats:
@@ -81,6 +95,34 @@ def _of_deposits(table: pa.Table) -> list[Floats]:
         lists.sums(transverse * np.hypot(x, y)),
         missing,
     ]
+
+
+def _of_towers(deposits: pa.Table, tracks: pa.Table) -> list[Floats]:
+    cells = columns(deposits.select(["detector", "x", "y", "z", "total_energy"]))
+    energy = _towers(cells, calibrated_energy(cells) / np.cosh(eta(cells)))
+    trajectories = columns(tracks.select(["phi", "theta", "qop"]))
+    with np.errstate(divide="ignore"):
+        momentum = _towers(trajectories, pt(trajectories))
+    trackless = _around(momentum) < TRACKLESS * _around(energy)
+    return [(energy * trackless).sum(axis=(1, 2)), (energy > HARD).sum(axis=(1, 2)).astype(np.float64)]
+
+
+def _towers(table: Mapping[str, Any], weights: Ragged) -> Floats:
+    """Sums of weights in towers, shape (events, pseudorapidity, azimuth)."""
+    rows, turns = _TOWERS
+    row = np.clip((eta(table).values / _LARGEST_ETA + 1) * rows / 2, 0, rows - 1).astype(np.int64)
+    turn = (phi(table).values / (2 * np.pi) % 1 * turns).astype(np.int64) % turns
+    place = (weights.event * rows + row) * turns + turn
+    values = np.nan_to_num(weights.values, posinf=0)
+    sums: Floats = np.bincount(place, values, len(weights) * rows * turns).astype(np.float64, copy=False)
+    return sums.reshape(-1, rows, turns)
+
+
+def _around(towers: Floats) -> Floats:
+    """Sums over each tower and its neighbours."""
+    wide = np.pad(towers, ((0, 0), (1, 1), (0, 0)))
+    rows: Floats = wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:]
+    return rows + np.roll(rows, 1, axis=2) + np.roll(rows, -1, axis=2)
 
 
 class _Lists:
@@ -126,7 +168,7 @@ _SEED: Final = 20
 
 def forest(tables: Tables) -> pa.Table:
     """A score for each event, 0 to 1, higher for events that are easy to separate. Needs scikit-learn."""
-    score = pa.array(-_trained().score_samples(features(tables)), pa.float64())
+    score = pa.array(-_trained().score_samples(features(tables)[:, :_OF_FOREST]), pa.float64())
     return tables["tracks"].select(["event_id"]).append_column("anomaly_score", score)
 
 
@@ -134,7 +176,7 @@ def forest(tables: Tables) -> pa.Table:
 def _trained() -> Any:
     from sklearn.ensemble import IsolationForest  # slow to import, and an extra
 
-    return IsolationForest(n_estimators=_TREES, random_state=_SEED).fit(reference())
+    return IsolationForest(n_estimators=_TREES, random_state=_SEED).fit(reference()[:, :_OF_FOREST])
 
 
 def reference() -> Floats:

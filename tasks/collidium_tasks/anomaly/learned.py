@@ -1,4 +1,4 @@
-"""A Gaussian mixture scores how rare an event is among those of the Standard Model."""
+"""Scores without labels: how rare an event is in the Standard Model, and how typical of a mix with signal."""
 
 from __future__ import annotations
 
@@ -9,28 +9,71 @@ import numpy as np
 import pyarrow as pa
 
 from collidium.contracts.task import Tables
-from collidium_tasks.anomaly.baselines import Floats, features, standard_model
+from collidium_tasks.anomaly.baselines import NAMES, TRAINING, Floats, features, read_features, standard_model
 from collidium_tasks.common import Read, shipped
 from collidium_tasks.networks import Arrays, loaded, saved
 
 MIXTURE: Final = "mixture.npz"
+WEAK: Final = "weak.npz"
+#: The features that both scores use, as places in NAMES: fewer, as there are few events to learn from.
+CHOSEN: Final = [
+    NAMES.index(name)
+    for name in (
+        "tracks",
+        "track_pt",
+        "hardest_track_pt",
+        "displaced_tracks",
+        "missing_transverse_energy",
+        "trackless_transverse_energy",
+        "hard_towers",
+    )
+]
+#: A mix with signal, of which no labels are used, and events of each training set that it is compared with.
+MIX: Final = "anomaly-eval"
+_KNOWN: Final = 1200
 
 
 def mixture(tables: Tables) -> pa.Table:
     """A score for each event: minus the logarithm of its density among events of the Standard Model.
 
-    The density is a mixture of eight Gaussians in ten features. `collidium train-baseline anomaly/mixture`
+    The density is a mixture of eight Gaussians in seven features. `collidium train-baseline anomaly/mixture`
     fits it to 100 events of each of four channels that `collidium seed` makes.
     """
+    return _scored(tables, -log_density(weights(MIXTURE), features(tables)[:, CHOSEN]))
+
+
+def weak(tables: Tables) -> pa.Table:
+    """A score for each event: how likely it is of a mix with signal, not of the Standard Model alone.
+
+    A logistic regression on seven features and their products, trained without labels of events (E. Metodiev,
+    B. Nachman and J. Thaler, arXiv:1708.02949). `collidium train-baseline anomaly/weak` trains it to separate
+    the mix that `collidium seed` makes, of which it does not know the truth, from its training sets.
+    """
+    return _scored(tables, mixness(weights(WEAK), features(tables)[:, CHOSEN]))
+
+
+def _scored(tables: Tables, score: Floats) -> pa.Table:
     # In single precision: sums in another order, as with other events next to them, agree to that.
-    score = pa.array(-log_density(weights(), features(tables)).astype(np.float32))
-    return tables["tracks"].select(["event_id"]).append_column("anomaly_score", score)
+    column = pa.array(score.astype(np.float32))
+    return tables["tracks"].select(["event_id"]).append_column("anomaly_score", column)
 
 
 @cache
-def weights() -> Arrays:
-    """The numbers of the mixture, as they come with the package."""
-    return loaded(shipped(__name__, MIXTURE))
+def weights(name: str) -> Arrays:
+    """The numbers of MIXTURE or WEAK, as they come with the package."""
+    return loaded(shipped(__name__, name))
+
+
+def mixness(arrays: Arrays, x: Floats) -> Floats:
+    """The logit of a regression at features, shape (events, features); shape (events,)."""
+    found: Floats = _terms((x - arrays["mean"]) / arrays["spread"]) @ arrays["slopes"]
+    return found
+
+
+def _terms(scaled: Floats) -> Floats:
+    """The features, and the products of any two of them."""
+    one, other = np.triu_indices(scaled.shape[1])
+    return np.hstack([scaled, scaled[:, one] * scaled[:, other]])
 
 
 def log_density(arrays: Arrays, x: Floats) -> Floats:
@@ -48,11 +91,27 @@ def train_mixture(read: Read) -> bytes:
     """The file of the mixture. Needs scikit-learn."""
     from sklearn.mixture import GaussianMixture
 
-    x = standard_model(read)
+    x = standard_model(read)[:, CHOSEN]
     scaling = {"mean": x.mean(axis=0), "spread": x.std(axis=0)}
     # To type checkers its results may be None, as they are before the fit.
-    fit = cast(Any, GaussianMixture(8, reg_covar=1e-3, n_init=3, random_state=20))
+    fit = cast(Any, GaussianMixture(8, reg_covar=0.1, n_init=3, random_state=20))
     fit.fit((x - scaling["mean"]) / scaling["spread"])
     roots = fit.precisions_cholesky_
     logs = np.log(fit.weights_) + np.log(np.diagonal(roots, axis1=1, axis2=2)).sum(axis=1)
     return saved({**scaling, "centres": fit.means_, "roots": roots, "logs": logs})
+
+
+def train_weak(read: Read) -> bytes:
+    """The file of the regression. Needs scikit-learn."""
+    from sklearn.linear_model import LogisticRegression
+
+    mix = read_features(read, MIX, None)
+    known = np.concatenate([read_features(read, dataset, _KNOWN) for dataset in TRAINING])
+    x = np.concatenate([known, mix])[:, CHOSEN]
+    scaling = {"mean": x.mean(axis=0), "spread": x.std(axis=0)}
+    terms = _terms((x - scaling["mean"]) / scaling["spread"])
+    widths = terms.std(axis=0)
+    # Most of the training sets is top quarks, as most of the mix.
+    fit = LogisticRegression(C=1e-3, class_weight="balanced", max_iter=1000)
+    fit.fit(terms / widths, np.repeat([0, 1], [len(known), len(mix)]))
+    return saved({**scaling, "slopes": fit.coef_[0] / widths})

@@ -29,7 +29,8 @@ def _rejection(name: str, others: str, against: str) -> Metric:
         source="after the ATLAS Collaboration, Eur. Phys. J. C 79 (2019) 970, arXiv:1907.05120",
         bounds=(0, inf),
         log_error=True,
-        missing_when=f"fewer than {MIN_PASSING} {others} jets pass",
+        missing_when=f"fewer than {MIN_PASSING} {others} jets pass, as for rejections above "
+        f"({others} jets) / {MIN_PASSING}",
     )
 
 

@@ -26,8 +26,6 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
 FIRST, STOP = 3, 5
 
-METRICS_TOKEN = "scrape"  # noqa: S105 -- a test's
-
 OpenPlatform = Callable[..., AbstractContextManager[ServerProcess]]
 
 
@@ -81,12 +79,24 @@ def prepared(
         yield opened
 
 
-@pytest.fixture(scope="module")
-def platform(
+@pytest.fixture(scope="session")
+def shared_platform(
     open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ServerProcess]:
-    """Such a server; the module's tests share it."""
-    env = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN}
+    """Such a server for modules whose tests have accounts of their own and count nothing but theirs."""
+    with open_platform(tmp_path_factory.mktemp("server")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def platform(
+    request: pytest.FixtureRequest, open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[ServerProcess]:
+    """The shared server, or one of the module's own, where it has settings for it in ``PLATFORM``."""
+    env: Mapping[str, str] | None = getattr(request.module, "PLATFORM", None)
+    if env is None:
+        yield request.getfixturevalue("shared_platform")
+        return
     with open_platform(tmp_path_factory.mktemp("server"), env) as server:
         yield server
 
@@ -141,11 +151,15 @@ def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Clie
         yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
 
 
+def operating(server: ServerProcess) -> httpx.Client:
+    """A client with the operators' secret."""
+    headers = {"X-Admin-Token": server.admin_token}
+    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
+
+
 @pytest.fixture
 def operator(platform: ServerProcess) -> Iterator[httpx.Client]:
-    """A client with the operators' secret."""
-    headers = {"X-Admin-Token": platform.admin_token}
-    with httpx.Client(base_url=platform.base_url, headers=headers, trust_env=False) as client:
+    with operating(platform) as client:
         yield client
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, parquet, signed_in
+from .conftest import OpenPlatform, operating, parquet, signed_in
 from .timed_task import install_timed
 
 
@@ -26,8 +26,7 @@ def server(open_timed: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -
 
 @pytest.fixture(scope="module")
 def operator(server: ServerProcess) -> Iterator[httpx.Client]:
-    headers = {"X-Admin-Token": server.admin_token}
-    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False) as client:
+    with operating(server) as client:
         yield client
 
 
@@ -89,7 +88,7 @@ def test_what_cannot_be_asked_is_refused(operator: httpx.Client, query: str) -> 
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
-def test_tasks_tell_why_they_take_nothing(operator: httpx.Client, server: ServerProcess) -> None:
+def test_tasks_show_why_they_take_nothing(operator: httpx.Client, server: ServerProcess) -> None:
     tasks = {task["name"]: task for task in operator.get("/admin/tasks").json()}
     assert tasks["tracking"]["reason"] is None
     assert tasks["tracking"]["truth_version"]

@@ -12,12 +12,7 @@ from collidium import __version__
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import signed_in
-
-
-def operating(server: ServerProcess) -> httpx.Client:
-    headers = {"X-Admin-Token": server.admin_token}
-    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
+from .conftest import operating, signed_in
 
 
 def overview(operator: httpx.Client) -> dict[str, Any]:
@@ -80,13 +75,13 @@ def test_what_waits_is_counted_and_nobody_follows(start_server: StartServer) -> 
         assert told["oldest_queued_at"] == ordered[0]["created_at"]
 
 
-def test_a_freeze_tells_since_when_and_what_for(platform: ServerProcess, operator: httpx.Client) -> None:
+def test_a_freeze_shows_since_when_and_what_for(platform: ServerProcess, operator: httpx.Client) -> None:
     assert operator.post("/admin/freeze?frozen=true&note=the+hub+is+down").status_code == 200
     first = overview(operator)
     assert (first["submissions_frozen"], first["frozen_by"]) == (True, "admin")
     assert first["frozen_note"] == "the hub is down"
-    deed = operator.get("/admin/audit?limit=1").json()[0]
-    assert (deed["action"], deed["details"]) == ("freeze", {"note": "the hub is down"})
+    logged = operator.get("/admin/audit?limit=1").json()[0]
+    assert (logged["action"], logged["details"]) == ("freeze", {"note": "the hub is down"})
     operator.post("/admin/freeze?frozen=true")
     assert overview(operator)["frozen_note"] == "the hub is down"
     operator.post("/admin/freeze?frozen=true&note=still")
@@ -97,7 +92,7 @@ def test_a_freeze_tells_since_when_and_what_for(platform: ServerProcess, operato
     assert (thawed["submissions_frozen"], thawed["frozen_at"], thawed["frozen_note"]) == (False, None, None)
 
 
-def test_a_process_that_ends_is_no_longer_told_to_follow(start_server: StartServer) -> None:
+def test_a_process_that_ends_is_no_longer_a_follower(start_server: StartServer) -> None:
     watched = start_server({"PLATFORM_FOLLOW_REQUESTS": "false"})
     following = start_server()
     with operating(watched) as operator:

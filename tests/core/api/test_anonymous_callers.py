@@ -41,7 +41,7 @@ class Plain(dict[str, str]):
 
 
 @pytest.mark.parametrize(("method", "path"), [("PUT", "/v1/me/webhook"), ("POST", "/v1/simulate")])
-def test_of_many_problems_a_few_are_told(alice: httpx.Client, method: str, path: str) -> None:
+def test_of_many_problems_a_few_are_reported(alice: httpx.Client, method: str, path: str) -> None:
     wrong = {f"{number}{'x' * 200}": 0 for number in range(PROBLEMS + 5)}
     answer = alice.request(method, path, json=wrong)
     assert answer.status_code == 422

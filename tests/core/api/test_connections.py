@@ -1,4 +1,4 @@
-"""What is on the wire of a real server: readers that stop, bodies that never come, no HTTP/2 without TLS."""
+"""What is on the wire of a real server: readers that stop, missing bodies, no HTTP/2 without TLS, proxies."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from quart import Quart
 from tests.hub import token_on
 from tests.waiting import eventually
 
+from collidium.api.context import caller_address
 from collidium.server import protocol
 from collidium.server.worker import BACKLOG
 from collidium.testing.server import ServerProcess
@@ -204,3 +205,22 @@ def test_connections_wait_until_a_busy_server_takes_them(server: ServerProcess) 
             eventually(lambda: len(waiting.select(0)) == count)
     finally:
         os.kill(server.pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize(
+    ("passed", "address"),
+    [
+        ("192.0.2.1", "192.0.2.1"),
+        ("192.0.2.1:49152", "192.0.2.1"),
+        ("2001:db8::1", "2001:db8::1"),
+        ("[2001:db8::1]", "2001:db8::1"),
+        ("[2001:db8::1]:49152", "2001:db8::1"),
+        ("spoofed, 192.0.2.1:1", "192.0.2.1"),
+        ("unknown", "198.51.100.1"),
+        ("", "198.51.100.1"),
+    ],
+)
+async def test_caller_address_of_a_proxy(passed: str, address: str) -> None:
+    headers = {"Remote-Addr": "198.51.100.1", "X-Forwarded-For": passed}
+    async with Quart("app").test_request_context("/", headers=headers):
+        assert caller_address(1) == address

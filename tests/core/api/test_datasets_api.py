@@ -85,7 +85,7 @@ def test_the_truth_of_an_evaluated_event_is_not_sent(client: Client) -> None:
     assert tables["particles"].shape == (0, 0)
 
 
-def test_the_order_of_evaluated_hits_tells_nothing(client: Client) -> None:
+def test_the_order_of_evaluated_hits_reveals_nothing(client: Client) -> None:
     tables = client.event(sample.CONFIG, FIRST).tables()
     hits, tracks = tables["tracker_hits"], tables["tracks"]
     stored = pq.read_table(sample.DIRECTORY / "tracker_hits.parquet").slice(FIRST, 1).to_pylist()[0]
@@ -132,7 +132,7 @@ def fresh_platform_without_truth(server: ServerProcess) -> ServerProcess:
     return server
 
 
-def test_who_has_an_event_is_told_that_it_is_the_same(platform: ServerProcess) -> None:
+def test_an_unchanged_event_is_not_sent_again(platform: ServerProcess) -> None:
     address = f"{platform.base_url}/v1/datasets/{sample.CONFIG}/events/1"
     with httpx.Client(trust_env=False) as http:
         first = http.get(address)
@@ -167,7 +167,7 @@ def test_a_config_or_revision_that_is_not_there(client: Client) -> None:
         client.event("ttbar_pu9", 1, repo="sample")
 
 
-def test_all_tables_that_are_not_there_are_told(client: Client) -> None:
+def test_all_tables_that_are_not_there_are_reported(client: Client) -> None:
     with pytest.raises(InvalidInput) as caught:
         client.event(sample.CONFIG, 1, tables=["tracks", "jets", "../particles"])
     assert [error["detail"] for error in caught.value.errors] == [

@@ -29,7 +29,7 @@ def after(number: int) -> LeaderboardQuery:
 
 @pytest.mark.parametrize("length", [0, 100_000, PAGES_BYTES // 3])
 def test_pages_of_any_size_stay_within_the_memory_for_all(pages: Pages, length: int) -> None:
-    edition = Edition("tracking", "abc", 7)
+    edition = Edition("tracking", "tracking", "abc", 7)
     most = PAGES_BYTES // (length + PAGE_OVERHEAD)
     first = LeaderboardQuery(limit=1000)
     pages[edition, first] = WrittenPage("", None)

@@ -15,9 +15,12 @@ from .conftest import parquet, signed_in
 from .test_benchmark_api import spoiled
 
 BOARD = "/v1/leaderboard/tracking"
+ALL = {"all": "true"}
 HISTORY = f"{BOARD}/history"
 EFFICIENCY = "trackml_weighted_efficiency"
 
+#: A server of its own: the leaderboard is these submissions.
+PLATFORM: dict[str, str] = {}
 #: In the order of submission: account, model, and how many of the hits are assigned.
 SUBMITTED = (
     ("bea", "bea/helix", 0.6),
@@ -67,7 +70,7 @@ def test_some_places_with_the_ranks_of_all(
     anybody: httpx.Client, ids: list[str], query: dict[str, str], wanted: list[tuple[int, int]]
 ) -> None:
     found: list[tuple[int, str]] = []
-    url = str(httpx.URL(BOARD, params={**query, "limit": "1"}))
+    url = str(httpx.URL(BOARD, params={**query, **ALL, "limit": "1"}))
     while url:
         page = anybody.get(url)
         assert page.status_code == 200, page.text
@@ -80,11 +83,11 @@ def test_a_part_of_the_leaderboard_is_not_mistaken_for_the_whole(
     anybody: httpx.Client, ids: list[str]
 ) -> None:
     for _ in range(2):  # the second time from what was kept
-        assert len(anybody.get(BOARD).json()) == len(ids)
-        part = anybody.get(BOARD, params={"hub_username": "carl"})
+        assert len(anybody.get(BOARD, params=ALL).json()) == len(ids)
+        part = anybody.get(BOARD, params=ALL | {"hub_username": "carl"})
         assert len(part.json()) == 2
         same = anybody.get(
-            BOARD, params={"hub_username": "carl"}, headers={"If-None-Match": part.headers["ETag"]}
+            BOARD, params=ALL | {"hub_username": "carl"}, headers={"If-None-Match": part.headers["ETag"]}
         )
         assert same.status_code == 304
 
@@ -94,7 +97,7 @@ def test_the_history_tells_who_was_the_best_and_since_when(anybody: httpx.Client
     assert answer.status_code == 200, answer.text
     steps = answer.json()
     assert [step["submission_id"] for step in steps] == [ids[0], ids[2], ids[3]]
-    board = {place["submission_id"]: place for place in anybody.get(BOARD).json()}
+    board = {place["submission_id"]: place for place in anybody.get(BOARD, params=ALL).json()}
     for step in steps:
         place = board[step["submission_id"]]
         assert step["value"] == place["scores"][EFFICIENCY]
@@ -144,8 +147,9 @@ def test_a_submission_tells_what_its_truth_is_from(anybody: httpx.Client, ids: l
 
 def test_the_client_asks_for_the_same(platform: ServerProcess, ids: list[str]) -> None:
     with Client(platform.base_url) as client:
-        assert [place.rank for place in client.leaderboard("tracking", user="bea")] == [2, 3, 4]
-        places = client.leaderboard("tracking", model_repo="lab/line", limit=1)
+        assert [place.rank for place in client.leaderboard("tracking", user="bea", every=True)] == [2, 3, 4]
+        assert [place.rank for place in client.leaderboard("tracking")] == [1, 2]
+        places = client.leaderboard("tracking", model_repo="lab/line", limit=1, every=True)
         assert [place.submission_id for place in places] == [ids[2]]
         steps = client.leaderboard_history("tracking")
         assert [step.submission_id for step in steps] == [ids[0], ids[2], ids[3]]
@@ -158,7 +162,7 @@ def test_the_command_shows_the_same(platform: ServerProcess, ids: list[str]) -> 
         done = platform.run("leaderboard", "tracking", *arguments)
         return done.returncode, done.stdout, done.stderr
 
-    code, told, _ = leaderboard("--user", "carl", "--model", "lab/line")
+    code, told, _ = leaderboard("--user", "carl", "--model", "lab/line", "--all")
     assert (code, told.splitlines()[1].split()[:2]) == (0, ["5", "carl"])
     code, told, _ = leaderboard("--history")
     assert (code, [line.split()[3] for line in told.splitlines()[1:]]) == (0, ["bea", "bea", "carl"])

@@ -22,7 +22,7 @@ from .conftest import import_truth, name_of, parquet, signed_in
 __all__ = ["own_hub"]
 
 SUBMIT = "/v1/benchmark/tracking/submit"
-BOARD = "/v1/leaderboard/tracking?limit=1000"
+BOARD = "/v1/leaderboard/tracking?all=true&limit=1000"
 
 _rows = count(1)
 

@@ -65,7 +65,7 @@ def test_search_tag_and_task_pick(shared: ServerProcess, query: dict[str, str], 
     assert repos(shared, **query) == found
 
 
-def test_a_model_is_told_as_its_owners_describe_it(shared: ServerProcess) -> None:
+def test_a_model_is_shown_as_its_owners_describe_it(shared: ServerProcess) -> None:
     with Client(shared.base_url) as client:
         (arc,), (helix,) = client.models(search="arc"), client.models(search="helix")
     assert (arc.model_repo, arc.author) == ("noa/arc", "noa")

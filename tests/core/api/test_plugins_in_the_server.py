@@ -194,9 +194,9 @@ HERE = Path(__file__).parent
 def collidium_submission_scored(submission):
     with (HERE / "go-on").open() as pipe:
         pipe.read(1)  # until the test lets it go on
-    beside = HERE / "beside"
-    beside.write_text(json.dumps(submission))
-    beside.rename(HERE / "heard.json")
+    written = HERE / "written"
+    written.write_text(json.dumps(submission))
+    written.rename(HERE / "heard.json")
 """
 
 

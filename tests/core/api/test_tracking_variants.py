@@ -48,7 +48,7 @@ def submit(client: httpx.Client, task: str, table: pa.Table) -> dict[str, Any]:
 # -- what is accepted ----------------------------------------------------------------------------------
 
 
-def test_cards_tell_what_is_accepted(platform: ServerProcess, alice: httpx.Client) -> None:
+def test_cards_show_what_is_accepted(platform: ServerProcess, alice: httpx.Client) -> None:
     columns = {
         column["name"]: (column["bounds"], column["one_per"])
         for task in ADDED
@@ -76,33 +76,33 @@ def test_the_leaderboard_marks_who_is_beaten_by_nobody(
     for part, n_params in sent:
         receipt = submit(alice, "tracking_small", answer(oracle, "tracking_small", n_params, part))
         assert set(receipt["scores"]) == {EFFICIENCY, "n_params", "tier"}
-    board = alice.get("/v1/leaderboard/tracking_small").json()
+    board = alice.get("/v1/leaderboard/tracking_small?all=true").json()
     assert [(place["rank"], place["scores"]["n_params"], place["pareto"]) for place in board] == [
         *((1, 20_000, True), (2, 20_000, False), (3, 50, True), (4, 50, False), (5, 2_000_000, False))
     ]
     assert [place["scores"]["tier"] for place in board] == [2, 2, 1, 1, 4]
-    front = alice.get("/v1/leaderboard/tracking_small?pareto=true&limit=1")
+    front = alice.get("/v1/leaderboard/tracking_small?all=true&pareto=true&limit=1")
     assert front.json() == board[:1]
     following = alice.get(front.links["next"]["url"])
     assert (following.json(), following.links) == ([board[2]], {})
     with Client(platform.base_url) as client:
         assert [place.rank for place in client.leaderboard("tracking_small", pareto=True)] == [1, 3]
-        assert {place.pareto for place in client.leaderboard("tracking_small")} == {True, False}
+        assert {place.pareto for place in client.leaderboard("tracking_small", every=True)} == {True, False}
     shown = platform.run("leaderboard", "tracking_small", "--pareto")
     assert (shown.returncode, shown.stdout.count(" yes")) == (0, 2), shown.stdout
-    refused = alice.get("/v1/leaderboard/tracking?pareto=true")
+    refused = alice.get("/v1/leaderboard/tracking?all=true&pareto=true")
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "pareto"
-    assert alice.get("/v1/leaderboard/tracking_small?pareto=perhaps").status_code == 422
+    assert alice.get("/v1/leaderboard/tracking_small?all=true&pareto=perhaps").status_code == 422
 
 
 def test_a_new_place_may_take_others_off_the_front(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     submit(alice, "tracking_small", answer(oracle, "tracking_small", 7, 0.6))
-    small = alice.get("/v1/leaderboard/tracking_small").headers["ETag"]
+    small = alice.get("/v1/leaderboard/tracking_small?all=true").headers["ETag"]
     submit(alice, "tracking_small", answer(oracle, "tracking_small", 6, 0.7))
-    board = alice.get("/v1/leaderboard/tracking_small", headers={"If-None-Match": small})
+    board = alice.get("/v1/leaderboard/tracking_small?all=true", headers={"If-None-Match": small})
     marks = {place["scores"]["n_params"]: place["pareto"] for place in board.json()}
     assert (marks[7], marks[6]) == (False, True)
 
@@ -117,7 +117,7 @@ def test_speed_is_ranked_and_earns_when_it_is_verified(
         receipt = submit(bolt, "tracking_latency", answer(oracle, "tracking_latency", 1e-9))
         assert receipt["scores"] == {"events_per_second": 1e9, "wallclock_s": 2e-9, EFFICIENCY: 1}
         assert receipt["credits_earned"] == 30, "for the tracks alone: nobody has seen the clock"
-        place = bolt.get("/v1/leaderboard/tracking_latency").json()[0]
+        place = bolt.get("/v1/leaderboard/tracking_latency?all=true").json()[0]
         assert (place["hub_username"], place["verified_at"], place["pareto"]) == ("bolt", None, None)
         verified = operator.post(f"/admin/submissions/{receipt['submission_id']}/verify")
         assert verified.json()["credits_earned"] == 60
@@ -143,7 +143,7 @@ def test_what_has_no_speed_has_no_place_and_earns_nothing(
     assert any("has no place on the leaderboard" in warning for warning in receipt["warnings"])
     kept = alice.get(f"/v1/submissions/{receipt['submission_id']}").json()
     assert kept["scores"] == receipt["scores"]
-    board = alice.get("/v1/leaderboard/tracking_latency").json()
+    board = alice.get("/v1/leaderboard/tracking_latency?all=true").json()
     assert receipt["submission_id"] not in {place["submission_id"] for place in board}
     with Client(platform.base_url) as client:
         record = client.submission(receipt["submission_id"])

@@ -85,13 +85,9 @@ def test_of_many_who_set_it_at_once_one_makes_the_secret(alice: httpx.Client, re
     "body",
     [
         {"url": "http://127.0.0.1/"},
-        {"url": "https://user:password@127.0.0.1/"},
-        {"url": "https://127.0.0.1/#part"},
         {"url": "https://does-not-exist.invalid/"},
         {"url": "x" * 3000},
-        {"url": "https://\x00/"},
         {"url": 7},
-        {"url": ["https://127.0.0.1/"]},
         {"rotate_secret": "yes"},
         {"adress": "https://127.0.0.1/"},
     ],
@@ -103,13 +99,7 @@ def test_a_bad_body_is_422_and_sets_nothing(alice: httpx.Client, body: object) -
     assert alice.get(PATH).status_code == 404
 
 
-@pytest.mark.parametrize("method", ["PUT", "GET", "DELETE"])
-def test_without_a_token_it_is_401(platform: ServerProcess, method: str) -> None:
-    answer = httpx.request(method, platform.base_url + PATH, json={}, trust_env=False)
-    assert answer.status_code == 401
-
-
-def test_the_end_of_a_request_is_told_and_logged(
+def test_the_end_of_a_request_is_reported_and_logged(
     alice: httpx.Client, platform: ServerProcess, receiver: Receiver
 ) -> None:
     secret = alice.put(PATH, json={"url": receiver.url("/registered")}).json()["secret"]

@@ -15,14 +15,14 @@ from toy_task import Toy
 from collidium import database
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
 from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-EDITION = Edition("traded", "truth", 1)
+EDITION = Edition("traded", "traded", "truth", 1)
 SUBMISSIONS = 80
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -35,9 +35,12 @@ async def fill() -> list[Submission]:
     rows = [
         Submission(
             id=uuid.UUID(int=int(random.integers(1, 2**62))).hex,
+            challenge=EDITION.challenge,
             task=EDITION.task,
             account_id=number % 5,
             hub_username=f"user{number % 5}",
+            participant=f"account:{number % 5}",
+            baseline=number % 7 == 0,
             sha256=f"{number:064}",
             size_bytes=1,
             rows=1,
@@ -52,8 +55,29 @@ async def fill() -> list[Submission]:
         )
         for number in range(SUBMISSIONS)
     ]
+    best: set[str] = set()
+    for row in in_order(rows):
+        row.represents = row.participant not in best
+        best.add(row.participant)
     await Submission.bulk_create(rows)
     return sorted(rows, key=lambda row: (row.submitted_at, row.id))
+
+
+def in_order(rows: list[Submission]) -> list[Submission]:
+    """Those that have a rank, best first."""
+    kept = [row for row in rows if row.rank_score is not None and row.truth_version == EDITION.truth_version]
+    return sorted(kept, key=lambda row: (-(row.rank_score or 0), row.submitted_at, row.id))
+
+
+def by_hand(rows: list[Submission]) -> list[tuple[str, int]]:
+    """Each with its rank: one more than are better, baselines not counted."""
+    return [
+        (
+            row.id,
+            1 + sum(not other.baseline and (other.rank_score or 0) > (row.rank_score or 0) for other in rows),
+        )
+        for row in in_order(rows)
+    ]
 
 
 async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = False) -> list[Place]:
@@ -78,6 +102,7 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
 @pytest.mark.parametrize(
     ("selection", "wanted"),
     [
+        (Selection(), lambda place: True),
         (Selection("user3"), lambda place: place.hub_username == "user3"),
         (Selection(model_repo="lab/model1"), lambda place: place.model_repo == "lab/model1"),
         (
@@ -86,19 +111,25 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
         ),
         (Selection("nobody"), lambda place: False),
     ],
-    ids=["account", "model", "both", "nobody"],
+    ids=["all", "account", "model", "both", "nobody"],
 )
 def test_selected_places_have_the_ranks_that_they_have_among_all(
     migrated_database_url: str, selection: Selection, wanted: Wanted
 ) -> None:
     async def compare() -> None:
         async with database.connected(migrated_database_url):
-            await fill()
-            everybody = await all_pages(Selection(), limit=100)
-            assert [place.rank for place in everybody] == list(range(1, len(everybody) + 1))
+            rows = await fill()
+            everybody = await all_pages(Selection(all=True), limit=100)
+            assert [(place.submission_id, place.rank) for place in everybody] == by_hand(in_order(rows))
             expected = [place for place in everybody if wanted(place)]
-            assert await all_pages(selection) == expected
-            assert await all_pages(selection, on_front=True) == [place for place in expected if place.pareto]
+            every = replace(selection, all=True)
+            assert await all_pages(every) == expected
+            assert await all_pages(every, on_front=True) == [place for place in expected if place.pareto]
+            participants = by_hand([row for row in in_order(rows) if row.represents])
+            assert len(participants) == 5
+            ids = {place.submission_id for place in expected}
+            found = [(place.submission_id, place.rank) for place in await all_pages(selection)]
+            assert found == [place for place in participants if place[0] in ids]
 
     asyncio.run(compare())
 
@@ -107,8 +138,10 @@ def test_every_submission_without_rank_says_why(migrated_database_url: str) -> N
     async def compare() -> None:
         async with database.connected(migrated_database_url):
             rows = {row.id: row for row in await fill()}
-            await ListedTask.create(name=EDITION.task, truth_version=EDITION.truth_version)
-            ranked = {place.submission_id for place in await all_pages(Selection(), limit=100)}
+            await Challenge.create(
+                name=EDITION.challenge, task=EDITION.task, truth_version=EDITION.truth_version
+            )
+            ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
             listed = await reading.list_submissions(None, limit=100)  # type: ignore[arg-type]  # for one task
             assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
             for sent in listed:

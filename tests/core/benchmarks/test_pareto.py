@@ -21,7 +21,7 @@ from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 TRADED = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-EDITION = Edition("traded", "truth", 1)
+EDITION = Edition("traded", "traded", "truth", 1)
 PLACES = 60
 
 number = st.integers(0, 4).map(float)
@@ -124,9 +124,12 @@ async def fill() -> None:
         rows.append(
             Submission(
                 id=uuid.UUID(int=place + 1).hex,
+                challenge=EDITION.challenge,
                 task=EDITION.task,
                 account_id=1,
                 hub_username="somebody",
+                participant=f"account:{place}",
+                represents=True,
                 sha256=f"{place:064}",
                 size_bytes=1,
                 rows=1,

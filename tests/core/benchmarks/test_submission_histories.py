@@ -14,7 +14,7 @@ from tests.counts import LONG
 from toy_task import Toy
 
 from collidium import accounts, database
-from collidium.benchmarks.models import Best, ListedTask, Submission, TruthVersion
+from collidium.benchmarks.models import Best, Challenge, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Replay, Review, Target
@@ -74,7 +74,7 @@ class Game:
         }
         name = self.task("1").card.name
         await TruthVersion.create(task=name, version=self.truth, manifest=manifest)
-        await ListedTask.create(name=name, truth_version=self.truth)
+        await Challenge.create(name=name, task=name, truth_version=self.truth)
         names = [f"{letter}{self.number}" for letter in "abc"]
         return [(await accounts.recognise(name, signup_grant=Decimal(0))).id for name in names]
 
@@ -82,9 +82,11 @@ class Game:
         task, made = self.task("1"), evaluation(*one.old)
         row = Submission(
             id=uuid.uuid4().hex,
+            challenge=task.card.name,
             task=task.card.name,
             account_id=account_id,
             hub_username="somebody",
+            participant=f"account:{account_id}",
             sha256=f"{number:064}",
             size_bytes=1,
             rows=1,
@@ -98,15 +100,18 @@ class Game:
         rules = RewardRules.of(self.chosen, self.truth)
         row.credits_earned = await reward_bests(task.card, row, {"accuracy": FLOOR}, made.replicates, rules)
         await row.save(force_create=True)
-        await scorings.keep(row.id, ("1", self.truth), made, scored_at=row.submitted_at, applied=True)
+        await scorings.keep(
+            *(row.id, task.card, ("1", self.truth), made), scored_at=row.submitted_at, applied=True
+        )
         return str(row.id)
 
     async def rescore(self, of: dict[str, Sent], *, apply: bool) -> Review:
-        target = Target(self.task("2"), self.truth)
+        task = self.task("2")
+        target = Target(task.card.name, task, self.truth)
         problems = {id_: "refused" for id_, one in of.items() if one.new is None}
         for id_, one in of.items():
             if one.new is not None:
-                await scorings.keep(id_, target.versions, evaluation(*one.new), scored_at=START)
+                await scorings.keep(id_, task.card, target.versions, evaluation(*one.new), scored_at=START)
         return await replay.run(Replay(self.chosen, target, problems, "test"), apply=apply)
 
 
@@ -142,9 +147,13 @@ async def _play(url: str, game: Game, files: list[Sent]) -> None:
         assert sum(after) == sum(before) + earns
         assert all(now >= then for now, then in zip(after, before, strict=True)), "nothing is taken back"
         ranked = [change for change in review.submissions if change.rank is not None]
-        assert [change.rank for change in ranked] == list(range(1, len(ranked) + 1))
-        assert {change.submission_id for change in ranked} == {
-            id_ for id_, one in of.items() if one.new and one.new[0] is not None
+        best: dict[int, tuple[float, str]] = {}
+        for id_, one in of.items():  # the earlier of equal ones
+            score = one.new[0] if one.new else None
+            if score is not None and (one.account not in best or score > best[one.account][0]):
+                best[one.account] = score, id_
+        assert {change.submission_id: change.rank for change in ranked} == {
+            id_: 1 + sum(other > score for other, _ in best.values()) for score, id_ in best.values()
         }
         again = await game.rescore(of, apply=True)
         assert [change.earns for change in again.submissions] == [0] * len(files)
@@ -159,13 +168,13 @@ async def _assert_true(game: Game, people: list[int]) -> None:
     """What holds between any two deeds."""
     assert await accounts.audit() == []
     name = game.task("1").card.name
-    rows = await Submission.filter(task=name, rank_score__isnull=False)
+    rows = await Submission.filter(challenge=name, rank_score__isnull=False)
     for metric, floor in (("accuracy", FLOOR), ("speed", 0.0)):
         believed = [row for row in rows if metric == "accuracy" or row.verified_at is not None]
         reached = [row.scores[metric] for row in believed if row.scores[metric] > floor]
-        best = await Best.get_or_none(task=name, truth_version=game.truth, metric=metric)
+        best = await Best.get_or_none(challenge=name, truth_version=game.truth, metric=metric)
         assert (best.value if best else None) == max(reached, default=None)
-    assert not await Best.exists(task=name, metric="missing")
+    assert not await Best.exists(challenge=name, metric="missing")
     for account_id, paid in zip(people, await _paid(people), strict=True):
         own = await Submission.filter(account_id=account_id)
         assert paid == sum((row.credits_earned for row in own), Decimal(0))

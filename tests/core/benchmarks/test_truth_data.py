@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from collidium.benchmarks.models import ListedTask, TruthVersion
+from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth import truth_versions
 from collidium.scoring.parts import Part
 
@@ -33,7 +33,7 @@ async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     part = Part(MANIFEST["version"], "public", 30)
     whole = await TruthVersion.get(version=MANIFEST["version"])
     await TruthVersion.create(task="jets", version=str(part), manifest=whole.manifest)
-    await ListedTask.filter(name="jets").update(truth_version=str(part))
+    await Challenge.filter(name="jets").update(truth_version=str(part))
     both = {"evaluation": {"repository": "a/b"}, "training": {"repository": "a/c"}}
     assert await imported(training={"repository": "a/c"}) == both
     assert await imported() == both

@@ -60,8 +60,8 @@ def test_a_freeze_refuses_orders_until_it_is_ended(operator: Operator) -> None:
     thawed = operator("admin", "unfreeze", "--yes")
     assert thawed.stdout == "Not frozen: simulation requests are accepted.\n"
     assert operator("simulate", *MUONS, "--seed", "1").returncode == 0
-    deeds = operator.data("admin", "audit", "--limit", "2")
-    assert [(deed["action"], deed["details"]) for deed in deeds] == [
+    audited = operator.data("admin", "audit", "--limit", "2")
+    assert [(logged["action"], logged["details"]) for logged in audited] == [
         ("unfreeze", {}),
         ("freeze", {"note": "a drill"}),
     ]

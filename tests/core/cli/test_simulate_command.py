@@ -77,8 +77,8 @@ def shell(tmp_path: Path, isolated_environment: dict[str, str]) -> Shell:
 
 
 def ordered(channel: str, pipeline: str = "shell") -> tuple[str, ...]:
-    knobs = ("--channel", channel, "--events", "4", "--pileup", "0")
-    return ("simulate", "--pipeline", pipeline, *knobs, "--output", "out")
+    parameters = ("--channel", channel, "--events", "4", "--pileup", "0")
+    return ("simulate", "--pipeline", pipeline, *parameters, "--output", "out")
 
 
 def test_a_dataset_is_made_and_shown(shell: Shell) -> None:

@@ -103,6 +103,9 @@ def test_a_started_folder_trains_scores_and_submits(site: Site, tmp_path: Path) 
     site.done("start", "jets", str(folder))
     assert {path.name for path in folder.iterdir()} >= {"README.md", "train.py", "model.py", "submit.sh"}
     assert "logistic regression" in (folder / "model.py").read_text(), "the task's own"
+    sources = json.loads((folder / "task.json").read_text())
+    assert sources["training"]["has_truth"]
+    assert "has_truth" not in sources["evaluation"]
     printed = site.train(folder)
     assert "btag_auc: 0." in printed or "btag_auc: 1." in printed
     submitted = subprocess.run(

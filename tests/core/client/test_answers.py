@@ -64,7 +64,7 @@ def test_a_page_of_a_proxy_is_named_as_such(status: int) -> None:
         single(Account)(answer(status, b"<html>", "text/html"))
 
 
-def test_a_redirect_tells_to_set_the_address() -> None:
+def test_a_redirect_asks_to_set_the_address() -> None:
     with pytest.raises(errors.UpstreamError, match="redirects elsewhere; set PLATFORM_BACKEND"):
         single(Account)(answer(308, b"", "text/html", location="https://elsewhere/"))
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import count
 from pathlib import Path
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.core.servers import benchmark_server, write_oracle
 
 from collidium.client import AsyncClient, Client
-from collidium.errors import Forbidden, InvalidInput, NotFound, Unauthenticated
+from collidium.errors import InvalidInput, NotFound, Unauthenticated
 from collidium.testing.server import ServerProcess
 
 _seeds = count(1)
@@ -45,30 +43,11 @@ def oracle(tmp_path: Path) -> Path:
     return path
 
 
-def test_me(client: Client) -> None:
-    account = client.me()
-    assert account.hub_username == "alice"
-    assert account.credits >= 10
-    assert isinstance(account.credits, Decimal)
-    assert abs((datetime.now(UTC) - account.created_at).total_seconds()) < 600
-    assert not account.banned
-
-
 def test_one_client_acts_for_several_accounts(server: ServerProcess, client: Client) -> None:
     carol = client.acting_as(server.add_user("carol"))
     assert (carol.me().hub_username, client.me().hub_username) == ("carol", "alice")
     with pytest.raises(Unauthenticated):
         carol.admin_overview()
-
-
-def test_tasks(client: Client) -> None:
-    cards = {card.name: card for card in client.tasks()}
-    card = client.task("tracking")
-    assert cards["tracking"] == card
-    assert (card.eval_events.start, card.eval_events.stop) == (3, 5)
-    assert card.accepts_submissions
-    assert card.primary_metric == card.metrics[0].name == "trackml_weighted_efficiency"
-    assert card.metrics[0].reward == 50
 
 
 def test_check_submit_leaderboard_and_ledger(client: Client, oracle: Path) -> None:
@@ -118,89 +97,10 @@ async def test_predictions_in_memory_are_sent_as_a_file_would_be(
         client.submit("tracking", 7)  # type: ignore[arg-type]  # what is tested
 
 
-def test_pages_of_the_ledger(client: Client, server: ServerProcess) -> None:
-    client.me()
-    for amount in ("0.125", "2", "-0.5"):
-        client.admin_grant("alice", Decimal(amount), "paging")
-    everything = client.transactions().items
-    paged, cursor = [], None
-    while True:
-        page = client.transactions(limit=2, cursor=cursor)
-        paged += page.items
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-        assert len(page) == 2
-    assert tuple(paged) == everything
-    assert [entry.delta for entry in everything[:3]] == [Decimal("-0.5"), Decimal(2), Decimal("0.125")]
-    assert everything[0].note == "paging"
-    assert everything[0].balance_after == client.me().credits
-
-
-def test_operators(client: Client) -> None:
-    granted = client.admin_grant("alice", Decimal("1.5"), "for testing")
-    assert granted.new_balance == client.me().credits == client.admin_account("alice").credits
-    assert client.admin_ban("mallory").banned
-    assert not client.admin_ban("mallory", False).banned
-    assert client.admin_freeze().submissions_frozen
-    assert client.ready().submissions_frozen
-    assert not client.admin_freeze(False).submissions_frozen
-    deeds = client.admin_audit(limit=1)
-    assert len(deeds) == 1
-    assert deeds[0].target
-    assert client.admin_audit(limit=1, cursor=deeds.next_cursor)[0].id != deeds[0].id
-
-
-def test_a_banned_account_is_told(server: ServerProcess, client: Client) -> None:
-    mallory = server.add_user("mallory")
-    client.admin_ban("mallory")
-    with Client(server.base_url, mallory) as banned, pytest.raises(Forbidden):
-        banned.me()
-
-
-def test_health(client: Client) -> None:
-    assert client.health().status == "ok"
-    assert client.ready().status == "ready"
-    assert client.ready().plugins_failed == ()
-
-
-def test_problems_in_a_file_are_all_told(client: Client, tmp_path: Path) -> None:
-    path = tmp_path / "bad.parquet"
-    pq.write_table(pa.table({"event_id": [3, 3], "hit_id": ["a", "b"], "extra": [1, 2]}), path)
-    for call in (client.check, client.submit):
-        with pytest.raises(InvalidInput) as caught:
-            call("tracking", path)
-        assert {problem.get("column") for problem in caught.value.errors} == {"hit_id", "track_id", "extra"}
-        assert caught.value.request_id
-
-
-def test_what_is_not_there(client: Client, oracle: Path) -> None:
-    for call in (
-        lambda: client.task("nothing"),
-        lambda: client.leaderboard("nothing"),
-        lambda: client.submission("nothing"),
-        lambda: client.submit("nothing", oracle),
-        lambda: client.task("no/thing ü?"),
-        lambda: client.admin_account("nobody"),
-    ):
-        with pytest.raises(NotFound):
-            call()
-
-
 @pytest.mark.parametrize("name", ["", ".", ".."])
 def test_a_name_that_is_none_is_not_sent(client: Client, name: str) -> None:
     with pytest.raises(NotFound, match="not a name"):
         client.task(name)
-
-
-def test_wrong_secrets(server: ServerProcess, oracle: Path) -> None:
-    with Client(server.base_url, "wrong", "wrong") as stranger:
-        with pytest.raises(Unauthenticated):
-            stranger.me()
-        with pytest.raises(Unauthenticated):
-            stranger.submit("tracking", oracle)
-        with pytest.raises(Unauthenticated):
-            stranger.admin_freeze()
 
 
 def test_a_large_file_is_refused_early_by_the_real_server(server: ServerProcess, tmp_path: Path) -> None:

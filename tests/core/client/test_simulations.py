@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from collidium.client import AsyncClient, Client, SimulationRequest
-from collidium.errors import Conflict, InvalidInput, NotFound, Unauthenticated, Unreachable
+from collidium.errors import Conflict, Unreachable
 from collidium.testing.server import ServerProcess
 
 from .servers import answering, hanging_up, relaying, response, serving
@@ -64,89 +64,6 @@ def test_order_and_wait(client: Client) -> None:
 
 
 ORDER = ["queued", "running", "completed"]
-
-
-def test_knobs(client: Client) -> None:
-    limits = client.limits()
-    assert "single_muon" in limits.channels
-    assert (limits.events.minimum, limits.pileup.minimum, limits.default_seed) == (1, 0, 42)
-
-
-def test_presets(client: Client) -> None:
-    presets = {preset.name: preset for preset in client.presets()}
-    quick = presets["ttbar-quick"]
-    assert (quick.channel, quick.events, quick.pileup) == ("ttbar", 10, 0)
-    ordered = client.simulate(preset="muons-quick", seed=next(_seeds), private=True)
-    assert ordered.private
-    assert (ordered.channel, ordered.events) == ("single_muon", 100)
-    assert ordered.credits_charged == presets["muons-quick"].credits
-
-
-def test_pages_of_requests(client: Client) -> None:
-    made = [client.simulate(**MUONS, seed=next(_seeds)).request_id for _ in range(3)]
-    first = client.requests(limit=2)
-    assert [request.request_id for request in first] == made[:0:-1]
-    assert client.requests(limit=1, cursor=first.next_cursor)[0].request_id == made[0]
-    for request_id in made:
-        client.wait(request_id, timeout=60)
-    assert {request.state for request in client.requests(state="completed")} == {"completed"}
-    assert not client.requests(state="failed").items
-
-
-def test_one_key_is_one_order(client: Client) -> None:
-    seed = next(_seeds)
-    first = client.simulate(**MUONS, seed=seed, idempotency_key="mine")
-    assert client.simulate(**MUONS, seed=seed, idempotency_key="mine").request_id == first.request_id
-    with pytest.raises(Conflict):
-        client.simulate(**MUONS, seed=seed + 1000, idempotency_key="mine")
-    for key in ("", "two words", "ä", "k" * 129):
-        with pytest.raises(InvalidInput, match="Idempotency-Key"):
-            client.simulate(**MUONS, idempotency_key=key)
-
-
-def test_what_is_refused(client: Client, server: ServerProcess) -> None:
-    with pytest.raises(InvalidInput) as caught:
-        client.simulate("nothing", 0, -1)
-    assert {problem["field"] for problem in caught.value.errors} == {"channel", "events", "pileup"}
-    with pytest.raises(InvalidInput):
-        client.estimate("nothing", 1, 0)
-    with pytest.raises(NotFound):
-        client.request("nothing")
-    with pytest.raises(NotFound):
-        client.wait("nothing")
-    done = client.wait(client.simulate(**MUONS, seed=next(_seeds)).request_id)
-    with pytest.raises(Conflict):
-        client.cancel(done.request_id)
-    with Client(server.base_url, "wrong") as stranger, pytest.raises(Unauthenticated):
-        stranger.simulate(preset="ttbar-quick")
-
-
-def test_operators(client: Client) -> None:
-    done = client.wait(client.simulate(**MUONS, seed=next(_seeds)).request_id)
-    seen = client.admin_request(done.request_id)
-    assert (seen.credits_charged, seen.timeline) == (done.credits_charged, done.timeline)
-    assert (seen.runner_handle, seen.step, seen.due_at) == (done.request_id, "", None)
-    assert client.admin_output(done.request_id).items == ()
-    assert client.admin_requests(user="alice", state="completed", channel="single_muon", limit=1)[0].has_ended
-    page = client.admin_requests(limit=1)
-    assert client.admin_requests(limit=1, cursor=page.next_cursor)[0].request_id != page[0].request_id
-    with pytest.raises(Conflict):
-        client.admin_cancel(done.request_id)
-    usage = client.admin_usage(limit=1)
-    assert [user.hub_username for user in usage.users] == ["alice"]
-    assert usage.total_requests == usage.users[0].requests
-    assert sum(channel.requests for channel in client.admin_channels()) == usage.total_requests
-    assert client.admin_channels(month="2001-01").items == ()
-    days = client.admin_daily(days=2)
-    assert len(days) == 2
-    assert days[1].requests == usage.total_requests
-    failures = client.admin_failures()
-    assert (failures.failed, failures.failure_rate) == (0, 0)
-    assert failures.finished > 0
-    assert client.admin_failures(month=failures.month) == failures
-    assert client.admin_failures(month="2001-01").finished == 0
-    with pytest.raises(InvalidInput):
-        client.admin_daily(days=0)
 
 
 # -- what happens on the way --------------------------------------------------------------------------

@@ -56,7 +56,7 @@ def test_it_ends_with_the_request(state: str) -> None:
     assert waiting.has_ended(request(state))
 
 
-def test_only_what_has_changed_is_told() -> None:
+def test_only_changes_are_reported() -> None:
     told: list[tuple[str, str | None]] = []
     waiting = Waiting(None, lambda seen: told.append((seen.state, seen.reason)))
     for seen in (

@@ -40,7 +40,7 @@ def test_a_column_twice_is_refused(tmp_path: Path, column: str, way: str) -> Non
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_page_that_is_none_is_told_with_its_file(tmp_path: Path, way: str) -> None:
+def test_a_page_that_is_none_is_reported_with_its_file(tmp_path: Path, way: str) -> None:
     path = shard(tmp_path, pa.table({"event_id": IDS, "x": LISTS}))
     column = pq.read_metadata(path).row_group(0).column(1)
     start = column.dictionary_page_offset or column.data_page_offset

@@ -61,7 +61,7 @@ def test_a_table_that_is_not_there_is_named(table: str, config: str | None) -> N
         layout.shards(NEW, table, config)
 
 
-def test_what_makes_a_table_that_no_release_has_is_told() -> None:
+def test_a_missing_table_names_the_command_that_makes_it() -> None:
     with pytest.raises(UnusableDataset, match=r"table channels \(`collidium datasets mix` makes one"):
         layout.shards(NEW, "channels")
 

@@ -181,7 +181,7 @@ def test_a_library_that_is_not_there_is_named(directory: Path, monkeypatch: pyte
         datasets.load(directory, tables="tracks", to="polars")
 
 
-def test_wrong_arguments_are_told(directory: Path) -> None:
+def test_wrong_arguments_are_reported(directory: Path) -> None:
     wrong: Any = "numpy"
     with pytest.raises(InvalidInput, match="arrow, polars, pandas, awkward, not as 'numpy'"):
         datasets.load(directory, tables="tracks", to=wrong)

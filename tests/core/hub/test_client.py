@@ -57,7 +57,7 @@ async def test_what_will_not_pass_is_final(status: int) -> None:
     assert isinstance(await outcome(status), HubRefused)
 
 
-async def test_the_hubs_reason_is_told_on_one_line_without_the_token() -> None:
+async def test_the_hubs_reason_is_one_line_without_the_token() -> None:
     reason = f"Storage of ada\r\nis full, {KEPT} " + "x" * 1000
     error = await outcome(403, json.dumps({"error": reason}))
     assert "Storage of ada is full, …" in str(error)

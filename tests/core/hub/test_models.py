@@ -136,7 +136,7 @@ async def test_what_should_not_be_there_is_left_out(zoo: ModelZoo, hub: FakeHub,
     ]
 
 
-async def test_text_of_strangers_is_one_line_of_what_can_be_seen(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_untrusted_text_is_one_visible_line(zoo: ModelZoo, hub: FakeHub) -> None:
     (model,) = await told(
         zoo,
         hub,
@@ -197,7 +197,7 @@ async def test_tasks_are_names_that_tasks_can_have(zoo: ModelZoo, hub: FakeHub) 
         (200, f'["{"x" * 9_000_000}"]', UpstreamError),
     ],
 )
-async def test_a_hub_that_is_ill_is_told_apart(
+async def test_errors_of_the_hub_are_distinguished(
     zoo: ModelZoo, hub: FakeHub, status: int, body: str, error: type[Exception]
 ) -> None:
     hub.status, hub.body = status, body

@@ -79,7 +79,7 @@ def test_a_directory_wins_over_a_repository_of_the_same_name(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "source", ["events", "./events", "a/b/c", "", "~/absent", Path("alice/events")], ids=str
 )
-def test_what_is_neither_is_told(source: str | Path) -> None:
+def test_what_is_neither_is_reported(source: str | Path) -> None:
     with pytest.raises(InvalidInput, match="neither a directory here, nor a hub repository"):
         locate(source)
 

@@ -1,4 +1,4 @@
-"""What operators do, each deed in the audit log."""
+"""What operators do, each action in the audit log."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ async def alice(connected: str) -> accounts.AccountView:
 async def test_a_grant_is_an_entry_with_the_operators_note(alice: accounts.AccountView) -> None:
     entry = await operations.grant("alice", Decimal("2.5"), "a talk", actor="admin", http_request_id="r1")
     assert (entry.reason, entry.note, entry.balance_after) == ("admin_grant", "a talk", Decimal("12.5"))
-    (deed,) = await operations.audit_log(limit=10)
-    assert (deed.action, deed.target, deed.http_request_id) == ("grant", "alice", "r1")
-    assert deed.details == {"delta": "2.5", "note": "a talk", "balance_after": "12.500"}
+    (logged,) = await operations.audit_log(limit=10)
+    assert (logged.action, logged.target, logged.http_request_id) == ("grant", "alice", "r1")
+    assert logged.details == {"delta": "2.5", "note": "a talk", "balance_after": "12.500"}
 
 
 async def test_a_deduction_never_goes_below_zero_and_leaves_no_trace(alice: accounts.AccountView) -> None:
@@ -40,9 +40,11 @@ async def test_bans_and_the_kill_switch_are_audited(alice: accounts.AccountView)
     assert await operations.is_frozen()
     await operations.freeze(False, actor="admin", http_request_id="r3")
     assert not await operations.is_frozen()
-    deeds = await operations.audit_log(limit=10)
-    assert [deed.action for deed in deeds] == ["unfreeze", "freeze", "ban"]
-    assert [deed.action for deed in await operations.audit_log(limit=1, before=deeds[0].id)] == ["freeze"]
+    audited = await operations.audit_log(limit=10)
+    assert [logged.action for logged in audited] == ["unfreeze", "freeze", "ban"]
+    assert [logged.action for logged in await operations.audit_log(limit=1, before=audited[0].id)] == [
+        "freeze"
+    ]
 
 
 async def test_a_freeze_keeps_its_operator_when_a_note_is_added(connected: str) -> None:
@@ -54,8 +56,8 @@ async def test_a_freeze_keeps_its_operator_when_a_note_is_added(connected: str) 
     await operations.freeze(True, "a disk is being changed", actor="linus", http_request_id="r3")
     again = await operations.current_freeze()
     assert again == replace(first, note="a disk is being changed")
-    deed = (await operations.audit_log(limit=1))[0]
-    assert (deed.actor, deed.details) == ("linus", {"note": "a disk is being changed"})
+    logged = (await operations.audit_log(limit=1))[0]
+    assert (logged.actor, logged.details) == ("linus", {"note": "a disk is being changed"})
     await operations.freeze(False, actor="linus", http_request_id="r4")
     await operations.freeze(True, actor="linus", http_request_id="r5")
     assert (await operations.current_freeze()).by == "linus"
@@ -67,4 +69,4 @@ async def test_the_audit_log_spells_a_name_as_its_account_does(alice: accounts.A
     await operations.ban("aLICE", False, actor="admin", http_request_id="r3")
     with pytest.raises(Conflict, match="alice"):
         await operations.grant("ALICE", Decimal(-99), "fine", actor="admin", http_request_id="r4")
-    assert {deed.target for deed in await operations.audit_log(limit=10)} == {"alice"}
+    assert {logged.target for logged in await operations.audit_log(limit=10)} == {"alice"}

@@ -74,6 +74,16 @@ class Post:
         async with self.deliverer(resolve, **overrides) as deliverer:
             return await deliverer.deliver_due()
 
+    async def attempt(
+        self, url: str, resolve: Resolve = resolve_to_loopback, **overrides: object
+    ) -> WebhookDelivery:
+        """Register the URL, announce an event and try to deliver it; what the log says of it."""
+        await self.register(url)
+        await self.announce("r1")
+        assert await self.deliver(resolve, **overrides) == 1
+        (delivery,) = await self.log()
+        return delivery
+
     async def log(self, account_id: int = 1) -> list[WebhookDelivery]:
         """The deliveries, oldest first."""
         return (await outbox.log_of(account_id, limit=1000))[::-1]

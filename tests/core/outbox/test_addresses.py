@@ -178,11 +178,8 @@ async def test_loopback_in_any_spelling_is_rejected_by_the_resolver(host: str) -
 
 async def test_a_rebound_name_is_rejected_at_delivery(post: Post, receiver: Receiver) -> None:
     await require_reachable(receiver.url(), settings.load(), resolve=lambda *_: resolve_to("8.8.8.8"))
-    await post.register(receiver.url())
-    await post.announce("r1")
-    assert await post.deliver(resolve_to_loopback, webhook_private_addresses=False) == 1
+    delivery = await post.attempt(receiver.url(), resolve_to_loopback, webhook_private_addresses=False)
     assert receiver.received == []
-    (delivery,) = await post.log()
     assert delivery.last_error == "its host leads to an address that is not public"
 
 
@@ -212,11 +209,8 @@ async def test_the_next_address_is_tried_where_one_does_not_connect(post: Post, 
 async def test_the_certificate_must_be_the_host_s(post: Post, trusted: object, authority: trustme.CA) -> None:
     with receiving(authority, "somebody-else.example") as receiver:
         receiver.host = HOST
-        await post.register(receiver.url())
-        await post.announce("r1")
-        await post.deliver()
+        delivery = await post.attempt(receiver.url())
         assert receiver.received == []
-    (delivery,) = await post.log()
     assert delivery.last_error == "no HTTPS answer"
 
 
@@ -225,30 +219,21 @@ async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
 ) -> None:
     caplog.set_level("INFO", "collidium.outbox")
     with receiving(trustme.CA(), HOST) as receiver:
-        await post.register(receiver.url())
-        await post.announce("r1")
-        await post.deliver()
+        delivery = await post.attempt(receiver.url())
         assert receiver.received == []
-    (delivery,) = await post.log()
     assert delivery.last_error == "no HTTPS answer"
     assert "SSLCertVerificationError" in caplog.text
     assert HOST not in caplog.text
 
 
 async def test_a_refused_connection_is_retried(post: Post) -> None:
-    await post.register(f"https://{HOST}:1/")
-    await post.announce("r1")
-    await post.deliver()
-    (delivery,) = await post.log()
+    delivery = await post.attempt(f"https://{HOST}:1/")
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
 async def test_a_port_without_connections_is_an_ordinary_failure(post: Post, trusted: object) -> None:
     """Such addresses were taken once, and may still be registered."""
-    await post.register(f"https://{HOST}:99999/")
-    await post.announce("r1")
-    await post.deliver()
-    (delivery,) = await post.log()
+    delivery = await post.attempt(f"https://{HOST}:99999/")
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 

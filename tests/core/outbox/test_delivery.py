@@ -109,11 +109,8 @@ async def test_after_a_day_it_is_given_up(post: Post, receiver: Receiver) -> Non
 
 
 async def test_a_receiver_that_is_gone_for_good_is_left_alone(post: Post, receiver: Receiver) -> None:
-    await post.register(receiver.url())
     receiver.status = lambda _: 410
-    await post.announce("r1")
-    await post.deliver()
-    (delivery,) = await post.log()
+    delivery = await post.attempt(receiver.url())
     assert (delivery.state, delivery.last_status, delivery.next_attempt_at) == ("given_up", 410, None)
 
 
@@ -156,11 +153,8 @@ async def test_an_endless_response_head_is_abandoned(
 ) -> None:
     """Else whoever sends informational answers for ever has the whole process read and parse them."""
     caplog.set_level("INFO", "collidium.outbox")
-    await post.register(receiver.url())
     receiver.flood = flood
-    await post.announce("r1")
-    await post.deliver()
-    (delivery,) = await post.log()
+    delivery = await post.attempt(receiver.url())
     assert (delivery.state, delivery.last_status, delivery.last_error) == ("pending", None, "no HTTPS answer")
     assert "no HTTPS answer (HeadTooLong)" in caplog.text
 
@@ -201,11 +195,8 @@ async def test_a_receiver_that_does_not_answer_is_left_in_time(
     post: Post, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO", "collidium.outbox")
-    await post.register(receiver.url("/hook?k=secret"))
     receiver.open.clear()
-    await post.announce("r1")
-    await post.deliver(webhook_timeout_seconds=0.2)
-    (delivery,) = await post.log()
+    delivery = await post.attempt(receiver.url("/hook?k=secret"), webhook_timeout_seconds=0.2)
     assert (delivery.state, delivery.last_status, delivery.last_error) == ("pending", None, "no HTTPS answer")
     assert "no HTTPS answer (TimeoutError" in caplog.text
     assert not any(part in caplog.text for part in (receiver.host, str(receiver.port), "secret"))

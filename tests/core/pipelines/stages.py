@@ -84,7 +84,13 @@ def contained(image: str = IMAGE, name: str = "shell") -> Pipeline:
 
 def _pipeline(name: str, program: tuple[str, ...], tables: str, image: str | None) -> Pipeline:
     leaves = ("generated", "simulated", "reconstructed", TABLES)
-    knobs = ("events={events}", "pileup={pileup}", "seed={seed}", "first={first_event}", "on={processes}")
+    parameters = (
+        "events={events}",
+        "pileup={pileup}",
+        "seed={seed}",
+        "first={first_event}",
+        "on={processes}",
+    )
     return Pipeline(
         name=name,
         title="stages in shell",
@@ -95,7 +101,17 @@ def _pipeline(name: str, program: tuple[str, ...], tables: str, image: str | Non
             Stage(
                 name=stage,
                 title=title,
-                command=(*program, stage, "{channel}", "{work}", reads, left, tables, *knobs, "{braces}"),
+                command=(
+                    *program,
+                    stage,
+                    "{channel}",
+                    "{work}",
+                    reads,
+                    left,
+                    tables,
+                    *parameters,
+                    "{braces}",
+                ),
                 inputs=(reads,) if reads else (),
                 outputs=(left,),
                 image=image,

@@ -43,8 +43,8 @@ def test_stages_run_in_order_and_leave_a_dataset(machine: Machine) -> None:
     assert (made.config, made.runtime, made.made_before) == ("ttbar_pu0", machine.runtime, False)
     assert made.size_bytes == sum((machine.directory / path).stat().st_size for path in DATA)
     assert Dataset(machine.directory).configs() == {"ttbar_pu0": ("particles", "tracker_hits")}
-    knobs = "events=4 pileup=0 seed=42 first=0 on=1"
-    assert machine.log("generate") == f"stage generate of ttbar: {knobs} {{braces}} environment: 42\n"
+    parameters = "events=4 pileup=0 seed=42 first=0 on=1"
+    assert machine.log("generate") == f"stage generate of ttbar: {parameters} {{braces}} environment: 42\n"
     assert not machine.work.exists()
     card = (machine.directory / "README.md").read_text()
     for told in ("| seed | 42 |", "| pipeline | shell, version 1 |", "| Detector | none |", "0 to 3"):
@@ -314,3 +314,23 @@ def test_a_directory_in_use_is_refused(here: Machine) -> None:
     here.simulate(watch=meanwhile)
     assert here.ended == [(name, "done") for name in NAMES]
     eventually(lambda: running(here) == [])
+
+
+@pytest.mark.parametrize(
+    "forged",
+    ["{}", '{"files": 5}', '{"files": [{"path": 5}]}', '{"files": []}', '{"files": [], "more": 1}'],
+)
+def test_an_invalid_finished_file_is_reported(here: Machine, forged: str) -> None:
+    here.simulate()
+    (here.directory / ".collidium" / "finished.json").write_text(forged)
+    with pytest.raises(CannotSimulate, match="makes no sense: delete"):
+        here.simulate()
+
+
+@pytest.mark.parametrize("damage", ["", "[" * 100_000, "9" * 5000])
+def test_stages_of_an_unknown_order_are_made_again(here: Machine, damage: str) -> None:
+    with pytest.raises(CannotSimulate):
+        here.simulate("lazy_reconstruct")
+    (here.directory / ".collidium" / "order.json").write_text(damage)
+    here.simulate(seed=43)
+    assert here.ended == [(name, "done") for name in NAMES], "none of them was made with this seed before"

@@ -66,6 +66,14 @@ async def ended(request_id: str) -> records.SimulationRequest:
     return await reached(request_id, "completed", "failed", "cancelled")
 
 
+async def followed(platform: Platform) -> records.SimulationRequest:
+    """An order of alice's once it has ended; the books are sound then."""
+    async with simulations.following(platform):
+        request = await ended(await order(platform, await sign_up("alice")))
+    await assert_sound()
+    return request
+
+
 async def reached(request_id: str, *states: str) -> records.SimulationRequest:
     """The request once it is in one of the states."""
 

@@ -81,6 +81,6 @@ class Filed(Runner):
         return job["channel"], job["events"], JobState(job["state"])
 
     def _write(self, handle: str, channel: str, events: int, state: JobState) -> None:
-        beside = self._path(handle).with_suffix(".new")
-        beside.write_text(json.dumps({"channel": channel, "events": events, "state": state}))
-        beside.replace(self._path(handle))
+        written = self._path(handle).with_suffix(".new")
+        written.write_text(json.dumps({"channel": channel, "events": events, "state": state}))
+        written.replace(self._path(handle))

@@ -239,11 +239,11 @@ async def until_put_off(request_id: str) -> None:
 async def test_a_hub_that_was_down_gets_the_dataset_once(
     late: bool, open_platform: OpenPlatform, own_hub: HubServer
 ) -> None:
-    wishes = replace(DELIVERY, token=own_hub.token("ada"))
+    options = replace(DELIVERY, token=own_hub.token("ada"))
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
-        request_id = (await simulations.place(platform, ada, ORDER, wishes)).request_id
+        request_id = (await simulations.place(platform, ada, ORDER, options)).request_id
         async with simulations.following(platform):
             await until_put_off(request_id)
         own_hub.start()
@@ -260,11 +260,11 @@ async def test_a_hub_that_was_down_gets_the_dataset_once(
 async def test_a_hub_outage_is_refunded_and_the_output_is_kept(
     open_platform: OpenPlatform, own_hub: HubServer, tmp_path: Path
 ) -> None:
-    wishes = replace(DELIVERY, token=own_hub.token("ada"))
+    options = replace(DELIVERY, token=own_hub.token("ada"))
     own_hub.end(signal.SIGKILL)
     async with open_platform(Scripted(), hub_url=own_hub.url) as platform:
         ada = await sign_up("ada")
-        request_id = (await simulations.place(platform, ada, ORDER, wishes)).request_id
+        request_id = (await simulations.place(platform, ada, ORDER, options)).request_id
         async with simulations.following(platform):
             await until_put_off(request_id)
             await SimulationRequest.all().update(due_at=now(), deadline_at=now())
@@ -307,13 +307,13 @@ async def test_two_processes_that_follow_do_nothing_twice(
     jobs = Filed(tmp_path / "jobs")
     jobs.directory.mkdir()
     chosen = {"database_url": migrated_database_url, "data_dir": tmp_path / "data", "hub_url": own_hub.url}
-    wishes = replace(DELIVERY, token=own_hub.token("grace"))
+    options = replace(DELIVERY, token=own_hub.token("grace"))
     with life.follower(jobs.directory, chosen), life.follower(jobs.directory, chosen):
         async with life.opened(jobs.directory, chosen) as platform:
             grace = await sign_up("grace")
             channels = ["single_muon", "zee"] * 5
             placed = [
-                await simulations.place(platform, grace, Order(channel, 2, 0, seed), wishes)
+                await simulations.place(platform, grace, Order(channel, 2, 0, seed), options)
                 for seed, channel in enumerate(channels)
             ]
             requests = [await ended(one.request_id) for one in placed]

@@ -16,6 +16,7 @@ from tests.core.simulations.conftest import (
     assert_sound,
     balance,
     ended,
+    followed,
     order,
     reached,
     sign_up,
@@ -43,24 +44,22 @@ PRICE = Decimal("0.003")
 
 
 async def test_a_mock_request_passes_through_its_states(open_platform: OpenPlatform) -> None:
-    async with open_platform() as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform() as platform:
+        request = await followed(platform)
         assert [moment.state for moment in request.timeline] == ["queued", "running", "completed"]
         assert request.output_is_mock
         name = repository_name(ORDER, request.created_at.date())
         assert request.output_hub_repo == f"{platform.settings.hub}/datasets/alice/{name}"
         assert await balance("alice") == GRANT - PRICE
-        await assert_sound()
 
 
 @pytest.mark.parametrize("outcome", ["failed", "cancelled"])
 async def test_what_the_runner_ends_is_refunded(outcome: str, open_platform: OpenPlatform) -> None:
-    async with open_platform(mock_outcome=outcome) as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform(mock_outcome=outcome) as platform:
+        request = await followed(platform)
         assert (request.state, request.credits_refunded) == (outcome, request.credits_charged)
         assert f"set to {outcome.removesuffix('ed').removesuffix('l')}" in (request.reason or "")
         assert await balance("alice") == GRANT
-        await assert_sound()
 
 
 async def test_a_cancelled_request_pays_for_what_it_used(open_platform: OpenPlatform) -> None:
@@ -104,11 +103,10 @@ async def test_a_runner_on_a_bad_day_loses_nothing(
 ) -> None:
     runner = Scripted()
     runner.answers = [*troubles, JobStatus(JobState.FAILED, reason="in the end")]
-    async with open_platform(runner) as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform(runner) as platform:
+        request = await followed(platform)
         assert (request.state, request.reason) == ("failed", "in the end")
         assert await balance("alice") == GRANT
-        await assert_sound()
 
 
 async def test_a_runner_that_exits_ends_no_server(open_platform: OpenPlatform) -> None:
@@ -119,8 +117,8 @@ async def test_a_runner_that_exits_ends_no_server(open_platform: OpenPlatform) -
     runner = Scripted()
     runner.submitting = leave
     runner.answers = [SystemExit(3), JobStatus(JobState.FAILED, reason="in the end")]
-    async with open_platform(runner) as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform(runner) as platform:
+        request = await followed(platform)
         assert (request.state, request.reason) == ("failed", "in the end")
 
 
@@ -130,10 +128,9 @@ async def test_node_hours_that_no_job_can_use_are_not_believed(
 ) -> None:
     runner = Scripted()
     runner.answers = [JobStatus(JobState.FAILED, Decimal(used), "out of memory")]
-    async with open_platform(runner) as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform(runner) as platform:
+        request = await followed(platform)
         assert (request.state, request.node_hours, request.reason) == ("failed", 0, "out of memory")
-        await assert_sound()
 
 
 async def test_a_runner_of_many_words_does_not_fill_the_timeline(
@@ -143,8 +140,8 @@ async def test_a_runner_of_many_words_does_not_fill_the_timeline(
     runner = Scripted()
     weather = [JobStatus(JobState.UNKNOWN, reason=f"{degrees} degrees in the hall") for degrees in range(9)]
     runner.answers = [*weather, JobStatus(JobState.FAILED, reason="too hot")]
-    async with open_platform(runner) as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform(runner) as platform:
+        request = await followed(platform)
     assert [moment.reason for moment in request.timeline] == [
         None,
         *(f"{degrees} degrees in the hall" for degrees in range(3)),
@@ -156,8 +153,7 @@ async def test_nonsense_about_one_job_ends_at_its_deadline(open_platform: OpenPl
     runner = Scripted()
     runner.answers = [JobStatus(JobState.FAILED, reason=404)]  # type: ignore[arg-type]  # nonsense, as a plugin may tell
     async with open_platform(runner, queued_deadline_seconds=0.2) as platform:
-        async with simulations.following(platform):
-            request = await ended(await order(platform, await sign_up("alice")))
+        request = await followed(platform)
         assert (request.state, request.credits_refunded) == ("failed", PRICE)
 
 
@@ -200,8 +196,7 @@ async def test_an_unclaimed_job_fails_at_its_deadline(open_platform: OpenPlatfor
     runner = Scripted()
     runner.submitting = refuse
     async with open_platform(runner, submit_deadline_seconds=0.2) as platform:
-        async with simulations.following(platform):
-            request = await ended(await order(platform, await sign_up("alice")))
+        request = await followed(platform)
         assert request.state == "failed"
         assert "down for maintenance" in (request.reason or "")
         assert await balance("alice") == GRANT
@@ -213,8 +208,8 @@ async def test_a_job_that_the_runner_never_takes_fails_at_once(open_platform: Op
 
     runner = Scripted()
     runner.submitting = refuse
-    async with open_platform(runner) as platform, simulations.following(platform):
-        request = await ended(await order(platform, await sign_up("alice")))
+    async with open_platform(runner) as platform:
+        request = await followed(platform)
         assert (request.state, request.reason) == ("failed", "no node has so much memory")
         assert (runner.calls["submit"], await balance("alice")) == (1, GRANT)
 
@@ -226,11 +221,9 @@ async def test_what_takes_too_long_fails_and_computes_no_more(
     runner = Scripted()
     runner.answers = [last]
     async with open_platform(runner, queued_deadline_seconds=0.2, running_deadline_seconds=0.2) as platform:
-        async with simulations.following(platform):
-            request = await ended(await order(platform, await sign_up("alice")))
+        request = await followed(platform)
         assert (request.state, request.credits_refunded) == ("failed", PRICE)
         assert runner.cancelled == {request.request_id}
-        await assert_sound()
 
 
 async def test_a_handle_that_another_request_has_is_not_taken(open_platform: OpenPlatform) -> None:
@@ -317,8 +310,7 @@ async def test_a_clock_that_jumps_ahead_costs_nothing(open_platform: OpenPlatfor
 
 async def test_the_database_refuses_to_change_how_a_request_ended(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
-        async with simulations.following(platform):
-            request = await ended(await order(platform, await sign_up("alice")))
+        request = await followed(platform)
         for change in ("state = 'running'", "credits_refunded = 1", "step = 'submit'"):
             with pytest.raises(Exception, match=r"request has ended|refund"):
                 await connection().execute_query(f"UPDATE simulation_requests SET {change}")  # noqa: S608 -- ours

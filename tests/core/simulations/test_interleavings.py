@@ -120,10 +120,10 @@ class World:
     async def submit(
         self, person: int, seed: int, private: bool, key: str | None, at_once: Sequence[Operation]
     ) -> None:
-        wishes = replace(DELIVERY, private=private, idempotency_key=key)
+        options = replace(DELIVERY, private=private, idempotency_key=key)
         account = self.people[person]
         ordered = replace(ORDER, events=100, seed=self.seed(seed))
-        placed = await answer(simulations.place(self.platform, account, ordered, wishes))
+        placed = await answer(simulations.place(self.platform, account, ordered, options))
         if isinstance(placed, CollidiumError):
             assert not isinstance(placed, Unavailable) or self.frozen or ("freeze", True) in at_once
             assert not isinstance(placed, Forbidden) or self.touched(person, True, at_once)

@@ -51,8 +51,8 @@ async def freeze(frozen: bool) -> None:
     await operations.freeze(frozen, actor="test", http_request_id="test")
 
 
-async def completed(platform: Platform, name: str, ordered: Order = ORDER, **wishes: bool) -> str:
-    placed = await simulations.place(platform, await sign_up(name), ordered, replace(DELIVERY, **wishes))
+async def completed(platform: Platform, name: str, ordered: Order = ORDER, **options: bool) -> str:
+    placed = await simulations.place(platform, await sign_up(name), ordered, replace(DELIVERY, **options))
     async with simulations.following(platform):
         return (await ended(placed.request_id)).request_id
 
@@ -372,5 +372,5 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
             await asyncio.gather(*workers)
 
 
-def test_wishes_do_not_show_the_token() -> None:
+def test_delivery_options_do_not_show_the_token() -> None:
     assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))  # noqa: S106 -- nobody's

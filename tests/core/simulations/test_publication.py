@@ -231,15 +231,6 @@ async def test_a_foreign_commit_is_never_overwritten(hub: HubServer, output: Out
     assert await output.publish(to) != to.url
 
 
-async def test_a_private_dataset_is_seen_by_its_owner_alone(hub: HubServer, output: Output) -> None:
-    to = output.target(hub, private=True)
-    await output.publish(to)
-    assert hub.api("ada").dataset_info(to.repo).private
-    assert not hub.api(None).repo_exists(to.repo, repo_type="dataset")
-    assert not hub.api("bob").repo_exists(to.repo, repo_type="dataset")
-    assert await output.publish(to) == to.url
-
-
 async def test_a_private_dataset_never_goes_into_a_public_repository(hub: HubServer, output: Output) -> None:
     to = output.target(hub, private=True)
     hub.api("ada").create_repo(to.repo, repo_type="dataset", private=False)
@@ -260,15 +251,6 @@ async def test_a_hub_that_is_down_is_a_matter_of_time(own_hub: HubServer, output
     assert await output.publish(to) == to.url
 
 
-async def test_a_token_that_is_not_valid_is_refused(hub: HubServer, output: Output) -> None:
-    to = replace(output.target(hub), hub=Hub(hub.url, "hf_notvalidatall"))
-    with pytest.raises(HubRefused, match="does not take the token") as caught:
-        await output.publish(to)
-    assert "hf_notvalidatall" not in str(caught.value)
-    with pytest.raises(HubRefused):
-        await output.publish(replace(to, hub=Hub(hub.url, "")))
-
-
 async def test_neither_tokens_nor_signed_addresses_are_logged(
     hub: HubServer, output: Output, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,12 +267,6 @@ async def test_neither_tokens_nor_signed_addresses_are_logged(
     logged = capsys.readouterr().err
     assert to.hub.token not in logged
     assert "http" not in logged
-
-
-async def test_a_token_makes_nothing_for_others(hub: HubServer, output: Output) -> None:
-    to = replace(output.target(hub), hub=Hub(hub.url, hub.token("bob")))
-    with pytest.raises(HubRefused, match="does not let"):
-        await output.publish(to)
 
 
 async def test_output_that_is_gone_or_damaged_is_never_published(

@@ -114,9 +114,9 @@ async def test_what_was_previewed_is_given_back_once(platform: Platform) -> None
     assert request.timeline[-1].reason == "an operator gave back 0.100 credits"
     (entry,) = await accounts.entries((await accounts.find("alice")).id, limit=1)
     assert (entry.reason, entry.delta, entry.note) == ("simulation_refund", USED, "the hub was down")
-    (deed,) = await operations.audit_log(limit=10)
-    assert (deed.action, deed.target) == ("refund", spoilt)
-    assert deed.details == {"hub_username": "alice", "credits": "0.100", "note": "the hub was down"}
+    (logged,) = await operations.audit_log(limit=10)
+    assert (logged.action, logged.target) == ("refund", spoilt)
+    assert logged.details == {"hub_username": "alice", "credits": "0.100", "note": "the hub was down"}
 
     assert (await refunds.preview(window)).requests == ()
     with pytest.raises(Conflict, match="0 requests"):

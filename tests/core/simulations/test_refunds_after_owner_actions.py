@@ -68,9 +68,9 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
             path_or_fileobj=b"mine", path_in_repo="mine.txt", repo_id=repo, repo_type="dataset"
         )
 
-    wishes = replace(DELIVERY, token=own_hub.token("ada"))
+    options = replace(DELIVERY, token=own_hub.token("ada"))
     async with open_platform(Prepared(), hub_url=own_hub.url) as platform, simulations.following(platform):
-        placed = await simulations.place(platform, await sign_up("ada"), MUONS, wishes)
+        placed = await simulations.place(platform, await sign_up("ada"), MUONS, options)
         request = await ended(placed.request_id)
         assert "something else" in (request.reason or "")
         assert await balance("ada") == GRANT - USED

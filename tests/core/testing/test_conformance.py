@@ -112,7 +112,7 @@ async def test_a_good_storage_passes(tmp_path: Path) -> None:
         (TearingFolder, "a mixture"),
     ],
 )
-async def test_a_broken_promise_of_a_storage_is_told(
+async def test_a_broken_promise_of_a_storage_is_reported(
     broken: Callable[[Path], Storage], told: str, tmp_path: Path
 ) -> None:
     (tmp_path / "scratch").mkdir()
@@ -171,7 +171,7 @@ async def test_a_good_identity_provider_passes() -> None:
         (OneUser(), Refusing(), "must raise IdentityUnavailable"),
     ],
 )
-async def test_a_broken_promise_of_an_identity_provider_is_told(
+async def test_a_broken_promise_of_an_identity_provider_is_reported(
     provider: IdentityProvider, unreachable: IdentityProvider | None, told: str
 ) -> None:
     with pytest.raises(Nonconforming, match=told):
@@ -300,7 +300,7 @@ async def test_a_good_runner_passes(tmp_path: Path) -> None:
     await check_runner(runner, tmp_path, another=lambda: Countdown(runner), interval=0)
 
 
-async def test_a_handle_that_only_its_own_instance_knows_is_told(tmp_path: Path) -> None:
+async def test_a_handle_that_only_its_own_instance_knows_is_reported(tmp_path: Path) -> None:
     with pytest.raises(Nonconforming, match="in every instance"):
         await check_runner(Countdown(), tmp_path, another=Countdown, interval=0)
 
@@ -323,7 +323,7 @@ async def test_a_handle_that_only_its_own_instance_knows_is_told(tmp_path: Path)
         (Boundless, "more than max_bytes must raise RunnerRefused"),
     ],
 )
-async def test_a_broken_promise_of_a_runner_is_told(
+async def test_a_broken_promise_of_a_runner_is_reported(
     broken: Callable[[], Runner], told: str, tmp_path: Path
 ) -> None:
     with pytest.raises(Nonconforming, match=told):

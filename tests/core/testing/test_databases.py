@@ -58,7 +58,7 @@ def test_a_server_ends_and_leaves_nothing_even_after_a_failure() -> None:
     assert not Path(f"/proc/{server.pid}").exists()
 
 
-def test_a_machine_without_postgresql_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_without_postgresql_reports_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(postgres, "_DEBIAN", Path("/nonexistent"))
     monkeypatch.setattr(postgres, "_WHEELS", ())

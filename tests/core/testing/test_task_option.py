@@ -60,7 +60,7 @@ def test_each_promise_is_a_test_and_a_broken_one_fails_readably(
     assert "test_mine" not in done.stdout
 
 
-def test_the_suite_runs_beside_the_paths_that_are_given(
+def test_the_suite_runs_with_the_paths_that_are_given(
     tmp_path: Path, isolated_environment: dict[str, str]
 ) -> None:
     chosen = ("test_mine.py", "--collidium-task", "tracking", "-k", "mine or card")

@@ -33,7 +33,7 @@ def test_what_the_engine_sees_to_is_not_asked_of_the_task() -> None:
 
 
 @pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
-def test_a_broken_promise_is_told_by_the_check_of_it(faulty: type[Good]) -> None:
+def test_a_broken_promise_is_reported_by_the_check_of_it(faulty: type[Good]) -> None:
     told = outcome(faulty(), FAULTS[faulty])
     assert told.state == "broken"
     assert told.detail
@@ -44,7 +44,7 @@ def test_every_check_fails_a_bad_task_and_names_its_promise() -> None:
     assert all(check.promise.endswith(".") for check in CHECKS)
 
 
-def test_a_task_that_breaks_many_promises_is_told_all_of_them() -> None:
+def test_all_promises_that_a_task_breaks_are_reported() -> None:
     with pytest.raises(Nonconforming) as raised:
         check_task(faulty_tasks.Random(), dataset())
     told = [line.partition(":")[0] for line in str(raised.value).splitlines()]
@@ -57,13 +57,13 @@ def test_nothing_is_checked_on_broken_ground() -> None:
     assert (told.state, told.detail) == ("not checked", "truth_is_well_formed comes first")
 
 
-def test_what_a_task_raises_is_told_with_its_place() -> None:
+def test_what_a_task_raises_is_reported_with_its_place() -> None:
     told = outcome(faulty_tasks.BaselineLooksUpTheTruth(), "answers_are_valid")
     assert told.detail is not None
     assert told.detail.startswith("it raises KeyError: 'answers' (faulty_tasks.py:")
 
 
-def test_hostile_predictions_are_told_as_small_as_they_can_be() -> None:
+def test_hostile_predictions_are_reported_minimised() -> None:
     told = outcome(faulty_tasks.TrustsIds(), "hostile_predictions_never_crash")
     assert told.detail is not None
     assert told.detail.startswith("it raises IndexError")

@@ -18,7 +18,7 @@ from collidium_plugins.jet_finder import FASTJET
 PAGE = (ROOT / "docs/acts-pipeline.md").read_text()
 
 
-def test_the_page_tells_of_every_channel() -> None:
+def test_the_page_lists_every_channel() -> None:
     rows = {row[0]: row[1:] for row in re.findall(r"^\| `(\w+)` \| (.*?) \| ?(.*?) \|", PAGE, re.MULTILINE)}
     wanted = {
         name: (channel.title, "—" if channel.picobarns is None else f"{channel.picobarns:.3g}")
@@ -28,7 +28,7 @@ def test_the_page_tells_of_every_channel() -> None:
     assert {name: rows[name] for name in wanted} == wanted
 
 
-def test_the_page_tells_of_every_stage() -> None:
+def test_the_page_lists_every_stage() -> None:
     for stage in PIPELINE.stages:
         assert f"| `{stage.name}` |" in PAGE
         for folder in stage.outputs:

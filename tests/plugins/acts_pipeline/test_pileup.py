@@ -37,7 +37,7 @@ def pool(pythia: Pythia, tmp_path_factory: pytest.TempPathFactory) -> Pool:
     return Pool(sorted(directory.glob("*.arrow")))
 
 
-def test_numbers_places_and_times_are_spread_as_told() -> None:
+def test_numbers_places_and_times_are_spread_as_documented() -> None:
     drawn = [pileup.draw("ttbar", 200, 42, event) for event in range(300)]
     numbers = np.array([len(one.members) for one in drawn])
     assert numbers.mean() == pytest.approx(200, abs=3)

@@ -95,7 +95,7 @@ def test_the_tables_are_those_of_the_hosted_format(three: tuple[Path, dict[str, 
     ]
 
 
-def test_the_tables_tell_of_each_other(three: tuple[Path, dict[str, pa.Table]]) -> None:
+def test_tables_refer_to_each_other(three: tuple[Path, dict[str, pa.Table]]) -> None:
     _, tables = three
     for row in range(3):
         event = {name: table.slice(row, 1).to_pylist()[0] for name, table in tables.items()}

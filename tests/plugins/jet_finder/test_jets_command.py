@@ -63,7 +63,7 @@ def test_a_table_that_is_there_is_left_alone(dataset: Path) -> None:
     assert files(dataset) == before
 
 
-def test_files_in_a_directory_get_one_beside_them(tmp_path: Path) -> None:
+def test_files_in_a_directory_get_one_next_to_them(tmp_path: Path) -> None:
     pq.write_table(CELLS, tmp_path / "calo_hits.parquet")
     added = add_jets(tmp_path, None, flavours=False)
     assert (added.path, added.jets, added.flavours) == ("jets.parquet", 3, None)

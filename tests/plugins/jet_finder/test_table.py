@@ -95,7 +95,7 @@ def test_hadrons_change_nothing_but_the_flavour() -> None:
     assert set(told["flavour"]) == {0, 5}
 
 
-def test_what_is_clustered_does_not_tell_the_order_of_cells() -> None:
+def test_jets_do_not_reveal_the_order_of_cells() -> None:
     """To the last bit, which sums of jets depend on."""
     random = np.random.default_rng(7)
     cells = scattered(random, 100, 4)
@@ -151,7 +151,7 @@ def test_cells_that_make_no_sense_are_refused(column: str, values: list[object],
         jets(changed(calo_hits([Cell(30, 0, 0)]), column, values), None)
 
 
-def test_particles_that_cannot_tell_flavours_are_refused() -> None:
+def test_particles_without_flavours_are_refused() -> None:
     cells, ones = calo_hits([Cell(30, 0, 0)]), particles([Particle(B0, 20, 0, 0)])
     with pytest.raises(UnusableDataset, match="particles lacks pz, energy"):
         jets(cells, ones.drop_columns(["pz", "energy"]))

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium.contracts.task import Task
 from collidium.testing.server import ServerProcess
 
@@ -35,12 +35,27 @@ def fill(server: ServerProcess, task: Task, places: int, *, users: int = 40) -> 
 
 async def _fill(server: ServerProcess, task: Task, places: int, users: int) -> None:
     async with database.connected(f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"):
-        listed = await ListedTask.get(name=task.card.name)
+        listed = await Challenge.get(name=task.card.name)
         assert listed.truth_version is not None
         rows = [_row(task, listed.truth_version, number, places, users) for number in range(places)]
         await Submission.bulk_create(rows, batch_size=500)
+        await Scoring.bulk_create([_scoring(row) for row in rows], batch_size=500)
         listed.revision += 1
         await listed.save()
+
+
+def _scoring(row: Submission) -> Scoring:
+    """Each scatters by itself, as if the events of each were others."""
+    assert row.rank_score is not None
+    draws = np.random.default_rng(row.submitted_at.toordinal()).normal(row.rank_score, 0.004, 50)
+    return Scoring(
+        submission_id=row.id,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+        scores=row.scores,
+        primary_draws=draws.astype(np.float32).tobytes(),
+        scored_at=row.submitted_at,
+    )
 
 
 def _row(task: Task, truth_version: str, number: int, places: int, users: int) -> Submission:
@@ -53,9 +68,13 @@ def _row(task: Task, truth_version: str, number: int, places: int, users: int) -
     value = scores[primary.name]
     return Submission(
         id=uuid.uuid5(uuid.NAMESPACE_URL, f"{task.card.name}/{number}").hex,
+        challenge=task.card.name,
         task=task.card.name,
         account_id=1_000_000 + number % users,
         hub_username=f"user-{number % users}",
+        # Each its own, so that the board is as long as it has submissions.
+        participant=f"account:{number}",
+        represents=True,
         sha256=f"{number:064x}",
         size_bytes=123_456,
         rows=7_890,

@@ -46,13 +46,6 @@ def test_script_orders_once_for_a_key(anna: Visitor) -> None:
     assert orders(anna) == before + 1
 
 
-def test_account_is_kept_by_no_cache(anna: Visitor) -> None:
-    answer = anna.get("/v1/me")
-    assert answer.json()["hub_username"] == "anna"
-    assert answer.headers["Cache-Control"] == "private, no-store"
-    assert anna.get("/web/balance").json() == {"credits": answer.json()["credits"]}
-
-
 def test_header_decides_over_the_cookie(anna: Visitor, token: Callable[[str], str]) -> None:
     other = {"Authorization": f"Bearer {token('berta')}"}
     assert anna.get("/v1/me", headers=other).json()["hub_username"] == "berta"

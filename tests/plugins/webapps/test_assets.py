@@ -48,7 +48,7 @@ def test_without_the_right_version_a_file_is_asked_for_anew(
     assert again.status_code == 304
 
 
-def test_text_is_sent_compressed_to_whoever_takes_it(visitor: httpx.Client, script: str) -> None:
+def test_text_is_sent_compressed_to_clients_that_accept_it(visitor: httpx.Client, script: str) -> None:
     packed = visitor.get(script)
     plain = visitor.get(script, headers={"Accept-Encoding": "identity"})
     assert packed.headers["Content-Encoding"] == "gzip"

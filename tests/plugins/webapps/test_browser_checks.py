@@ -10,7 +10,7 @@ from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overfl
 
 
 @pytest.mark.parametrize(
-    ("deed", "told"),
+    ("script", "told"),
     [
         ("console.error('broken')", "on the console: broken"),
         ("setTimeout(() => { throw new Error('thrown') })", "exception: thrown"),
@@ -21,13 +21,13 @@ from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overfl
         ),
     ],
 )
-def test_what_goes_wrong_on_a_page_is_told(
-    deed: str, told: str, context: BrowserContext, watch: Watch
+def test_what_goes_wrong_on_a_page_is_reported(
+    script: str, told: str, context: BrowserContext, watch: Watch
 ) -> None:
     page = context.new_page()
     page.goto("/healthz")
     assert watch.problems == []
-    page.evaluate(f"() => {{ {deed} }}")
+    page.evaluate(f"() => {{ {script} }}")
     eventually(lambda: page.evaluate("1") and any(told in problem for problem in watch.problems))
     watch.allow(".")
     assert watch.problems == []
@@ -45,7 +45,7 @@ BARRIERS = """<html lang="en"><title>Barriers</title><style>.blind:focus { outli
 <a href="#2" tabindex="1">first</a><button onfocus="this.blur()">shy</button></main>"""
 
 
-def test_barriers_are_told(page: Page) -> None:
+def test_barriers_are_reported(page: Page) -> None:
     page.set_content(BARRIERS)
     found = {finding.partition(":")[0] for finding in serious_findings(page)}
     assert found == {
@@ -59,7 +59,7 @@ def test_barriers_are_told(page: Page) -> None:
     assert any("not reached" in gap and "shy" in gap for gap in gaps)
 
 
-def test_what_moves_is_told(page: Page) -> None:
+def test_what_moves_is_reported(page: Page) -> None:
     page.goto("/")
     assert layout_shift(page) < 0.1
     page.evaluate("""() => document.body.insertAdjacentHTML("afterbegin", "<p>" + "moves <br>".repeat(20))""")

@@ -26,7 +26,7 @@ def manifest() -> dict[str, dict[str, Any]]:
     return json.loads((VENDOR / "manifest.json").read_text())
 
 
-def test_every_module_has_the_hash_that_the_manifest_tells(manifest: dict[str, dict[str, Any]]) -> None:
+def test_every_module_has_its_hash_in_the_manifest(manifest: dict[str, dict[str, Any]]) -> None:
     files = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in VENDOR.glob("*.js")}
 
     assert files == {name: entry["sha256"] for name, entry in manifest.items()}

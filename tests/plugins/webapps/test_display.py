@@ -177,7 +177,7 @@ def test_a_hit_is_picked_where_it_is_and_a_track_from_the_list(page: Page) -> No
     expect(page.locator("#chosen")).to_contain_text("18.17 GeV")
 
 
-def test_keys_are_told_and_work_on_the_picture_alone(page: Page) -> None:
+def test_keys_are_listed_and_work_on_the_picture_alone(page: Page) -> None:
     shown(page)
     page.locator("#stage").focus()
     page.keyboard.press("?")
@@ -307,7 +307,7 @@ def test_the_picture_is_first_and_sections_fold(page: Page) -> None:
     assert page.locator("#stage").evaluate(fits)
 
 
-def test_an_event_that_is_not_there_is_told_with_the_range(page: Page, watch: Watch) -> None:
+def test_an_event_that_is_not_there_is_reported_with_the_range(page: Page, watch: Watch) -> None:
     watch.allow("status of 404")
     page.goto(EVENT.replace("event=0", "event=77"))
     expect(page.locator("#message")).to_contain_text("There is no such event")
@@ -333,7 +333,7 @@ def test_a_backend_that_is_away_can_be_asked_again(page: Page, watch: Watch) -> 
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"\xff\xff\xff\xff\x10\x00\x00\x00" + bytes(40)])
-def test_broken_data_is_told(page: Page, body: bytes) -> None:
+def test_broken_data_is_reported(page: Page, body: bytes) -> None:
     page.route("**/v1/datasets/**", lambda route: route.fulfill(body=body))
     page.goto(EVENT)
     expect(page.locator("#message")).to_contain_text("This event cannot be read")

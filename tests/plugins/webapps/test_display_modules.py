@@ -67,7 +67,7 @@ def test_tracks_of_real_events_run_through_their_hits(web: ServerProcess, tmp_pa
     assert statistics.median(distances[LONG_STRIP_BARREL]) < 54.0, "half the length of their modules"
 
 
-def test_a_field_that_is_not_told_is_measured_from_tracks(web: ServerProcess, tmp_path: Path) -> None:
+def test_an_unknown_field_is_measured_from_tracks(web: ServerProcess, tmp_path: Path) -> None:
     with Client(web.base_url, token="") as client:
         content = client.event(sample.CONFIG, 1, repo="sample").content
     file = tmp_path / "event.arrows"

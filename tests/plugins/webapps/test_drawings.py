@@ -37,7 +37,7 @@ CARD = TaskCard(
 )
 
 
-def test_a_history_is_told_in_words_and_as_a_table() -> None:
+def test_a_history_has_a_text_and_a_table() -> None:
     drawing = drawings.history(EFFICIENCY, STEPS, NOW)
     assert drawing.text == (
         "The last 2 steps lead from 0.500 ± 0.012 (anna, 2026-03-01) to 0.7500 (bea, 2026-03-10)."
@@ -57,7 +57,7 @@ def test_the_last_best_holds_until_now() -> None:
     assert corners[-1][1] == drawing.plot.marks[-1].y
 
 
-def test_one_step_is_told_and_not_drawn() -> None:
+def test_one_step_is_text_and_not_drawn() -> None:
     drawing = drawings.history(EFFICIENCY, STEPS[:1], NOW)
     assert drawing.text == "One step so far: 0.500 ± 0.012 (anna, 2026-03-01)."
     assert drawing.plot is None

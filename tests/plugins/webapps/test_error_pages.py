@@ -80,7 +80,9 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
 
 
 @pytest.mark.usefixtures("shared_truth")
-def test_a_file_that_cannot_be_sent_is_told_before_it_is(page: Page, sign_in: SignIn, tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_sent_is_reported_before_it_is(
+    page: Page, sign_in: SignIn, tmp_path: Path
+) -> None:
     """9 GB, and something else than parquet: nothing of either is sent."""
     sign_in(page, "wanda")
     page.goto("/leaderboard/tracking/submit")

@@ -89,7 +89,7 @@ def test_the_form_works_without_scripts(zoo: httpx.Client, query: dict[str, str]
             assert f'value="{value.strip()}"' in answer.text
 
 
-def test_what_strangers_wrote_is_text(zoo: httpx.Client) -> None:
+def test_untrusted_text_is_escaped(zoo: httpx.Client) -> None:
     for path in ("/models", "/models/zora/odd"):
         page = zoo.get(path).text
         assert HOSTILE not in page
@@ -130,7 +130,7 @@ def test_unknown_model_is_reported_on_a_page(zoo: httpx.Client, path: str) -> No
 
 
 @pytest.mark.parametrize("query", [{"search": "x" * 201}, {"task": "../x"}, {"cursor": "made-up"}])
-def test_what_cannot_be_asked_for_is_told_on_a_page(zoo: httpx.Client, query: dict[str, str]) -> None:
+def test_what_cannot_be_asked_for_is_reported_on_a_page(zoo: httpx.Client, query: dict[str, str]) -> None:
     answer = zoo.get("/models", params=query)
     assert answer.status_code == 422
     assert '<main id="main"' in answer.text
@@ -143,7 +143,7 @@ def test_the_front_page_counts_models_and_names_who_leads(zoo: httpx.Client) -> 
     assert "<bdi>zora</bdi>" in page
 
 
-def test_what_the_page_tells_to_run_lists_a_model(zoo: httpx.Client, web: ServerProcess) -> None:
+def test_commands_of_the_page_list_a_model(zoo: httpx.Client, web: ServerProcess) -> None:
     page = zoo.get("/models/list-yours").text
     found = re.search(r'aria-label="List a model from Python"><code>(.*?)</code>', page, re.S)
     assert found is not None

@@ -67,7 +67,7 @@ def test_one_task_alone_is_shown_with_all_its_scores(anna: Visitor, submitted: l
     assert "/leaderboard/jets/submit" in nothing
 
 
-def test_what_there_is_not_is_told_on_a_page(anna: Visitor, web: ServerProcess) -> None:
+def test_what_there_is_not_is_reported_on_a_page(anna: Visitor, web: ServerProcess) -> None:
     for query in ("task=nothing", "task=%3Cb%3E", "cursor=x", "task=" + "a" * 65):
         answer = anna.get(f"{MINE}?{query}")
         assert answer.status_code in {404, 422}

@@ -140,14 +140,6 @@ def test_another_state_is_rejected_and_changes_nothing(visitor: Visitor, token: 
     assert visitor.get(back).status_code == 303
 
 
-def test_a_way_back_is_gone_once(visitor: Visitor, token: Callable[[str], str]) -> None:
-    back = visitor.consent(visitor.leave(), token("worth"))
-    pending = visitor.cookies[SIGN_IN]
-    assert visitor.get(back).status_code == 303
-    visitor.cookies.set(SIGN_IN, pending)
-    assert visitor.get(back).status_code == 400
-
-
 def test_nobody_is_signed_in_as_somebody_else(
     visitor: Visitor, other: Visitor, token: Callable[[str], str]
 ) -> None:
@@ -172,7 +164,7 @@ def test_a_code_that_is_none_is_refused(visitor: Visitor) -> None:
     assert visitor.get("/web/callback", params={"state": state}).status_code == 400
 
 
-def test_who_does_not_allow_it_is_told_so(visitor: Visitor) -> None:
+def test_denying_access_is_reported(visitor: Visitor) -> None:
     back = visitor.consent(visitor.leave(), "", "deny")
     answer = visitor.get(back)
     assert answer.status_code == 403
@@ -188,14 +180,6 @@ def test_what_the_hub_says_is_shown_as_text(visitor: Visitor) -> None:
     assert "<script>x" not in answer.text
     assert "<b>long" not in answer.text
     assert len(answer.text) < 20_000
-
-
-def test_a_sign_in_that_took_too_long_is_over(
-    visitor: Visitor, token: Callable[[str], str], database: Path
-) -> None:
-    back = visitor.consent(visitor.leave(), token("worth"))
-    change(database, "UPDATE pending_sign_ins SET ends_at = '2020-01-01 00:00:00+00:00'")
-    assert visitor.get(back).status_code == 400
 
 
 # -- sessions ----------------------------------------------------------------------------------------------
@@ -226,13 +210,6 @@ def test_a_stolen_cookie_is_void_after_sign_out(
     assert other.is_signed_in
     visitor.fill_in("/web/sign-out")
     assert not other.is_signed_in
-
-
-@pytest.mark.parametrize("cookie", ["", "x", "A" * 43, "A" * 5000, "é".encode().hex(), "' OR 1=1 --"])
-def test_a_cookie_that_was_made_up_is_nobodys(visitor: Visitor, cookie: str) -> None:
-    answer = visitor.get("/v1/me", headers={"Cookie": f"{SESSION}={cookie}"})
-    assert answer.status_code == 401
-    assert visitor.get("/", headers={"Cookie": f"{SESSION}={cookie}"}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -279,7 +256,7 @@ def test_a_token_that_the_hub_takes_back_ends_the_session(
         assert db.execute(count).fetchone() == (0,)
 
 
-def test_who_is_banned_is_told_and_not_signed_in(
+def test_a_banned_user_is_not_signed_in(
     visitor: Visitor, web: ServerProcess, token: Callable[[str], str]
 ) -> None:
     visitor.sign_in(token("bad"))

@@ -40,9 +40,9 @@ class Scripted:
 
     url: str
     sign_in: PendingSignIn
-    #: What the documents have beside what is right, by their paths.
+    #: What the documents have in addition, by their paths.
     told: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: What the id token claims beside what is right.
+    #: What the id token claims in addition.
     claims: dict[str, Any] = field(default_factory=dict)
     #: Raw answers by path: status and body.
     raw: dict[str, tuple[int, bytes]] = field(default_factory=dict)
@@ -267,7 +267,7 @@ async def test_a_hub_that_sends_secrets_astray_is_not_asked(hub: Scripted, told:
         ("/token", (200, b'{"access_token": "x", "token_type": "bearer"}'), UpstreamError),
     ],
 )
-async def test_an_answer_that_is_none_is_told_as_that(
+async def test_an_invalid_answer_is_reported(
     hub: Scripted, path: str, answer: tuple[int, bytes], error: type[CollidiumError]
 ) -> None:
     hub.raw[path] = answer
@@ -277,7 +277,7 @@ async def test_an_answer_that_is_none_is_told_as_that(
     assert "the-code" not in raised.value.detail
 
 
-async def test_a_hub_that_is_down_is_told_and_asked_again_later(hub: Scripted) -> None:
+async def test_a_hub_that_is_down_is_reported_and_asked_again_later(hub: Scripted) -> None:
     asked = Provider("http://127.0.0.1:1")
     with pytest.raises(Unavailable, match="cannot be reached"):
         await asked.endpoints()

@@ -112,7 +112,7 @@ def test_the_price_is_shown_without_scripts(nobody: Visitor) -> None:
 @pytest.mark.parametrize(
     "hostile", ["", "ten", "1e3", "99999999999999999999", "\uff11\uff10", "-1", "0", "%00", "<b>", "9" * 5000]
 )
-def test_what_is_no_order_is_told_at_its_field(nobody: Visitor, hostile: str) -> None:
+def test_what_is_no_order_is_reported_at_its_field(nobody: Visitor, hostile: str) -> None:
     page = nobody.get("/simulate", params={**SMALL, "events": hostile})
     assert page.status_code == 200
     assert re.search(r'data-fault="events">a (whole )?number', page.text)
@@ -160,7 +160,7 @@ def test_what_was_made_lately_is_free(anna: Visitor) -> None:
     assert "you pay nothing" in anna.get(again.headers["Location"]).text
 
 
-def test_refusals_are_told_on_the_form_that_keeps_what_was_typed(anna: Visitor) -> None:
+def test_a_refused_form_keeps_what_was_typed(anna: Visitor) -> None:
     wrong = order(anna, channel="<i>nothing</i>", events="0", pileup="1000", seed="-1")
     assert wrong.status_code == 422
     assert [
@@ -189,7 +189,7 @@ def test_a_variation_is_ordered_as_by_the_command(anna: Visitor) -> None:
     assert len(anna.get("/v1/requests").json()) == 1
 
 
-def test_too_many_orders_are_told_with_the_time_to_come_back(anna: Visitor) -> None:
+def test_too_many_orders_are_reported_with_the_time_to_come_back(anna: Visitor) -> None:
     for _ in range(6):
         assert order(anna).status_code == 303
     answer = order(anna)
@@ -207,7 +207,7 @@ def test_an_order_needs_the_secret_of_the_form(anna: Visitor) -> None:
     assert len(anna.get("/v1/requests").json()) == 1
 
 
-def test_the_frozen_and_the_banned_are_told_before_they_order(
+def test_a_freeze_and_a_ban_are_shown_before_an_order(
     anna: Visitor, operator: httpx.Client, name: str
 ) -> None:
     operator.post("/admin/freeze?frozen=true").raise_for_status()
@@ -285,7 +285,7 @@ def test_ended_and_foreign_requests_cannot_be_cancelled(
 
 
 @pytest.mark.parametrize("query", ["state=nothing", "cursor=x", "cursor=%00"])
-def test_a_list_that_there_is_not_is_told_on_a_page(anna: Visitor, query: str) -> None:
+def test_a_list_that_there_is_not_is_reported_on_a_page(anna: Visitor, query: str) -> None:
     answer = anna.get(f"/simulate/requests?{query}")
     assert answer.status_code in {404, 422}
     assert "<h1>" in answer.text

@@ -68,7 +68,7 @@ def send(
 # -- without scripts ----------------------------------------------------------------------------------
 
 
-def test_what_a_file_has_is_told_to_everybody(web: ServerProcess) -> None:
+def test_the_format_of_files_is_public(web: ServerProcess) -> None:
     with Visitor(web.base_url) as nobody:
         page = nobody.get(SUBMIT)
         assert page.status_code == 200
@@ -125,7 +125,7 @@ def test_a_check_without_a_file_has_found_no_problems(anna: Visitor) -> None:
         (None, {"model_repo": "<b>no name</b>"}, 422),
     ],
 )
-def test_what_is_no_submission_is_told_on_the_page(
+def test_what_is_no_submission_is_reported_on_the_page(
     anna: Visitor, oracle: Path, content: bytes | None, fields: dict[str, str], status: int
 ) -> None:
     answer = send(anna, "submit", oracle.read_bytes() if content is None else content, **fields)
@@ -198,7 +198,7 @@ def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerP
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", 'http://x"><script>alert(1)</script>', "https://a:b@c"]
 )
-def test_links_that_are_refused_are_told_on_the_page(anna: Visitor, oracle: Path, url: str) -> None:
+def test_links_that_are_refused_are_reported_on_the_page(anna: Visitor, oracle: Path, url: str) -> None:
     anna.call("POST", "/v1/benchmark/tracking/submit", content=oracle.read_bytes())
     (kept,) = anna.get("/v1/me/submissions").json()
     page = f"/leaderboard/submissions/{kept['submission_id']}"
@@ -213,7 +213,7 @@ def test_links_that_are_refused_are_told_on_the_page(anna: Visitor, oracle: Path
     assert anna.fill_in("/leaderboard/submissions/nothing", model_repo="anna/none").status_code == 404
 
 
-def test_another_model_for_the_same_file_is_told(anna: Visitor, oracle: Path) -> None:
+def test_another_model_for_the_same_file_is_reported(anna: Visitor, oracle: Path) -> None:
     assert send(anna, "submit", oracle.read_bytes(), model_repo="anna/helix").status_code == 303
     assert send(anna, "submit", oracle.read_bytes(), model_repo="anna/helix").status_code == 303
     answer = send(anna, "submit", oracle.read_bytes(), model_repo="anna/other")
@@ -260,7 +260,7 @@ def test_from_the_choice_of_a_file_to_the_receipt(
     expect(page.get_by_role("cell", name="somebody/helix")).to_be_visible()
 
 
-def test_an_upload_is_stopped_and_an_ended_session_is_told(
+def test_an_upload_is_stopped_and_an_ended_session_is_reported(
     page: Page, sign_in: SignIn, watch: Watch, context: BrowserContext, oracle: Path
 ) -> None:
     sign_in(page, "stops-in-a-browser")

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
-from tests.runners.saying import unavailable
+from tests.runners.following import unavailable
 from tests.runners.sfapi.conftest import MakeRunner, handle, job
 from tests.runners.sfapi.superfacility import Answer, HangUp, Stall, Superfacility, Trickle
 from tests.runners.sfapi.superfacility.faults import Behaviour

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -110,39 +111,41 @@ async def test_a_pipeline_that_fails_fails_the_job_and_has_no_output(
         await runner.collect(submitted, tmp_path, 2**30)
 
 
-async def test_output_that_is_not_whole_is_refused(
-    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
-) -> None:
-    runner = make_runner(sfapi_events_per_part=1)
-    submitted = await runner.submit(job(events=2))
-    await reaches(runner, submitted)
+def take_away(api: Superfacility) -> None:
     (api.scratch / "r1/1").rename(api.scratch / "r1/elsewhere")
-    with pytest.raises(RunnerRefused, match="output of part 1 of 2 is missing"):
-        await runner.collect(submitted, tmp_path / "output", 2**30)
 
 
-async def test_output_that_is_too_large_is_not_fetched(
-    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
+def link(api: Superfacility) -> None:
+    take_away(api)
+    (api.scratch / "r1/1").symlink_to(api.scratch / "r1/elsewhere")
+
+
+def swell(api: Superfacility) -> None:
+    (api.scratch / "r1/1/particles.parquet").write_bytes(b"x" * 100_000)
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (take_away, "output of part 1 of 2 is missing"),
+        (link, "output of part 1 of 2 is missing"),
+        (swell, "are allowed for what was ordered"),
+    ],
+)
+async def test_output_that_is_missing_linked_or_too_large_is_refused(
+    api: Superfacility,
+    make_runner: MakeRunner,
+    tmp_path: Path,
+    change: Callable[[Superfacility], None],
+    why: str,
 ) -> None:
     runner = make_runner(sfapi_events_per_part=1)
     submitted = await runner.submit(job(events=2))
     await reaches(runner, submitted)
-    (api.scratch / "r1/1/particles.parquet").write_bytes(b"x" * 100_000)
-    with pytest.raises(RunnerRefused, match="are allowed for what was ordered"):
+    change(api)
+    with pytest.raises(RunnerRefused, match=why):
         await runner.collect(submitted, tmp_path / "output", 90_000)
     assert api.count("GET", "/utilities/download") == 0
-
-
-async def test_a_link_in_the_place_of_a_folder_is_refused(
-    api: Superfacility, make_runner: MakeRunner, tmp_path: Path
-) -> None:
-    runner = make_runner()
-    submitted = await runner.submit(job())
-    await reaches(runner, submitted)
-    (api.scratch / "r1/0").rename(api.scratch / "elsewhere")
-    (api.scratch / "r1/0").symlink_to(api.scratch / "elsewhere")
-    with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
-        await runner.collect(submitted, tmp_path / "output", 2**30)
 
 
 async def test_a_missing_output_is_seen_whatever_its_path(

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
-from tests.runners.saying import unavailable
+from tests.runners.following import unavailable
 from tests.runners.sfapi.conftest import MakeRunner, configured, handle, job
 from tests.runners.sfapi.superfacility import Answer, HangUp, Superfacility
 from tests.waiting import eventually_async

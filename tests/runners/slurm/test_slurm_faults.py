@@ -9,8 +9,7 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
-from tests.runners.following import reaches, runs
-from tests.runners.saying import unavailable
+from tests.runners.following import reaches, runs, unavailable
 from tests.runners.slurm.cluster import SlurmCluster
 from tests.runners.slurm.conftest import MakeRunner, Order
 

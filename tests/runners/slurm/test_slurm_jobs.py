@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
-from tests.runners.following import PAUSE, reaches, runs
-from tests.runners.saying import unavailable
+from tests.runners.following import PAUSE, reaches, runs, unavailable
 from tests.runners.slurm.cluster import MAX_ARRAY_SIZE, SlurmCluster
 from tests.runners.slurm.conftest import MakeRunner, Order
 from tests.waiting import eventually_async, until

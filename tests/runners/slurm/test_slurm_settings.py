@@ -1,7 +1,9 @@
-"""Settings of the Slurm runner."""
+"""Settings of the Slurm runner, and the folder that it makes."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from collidium import settings
 from collidium.errors import ConfigurationError
 from collidium_runners.slurm import SlurmRunner, collidium_runners
+from collidium_runners.slurm.folder import RequestFolder
 
 
 def test_it_needs_no_settings_until_it_is_used(tmp_path: Path) -> None:
@@ -48,3 +51,22 @@ def test_values_that_cannot_be_are_refused(name: str, value: object, tmp_path: P
 def test_the_rest_api_needs_a_token() -> None:
     with pytest.raises(ConfigurationError, match="PLATFORM_SLURM_URL needs PLATFORM_SLURM_TOKEN_FILE"):
         settings.load(slurm_url="http://127.0.0.1:6820")
+
+
+@pytest.fixture
+def _others_may_read() -> Iterator[None]:
+    """The umask that most machines have."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("_others_may_read")
+def test_the_folder_is_private(tmp_path: Path) -> None:
+    folder = RequestFolder(tmp_path / "slurm" / "r1")
+    folder.claim_parts(3)
+    folder.claim_job(7)
+    folder.mark_cancelled()
+    made = [tmp_path / "slurm", *(tmp_path / "slurm").rglob("*")]
+    assert {path.name for path in made} == {"slurm", "r1", "parts", "job", "cancelled"}
+    assert [path for path in made if path.stat().st_mode & 0o077] == []

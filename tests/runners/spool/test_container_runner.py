@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.podman import Podman
-from tests.runners.following import reaches, runs
-from tests.runners.saying import unavailable
+from tests.runners.following import reaches, runs, unavailable
 from tests.runners.spool.conftest import MakeRunner, Order
 
 from collidium.contracts.runner import (

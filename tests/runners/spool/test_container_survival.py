@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.podman import NoPodman, Podman
-from tests.runners.following import reaches, runs
-from tests.runners.saying import unavailable
+from tests.runners.following import reaches, runs, unavailable
 from tests.runners.spool.conftest import MakeImage, MakeRunner, Order, Release
 from tests.waiting import eventually, until
 

@@ -6,8 +6,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.runners.following import reaches
-from tests.runners.saying import unavailable
+from tests.runners.following import reaches, unavailable
 from tests.runners.spool.conftest import MakeRunner, Order, Release, family
 
 from collidium import settings

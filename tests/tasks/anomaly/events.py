@@ -27,12 +27,16 @@ def tables(channels: Sequence[str] = CHANNELS, first: int = 1) -> dict[str, pa.T
         return pa.array(values, pa.list_(pa.float32()))
 
     place = {name: lists(-1000, 1000) for name in ("x", "y", "z")}
+    cells = {
+        **place,
+        "total_energy": lists(0.1, 50),
+        "detector": lists(9, 15).cast(pa.list_(pa.uint8()), False),
+    }
+    bounds = {"d0": (-3, 3), "phi": (-3, 3), "theta": (0.3, 2.8), "qop": (0.1, 2)}
     return {
         "tracker_hits": pa.table({"event_id": ids, **place}),
-        "calo_hits": pa.table({"event_id": ids, **place, "total_energy": lists(0.1, 50)}),
-        "tracks": pa.table(
-            {"event_id": ids, "d0": lists(-3, 3), "theta": lists(0.3, 2.8), "qop": lists(0.1, 2)}
-        ),
+        "calo_hits": pa.table({"event_id": ids, **cells}),
+        "tracks": pa.table({"event_id": ids, **{name: lists(*limits) for name, limits in bounds.items()}}),
         "channels": pa.table({"event_id": ids, "channel": pa.array([[one] for one in channels])}),
     }
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from collidium.physics import calibration
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.anomaly.baselines import NAMES, features, reference
 
@@ -15,7 +16,10 @@ from .events import TASK, tables
 
 
 def test_features_by_hand() -> None:
-    """Two deposits of 3 and 4 GeV at right angles, a track of 2 GeV that begins 5 mm off the beams."""
+    """Two deposits of 3 and 4 GeV at right angles, a track of 50 GeV that begins 5 mm off the beams.
+
+    Of the calorimeters' towers one is on the track and one is not: there the energy has no track.
+    """
     ids = pa.array([7, 8], pa.uint32())
 
     def lists(*values: float) -> pa.Array:
@@ -27,7 +31,7 @@ def test_features_by_hand() -> None:
             "calo_hits": pa.table(
                 {
                     "event_id": ids,
-                    "detector": pa.array([[], []], pa.list_(pa.uint8())),
+                    "detector": pa.array([[9, 12], []], pa.list_(pa.uint8())),
                     "x": lists(10, 0),
                     "y": lists(0, 10),
                     "z": lists(0, 0),
@@ -35,7 +39,13 @@ def test_features_by_hand() -> None:
                 }
             ),
             "tracks": pa.table(
-                {"event_id": ids, "d0": lists(-5), "theta": lists(np.pi / 2), "qop": lists(-0.5)}
+                {
+                    "event_id": ids,
+                    "d0": lists(-5),
+                    "phi": lists(0.1),
+                    "theta": lists(np.pi / 2),
+                    "qop": lists(-0.02),
+                }
             ),
         }
     )
@@ -44,14 +54,16 @@ def test_features_by_hand() -> None:
         {
             "hits": 3,
             "tracks": 1,
-            "track_pt": 2,
-            "hardest_track_pt": 2,
+            "track_pt": 50,
+            "hardest_track_pt": 50,
             "displaced_tracks": 1,
             "largest_d0": 5,
             "energy": 7,
             "hardest_deposit": 4,
             "transverse_energy": 7,
             "missing_transverse_energy": 5,
+            "trackless_transverse_energy": 4 * calibration(12),
+            "hard_towers": 2,
         },
         rel=1e-6,
     )
@@ -61,7 +73,7 @@ def test_features_by_hand() -> None:
 def test_a_straight_track_is_no_infinite_momentum() -> None:
     made = tables()
     flat = made["tracks"].set_column(
-        3,
+        4,
         "qop",
         pa.array([[0.0] * len(lists) for lists in made["tracks"]["d0"].to_pylist()], pa.list_(pa.float32())),
     )
@@ -87,4 +99,4 @@ def test_a_score_depends_on_no_other_event(name: str) -> None:
 
 def test_without_scikit_learn_there_is_no_forest() -> None:
     with patch("collidium_tasks.anomaly.can_learn", return_value=False):
-        assert list(AnomalyTask().baselines()) == ["energy", "mixture"]
+        assert list(AnomalyTask().baselines()) == ["energy", "mixture", "weak"]

@@ -1,4 +1,4 @@
-"""Benchmarks: tasks, leaderboards, self-reported scores to verify, phases to close."""
+"""Benchmarks: tasks, leaderboards, self-reported scores to verify, challenges to close."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from msgspec import structs
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
@@ -21,7 +22,7 @@ from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Metric, Page, Place, Submission, TaskCard, TaskStatus
+    from collidium.client import AsyncClient, Challenge, Metric, Page, Place, Submission, TaskCard, TaskStatus
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
@@ -58,23 +59,19 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
     return lines
 
 
-def close_phase(screen: ConsoleScreen[Any], task: str, phase: str | None) -> None:
-    """Close a task's public phase, if it is in one."""
-    if phase == "public":
-        screen.act(partial(_close_phase, screen, task))
-    else:
-        screen.notify(f"{task} has no public phase to be closed", markup=False)
-
-
-async def _close_phase(screen: ConsoleScreen[Any], task: str) -> None:
+async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
+    """Close a challenge, when its consequence was confirmed."""
     consequence = (
-        "The withheld events count from now on: the leaderboard ranks by them, and credits are "
-        "paid for the best scores on them. The public phase cannot be opened again."
+        "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard "
+        "ranks by them, credits are paid for the best scores on them, and it cannot be opened again."
     )
-    if await screen.confirm(Question(f"Close the public phase of {task}", consequence, "Close for good")):
-        closed = await screen.perform(lambda client, key: client.admin_close_phase(task, idempotency_key=key))
+    if await screen.confirm(Question(f"Close {name}", consequence, "Close")):
+        closed = await screen.perform(
+            lambda client, key: client.admin_close_challenge(name, idempotency_key=key)
+        )
         if closed is not None:
-            screen.notify(f"{task}: the {closed.phase} phase counts ({closed.truth_version})", markup=False)
+            results = "final results are shown" if closed.results_at else "final results come within minutes"
+            screen.notify(f"{name} is closed, {results}", markup=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +82,10 @@ class Board:
     page: Page[Place]
 
 
-async def open_leaderboard(screen: ConsoleScreen[Any], task: str) -> None:
-    """Show a task's leaderboard on top; raises NotFound for a task that is not listed."""
-    card = await screen.session.call(lambda client: client.task(task))
-    screen.app.push_screen(LeaderboardScreen(card))
+async def open_leaderboard(screen: ConsoleScreen[Any], name: str) -> None:
+    """Show the leaderboard of a challenge on top; raises NotFound for one that is not listed."""
+    card = await screen.session.call(lambda client: client.task(name))
+    screen.app.push_screen(LeaderboardScreen(structs.replace(card, name=name)))
 
 
 class LeaderboardScreen(OpenedScreen[Board]):
@@ -99,7 +96,7 @@ class LeaderboardScreen(OpenedScreen[Board]):
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
-        Binding("x", "close_phase", "Close phase"),
+        Binding("x", "close_challenge", "Close"),
     ]
 
     def __init__(self, card: TaskCard) -> None:
@@ -125,8 +122,8 @@ class LeaderboardScreen(OpenedScreen[Board]):
         if table.current is not None:
             self.act(partial(verify, self, table.current.submission_id))
 
-    def action_close_phase(self) -> None:
-        close_phase(self, self.card.name, self.card.phase)
+    def action_close_challenge(self) -> None:
+        self.act(partial(close_challenge, self, self.card.name))
 
 
 def columns(card: TaskCard) -> list[Column[Place]]:
@@ -189,10 +186,10 @@ class BenchmarksScreen(ListsScreen[None]):
     """Tasks, Enter opens the leaderboard of one; and what is to be verified, whatever the task."""
 
     label = "Benchmarks"
-    about = "Tasks, why one accepts no submissions, leaderboards, self-reported scores to verify, phases."
+    about = "Tasks, why one accepts no submissions, leaderboards, self-reported scores to verify, closing."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
-        Binding("x", "close_phase", "Close phase"),
+        Binding("x", "close_challenge", "Close"),
     ]
 
     def content(self) -> ComposeResult:
@@ -200,16 +197,19 @@ class BenchmarksScreen(ListsScreen[None]):
 
     def tables(self) -> Iterable[Table[Any]]:
         yield Table(_TASKS, lambda task: task.name, of="tasks", id="tasks")
+        yield Table(_CHALLENGES, lambda challenge: challenge.name, of="challenges", id="challenges")
         yield Table(_WAITING, lambda sent: sent.submission_id, of="to verify", id="waiting")
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[None, Page[Any]]:
         if table.id == "tasks":
             return None, await client.admin_tasks()
+        if table.id == "challenges":
+            return None, await client.challenges()
         return None, await client.admin_submissions(unverified=True, limit=PAGE, cursor=table.cursor)
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
-        task = event.row.name if event.table.id == "tasks" else event.row.task
-        self.act(partial(open_leaderboard, self, task))
+        name = event.row.challenge if event.table.id == "waiting" else event.row.name
+        self.act(partial(open_leaderboard, self, name))
 
     def action_verify(self) -> None:
         if self.active_table.id == "waiting" and self.active_table.current is not None:
@@ -217,11 +217,11 @@ class BenchmarksScreen(ListsScreen[None]):
         else:
             self.notify("Choose a submission on the list To verify (l), or on a leaderboard (Enter).")
 
-    def action_close_phase(self) -> None:
-        if self.active_table.id == "tasks" and self.active_table.current is not None:
-            close_phase(self, self.active_table.current.name, self.active_table.current.phase)
+    def action_close_challenge(self) -> None:
+        if self.active_table.id != "waiting" and self.active_table.current is not None:
+            self.act(partial(close_challenge, self, self.active_table.current.name))
         else:
-            self.notify("Choose a task on the list Tasks (l) first.")
+            self.notify("Choose one on the list Challenges (l) first.")
 
 
 def _scores(sent: Submission) -> str:
@@ -236,6 +236,17 @@ _TASKS: list[Column[TaskStatus]] = [
     Column("scorer", lambda task: task.scorer_version or ""),
     Column("truth", lambda task: task.truth_version or ""),
     Column("package", lambda task: task.distribution or ""),
+]
+
+
+_CHALLENGES: list[Column[Challenge]] = [
+    Column("challenge", lambda challenge: challenge.name),
+    Column("state", lambda challenge: challenge.state),
+    Column("opens", lambda challenge: challenge.opens_at or ""),
+    Column("closes", lambda challenge: challenge.closes_at or ""),
+    Column("results", lambda challenge: challenge.results_at or ""),
+    Column("counts", lambda challenge: challenge.phase or "all"),
+    Column("task", lambda challenge: challenge.task),
 ]
 _WAITING: list[Column[Submission]] = [
     Column("task", lambda sent: sent.task),

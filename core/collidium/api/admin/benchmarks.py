@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+from typing import TypedDict
+
 from quart import Blueprint, Response
-from quart_schema import document_response, operation_id, validate_querystring
+from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium import accounts
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.authentication import request_id, require, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import SubmissionsQuery
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import verification
-from collidium.benchmarks.truth import phases
-from collidium.records import Closed, Submission, TaskStatus
+from collidium.api.schemas import (
+    ChallengeBody,
+    DisqualifyBody,
+    NewChallengeBody,
+    OpenQuery,
+    SubmissionsQuery,
+)
+from collidium.benchmarks import challenges, closing, tasklist
+from collidium.benchmarks.submissions import standing, verification
+from collidium.operations import Scope
+from collidium.records import Challenge, Ranking, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -47,11 +55,83 @@ async def verify(submission_id: str) -> Response:
     return answer(verified)
 
 
-@blueprint.post("/benchmark/<task>/close")
-@operation_id("close_phase")
-@document_response(Closed)
+@blueprint.post("/challenges")
+@operation_id("new_challenge")
+@validate_request(NewChallengeBody)
+@document_response(Challenge, 201)
 @idempotent
-async def close(task: str) -> Response:
-    """End a task's public phase: scores on the events that were held back count, and are paid."""
-    part = await phases.close(platform(), task, actor=require_operator(), http_request_id=request_id())
-    return answer(Closed(task=task, truth_version=str(part)))
+async def new(data: NewChallengeBody) -> Response:
+    """Make a challenge of a task, scored against the task's own truth."""
+    fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
+    made = await challenges.create(platform(), data.name, data.task, fields, **_by())
+    return answer(made, 201)
+
+
+@blueprint.patch("/challenges/<challenge>")
+@operation_id("edit_challenge")
+@validate_request(ChallengeBody)
+@document_response(Challenge)
+@idempotent
+async def edit(challenge: str, data: ChallengeBody) -> Response:
+    """Change what is given of a challenge; what is left out stays as it is. Rewards are no organiser's."""
+    fields = data.model_dump(exclude_unset=True)
+    if "rewarded" in fields:
+        require(Scope.BENCHMARKS)
+    return answer(await challenges.edit(platform(), challenge, fields, **_by()))
+
+
+@blueprint.post("/challenges/<challenge>/close")
+@operation_id("close_challenge")
+@document_response(Challenge)
+@idempotent
+async def close(challenge: str) -> Response:
+    """Take no more submissions; final results come when those under way are scored."""
+    return answer(await closing.close(platform(), challenge, **_by()))
+
+
+@blueprint.post("/challenges/<challenge>/open")
+@operation_id("open_challenge")
+@validate_querystring(OpenQuery)
+@document_response(Challenge)
+@idempotent
+async def open_(challenge: str, query_args: OpenQuery) -> Response:
+    """Open a challenge now, or again; not where results on the events that were held back were shown."""
+    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **_by()))
+
+
+@blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
+@document_response(Ranking)
+async def preview_standing(challenge: str, submission_id: str) -> Response:
+    """What would change if a submission were disqualified, or reinstated where it is."""
+    return answer(await standing.preview(platform(), challenge, submission_id))
+
+
+@blueprint.post("/challenges/<challenge>/submissions/<submission_id>/disqualify")
+@validate_request(DisqualifyBody)
+@document_response(Ranking)
+@idempotent
+async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -> Response:
+    """Take a submission off its leaderboard: ranks, bests and later rewards follow."""
+    if data.take_back:
+        require(Scope.BENCHMARKS)
+    fields = data.model_dump()
+    return answer(await standing.disqualify(platform(), challenge, submission_id, **fields, **_by()))
+
+
+@blueprint.post("/challenges/<challenge>/submissions/<submission_id>/reinstate")
+@document_response(Ranking)
+@idempotent
+async def reinstate(challenge: str, submission_id: str) -> Response:
+    """Let a disqualified submission count again."""
+    return answer(await standing.reinstate(platform(), challenge, submission_id, **_by()))
+
+
+class By(TypedDict):
+    """Who acts, and in which request."""
+
+    actor: str
+    http_request_id: str
+
+
+def _by() -> By:
+    return By(actor=require_operator(), http_request_id=request_id())

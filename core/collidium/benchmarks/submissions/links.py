@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tortoise.expressions import Q
 
 from collidium import accounts
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading, scorings
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
@@ -104,19 +104,19 @@ async def set_links(
 
 @transactional
 async def _link_once(submission: Submission, changes: Mapping[str, str | None]) -> None:
-    listed = await ListedTask.select_for_update().get(name=submission.task)
+    challenge = await Challenge.select_for_update().get(name=submission.challenge)
     await accounts.require_not_banned(submission.account_id)
-    await link(listed, await Submission.select_for_update().get(id=submission.id), changes)
+    await link(challenge, await Submission.select_for_update().get(id=submission.id), changes)
 
 
-async def link(listed: ListedTask, submission: Submission, changes: Mapping[str, str | None]) -> None:
+async def link(challenge: Challenge, submission: Submission, changes: Mapping[str, str | None]) -> None:
     """Write links within a transaction that has locked both rows."""
     model = submission.model_repo, submission.model_claim
     submission.update_from_dict(dict(changes))
     await submission.save(update_fields=list(changes))
     if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
-        listed.revision += 1
-        await listed.save(update_fields=["revision"])
+        challenge.revision += 1
+        await challenge.save(update_fields=["revision"])
 
 
 async def submitted_by(account_id: int) -> tuple[int, list[str]]:
@@ -133,10 +133,10 @@ async def forget(account_id: int, name: str, becomes: str) -> None:
     """Keep the scores of an account under its neutral name, without links, and others' without its models."""
     rows = Submission.filter(account_id=account_id)
     linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))
-    names = set(await linked.values_list("task", flat=True))
-    for listed in await ListedTask.filter(name__in=list(names)).order_by("name").select_for_update():
-        listed.revision += 1
-        await listed.save(update_fields=["revision"])
+    names = set(await linked.values_list("challenge", flat=True))
+    for challenge in await Challenge.filter(name__in=list(names)).order_by("name").select_for_update():
+        challenge.revision += 1
+        await challenge.save(update_fields=["revision"])
     await linked.update(model_repo=None, model_claim=None)
     await rows.update(hub_username=becomes, code_url=None, paper_url=None)
 

@@ -10,8 +10,8 @@ from msgspec import structs
 from tortoise.expressions import Q
 
 from collidium import records
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks import challenges, tasklist
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
@@ -22,13 +22,20 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
 
 SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
+#: Why a submission has no rank, by its standing.
+_STANDINGS: Final = {
+    "withdrawn": "withdrawn by its owner",
+    "disqualified": "disqualified",
+    "practice": "submitted for practice, after closing",
+    "not_final": "not among its participant's final submissions",
+}
 
 
 async def find(submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
-    unranked = _why_unranked(row, await tasklist.find_row(row.task))
+    unranked = _why_unranked(row, await challenges.find(row.challenge))
     found = view(row, truth, await scorings.earlier(row), unranked)
     return structs.replace(found, curves=await scorings.curves_of(row))
 
@@ -48,31 +55,36 @@ async def list_submissions(
     *,
     limit: int,
     task: str | None = None,
+    challenge: str | None = None,
     account_id: int | None = None,
     unverified: bool = False,
     after: str | None = None,
 ) -> list[records.Submission]:
     """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
 
-    ``unverified``: only those with self-reported metrics that are not verified. Raises NotFound for a task
-    that is neither installed nor was ever listed, and UnknownCursor for an ``after`` that is no submission.
+    ``unverified``: only those with self-reported metrics that are not verified. Raises NotFound for a
+    challenge or a task that there never was, and UnknownCursor for an ``after`` that is no submission.
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
     if task is not None:
         await _require_known(platform, task)
         query = query.filter(task=task)
+    if challenge is not None:
+        query = query.filter(challenge=(await challenges.get(challenge)).name)
     if account_id is not None:
         query = query.filter(account_id=account_id)
     if unverified:
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
     rows = await query.order_by("-submitted_at", "-id").limit(limit)
-    tasks = await ListedTask.in_bulk({row.task for row in rows}, "name")
-    return [view(row, unranked=_why_unranked(row, tasks.get(row.task))) for row in rows]
+    of = await Challenge.in_bulk({row.challenge for row in rows}, "name")
+    return [view(row, unranked=_why_unranked(row, of.get(row.challenge))) for row in rows]
 
 
-def _why_unranked(row: Submission, task: ListedTask | None) -> str | None:
+def _why_unranked(row: Submission, challenge: Challenge | None) -> str | None:
     """Return why a submission is not on today's leaderboard; None if it is."""
-    if task is None or row.truth_version != task.truth_version:
+    if row.standing != "ranked":
+        return f"{_STANDINGS[row.standing]}{': ' if row.standing_reason else ''}{row.standing_reason or ''}"
+    if challenge is None or row.truth_version != challenge.truth_version:
         return f"scored against an older truth, {row.truth_version}"
     return "no score of the primary metric" if row.rank_score is None else None
 
@@ -87,7 +99,7 @@ async def _after(submission_id: str) -> Q:
 
 
 async def _require_known(platform: Platform, task: str) -> None:
-    if task not in platform.tasks.things and await tasklist.find_row(task) is None:
+    if task not in platform.tasks.things and await challenges.find(task) is None:
         raise tasklist.unknown(task)
 
 

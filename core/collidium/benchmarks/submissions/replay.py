@@ -6,7 +6,7 @@ Bests are won anew in the order of submission. A reward that was paid stays paid
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks.models import Best, ListedTask, Scoring, Submission
+from collidium.benchmarks import rewards
+from collidium.benchmarks.leaderboard import RankCounter
+from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
@@ -35,6 +37,7 @@ class Incomplete(Exception):
 class Target:
     """The scorer and the truth whose scores are to count."""
 
+    challenge: str
     task: Task
     truth_version: str
 
@@ -44,8 +47,16 @@ class Target:
         return self.task.version, self.truth_version
 
     def is_wanted(self, row: Submission) -> bool:
-        """Whether the scores that a submission has are of other versions."""
-        return (row.scorer_version, row.truth_version) != self.versions
+        """Whether the scores that a submission has are of other versions, and it competes."""
+        return row.standing != "practice" and (row.scorer_version, row.truth_version) != self.versions
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Whether a submission has a rank (``ranked``), or why not, and in whose words."""
+
+    standing: str
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +67,14 @@ class Replay:
     target: Target
     problems: Mapping[str, str]
     actor: str
-    #: The action in the audit log.
+    #: The action in the audit log, and what it is about where that is not the challenge.
     action: str = "rescore"
     http_request_id: str = ""
+    about: str = ""
+    #: New standings, by submission. Where there are any, nothing is scored anew.
+    standings: Mapping[str, Standing] = field(default_factory=dict)
+    #: Whether what these submissions earned is taken back, as far as there are credits.
+    take_back: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,12 +139,14 @@ class _Preview(Exception):
 @transactional
 async def _run_once(plan: Replay, *, apply: bool) -> Review:
     target = plan.target
-    # The task's row first, as wherever bests are decided.
-    listed = await ListedTask.select_for_update().get(name=target.task.card.name)
-    if listed.truth_version != target.truth_version:
+    # The challenge's row first, as wherever bests are decided.
+    challenge = await Challenge.select_for_update().get(name=target.challenge)
+    if challenge.truth_version != target.truth_version:
         raise Conflict("the task's truth changed meanwhile; score again against the new one")
-    rows = await Submission.filter(task=listed.name).order_by("submitted_at", "id")
+    rows = await Submission.filter(challenge=challenge.name).order_by("submitted_at", "id")
     made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
+    if plan.standings:
+        return await _rank_anew(plan, challenge, rows, made, apply=apply)
     if any(target.is_wanted(row) and row.id not in made and row.id not in plan.problems for row in rows):
         raise Incomplete
     problems = {**plan.problems, **_repeated(rows, target)}
@@ -136,9 +154,48 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     for row in rows:
         if target.is_wanted(row):
             await _put_into_force(row, None if row.id in problems else made[row.id], target)
-    earned = await _win_anew(rows, made, plan)
-    listed.revision += 1
-    await listed.save(update_fields=["revision"])
+    return await _finish(plan, challenge, rows, made, before, problems, apply=apply)
+
+
+async def _rank_anew(
+    plan: Replay,
+    challenge: Challenge,
+    rows: Sequence[Submission],
+    made: Mapping[str, Scoring],
+    *,
+    apply: bool,
+) -> Review:
+    """Give submissions another standing; what others have scored stays as it is."""
+    before = await _State.of(rows, plan.target)
+    for row in rows:
+        if (new := plan.standings.get(row.id)) is not None:
+            if (row.standing == "ranked") == (new.standing == "ranked"):
+                raise Conflict(f"submission {row.id} is {row.standing} meanwhile")
+            row.standing, row.standing_reason = new.standing, new.reason
+            row.rank_score = scorings.rank_score(plan.target.task.card, row.scores)
+            if row.standing != "ranked":
+                row.rank_score, row.represents = None, False
+            if plan.take_back:
+                await rewards.take_back(row)
+            await row.save(update_fields=["standing", "standing_reason", "rank_score", "represents"])
+    return await _finish(plan, challenge, rows, made, before, {}, apply=apply)
+
+
+async def _finish(
+    plan: Replay,
+    challenge: Challenge,
+    rows: Sequence[Submission],
+    made: Mapping[str, Scoring],
+    before: _State,
+    problems: Mapping[str, str],
+    *,
+    apply: bool,
+) -> Review:
+    target = plan.target
+    await _represent(rows, target)
+    earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded)
+    challenge.revision += 1
+    await challenge.save(update_fields=["revision"])
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
     review = _review(plan, rows, before, after, earned, problems)
     if not apply:
@@ -159,7 +216,7 @@ class _State:
     @classmethod
     async def of(cls, rows: Sequence[Submission], target: Target) -> _State:
         scores = {row.id: (row.scores, (row.scorer_version, row.truth_version)) for row in rows}
-        return cls(_ranks(rows), scores, await _bests(target.task.card.name, target.truth_version))
+        return cls(_ranks(rows), scores, await _bests(target))
 
 
 def _review(
@@ -202,8 +259,10 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
         "truth_version": truth_version,
         "credits_paid": str(sum(earned.values(), Decimal(0))),
     }
-    name = plan.target.task.card.name
-    await operations.record(plan.actor, plan.action, name, details, plan.http_request_id)
+    for standing in plan.standings.values():
+        details |= {"challenge": plan.target.challenge, "reason": standing.reason or ""}
+    about = plan.about or plan.target.challenge
+    await operations.record(plan.actor, plan.action, about, details, plan.http_request_id)
 
 
 def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
@@ -230,7 +289,7 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
     await scorings.keep_current(row)
     row.scorer_version, row.truth_version = target.versions
     row.scores, row.uncertainties, row.warnings = scoring.scores, scoring.uncertainties, scoring.warnings
-    row.rank_score = scorings.rank_score(target.task.card, row.scores)
+    row.rank_score = scorings.rank_score(target.task.card, row.scores) if row.standing == "ranked" else None
     await row.save()
     if scoring.applied_at is None:
         scoring.applied_at = now()
@@ -238,17 +297,17 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
 
 
 async def _win_anew(
-    rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay
+    rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay, *, rewarded: bool
 ) -> dict[str, Decimal]:
     """Decide the bests in the order of submission; returns the credits paid, by submission."""
     target = plan.target
     task, truth_version = target.task.card.name, target.truth_version
-    rules = RewardRules.of(plan.settings, truth_version)
+    rules = RewardRules.of(plan.settings, truth_version, rewarded=rewarded)
     ranked = [row for row in rows if row.truth_version == truth_version and row.rank_score is not None]
     await accounts.lock({row.account_id for row in ranked})
     banned = await accounts.banned_among({row.account_id for row in ranked})
     floors = (await truth_versions.find(task, truth_version)).floors
-    await Best.filter(task=task, truth_version=truth_version).delete()
+    await Best.filter(challenge=target.challenge, truth_version=truth_version).delete()
     earned = {}
     for row in ranked:
         allowed = replace(rules, per_day=0) if row.account_id in banned else rules
@@ -259,22 +318,35 @@ async def _win_anew(
     return earned
 
 
+async def _represent(rows: Iterable[Submission], target: Target) -> None:
+    """Let the best submission of each participant stand on the leaderboard."""
+    best: dict[str, str] = {}
+    ranked = [row for row in rows if row.truth_version == target.truth_version]
+    for row in sorted(ranked, key=place):
+        if row.rank_score is not None:
+            best.setdefault(row.participant, row.id)
+    for row in ranked:
+        if row.represents != (best.get(row.participant) == row.id):
+            row.represents = not row.represents
+            await row.save(update_fields=["represents"])
+
+
+def place(row: Submission) -> tuple[float, datetime, str]:
+    """What a leaderboard is sorted by, of what has a rank."""
+    return -(row.rank_score or 0), row.submitted_at, row.id
+
+
 def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
-    """Places on the leaderboards that there are of these submissions, one for each truth."""
-    ranks: dict[str, int] = {}
-    boards: dict[str, int] = {}
-    ranked = [
-        (-row.rank_score, row.submitted_at, row.id, row.truth_version)
-        for row in rows
-        if row.rank_score is not None
-    ]
-    for _, _, submission_id, truth_version in sorted(ranked):
-        ranks[submission_id] = boards[truth_version] = boards.get(truth_version, 0) + 1
-    return ranks
+    """Ranks on the leaderboards that there are of these submissions, one for each truth."""
+    boards: dict[str, RankCounter] = {}
+    return {
+        row.id: boards.setdefault(row.truth_version, RankCounter()).next(row.rank_score, row.baseline)
+        for row in sorted((row for row in rows if row.represents), key=place)
+    }
 
 
-async def _bests(task: str, truth_version: str) -> dict[str, float]:
+async def _bests(target: Target) -> dict[str, float]:
     """The bests against a truth; where there are none yet, the latest of those before."""
-    rows = await Best.filter(task=task).order_by("id")
-    current = {row.metric: row.value for row in rows if row.truth_version == truth_version}
+    rows = await Best.filter(challenge=target.challenge).order_by("id")
+    current = {row.metric: row.value for row in rows if row.truth_version == target.truth_version}
     return current or {row.metric: row.value for row in rows}

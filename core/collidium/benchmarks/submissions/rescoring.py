@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
-from collidium.benchmarks import tasklist
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
@@ -31,34 +31,34 @@ Progress = Callable[[int, int], None]
 
 
 async def rescore(
-    platform: Platform, task_name: str, *, apply: bool, actor: str, progress: Progress | None = None
+    platform: Platform, name: str, *, apply: bool, actor: str, progress: Progress | None = None
 ) -> Review:
-    """Score every kept submission of a task again and return the changes; without ``apply`` none is made.
+    """Score every kept submission to a challenge again and return changes; without ``apply`` none is made.
 
     Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
     """
-    task = platform.tasks.find(task_name)
-    row = await tasklist.find_row(task_name)
-    if row is None or row.truth_version is None:
-        raise Conflict(f"task {task_name!r} has no truth: there is nothing to score against")
-    target = Target(task, row.truth_version)
+    row = await challenges.get(name)
+    task = platform.tasks.find(row.task)
+    if row.truth_version is None:
+        raise Conflict(f"{name!r} has no truth: there is nothing to score against")
+    target = Target(name, task, row.truth_version)
     problems: dict[str, str] = {}
     while True:
-        problems |= await _score_missing(platform, target, problems, progress)
+        problems |= await score_missing(platform, target, problems, progress)
         try:
             return await replay.run(Replay(platform.settings, target, problems, actor), apply=apply)
         except Incomplete:
             continue  # a submission arrived meanwhile
 
 
-async def _score_missing(
-    platform: Platform, target: Target, known: Iterable[str], progress: Progress | None
+async def score_missing(
+    platform: Platform, target: Target, known: Iterable[str], progress: Progress | None = None
 ) -> dict[str, str]:
     """Score what has no scores of the target yet; returns why what could not be scored, by submission."""
     done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
     rows = [
         row
-        for row in await Submission.filter(task=target.task.card.name).order_by("sha256", "submitted_at")
+        for row in await Submission.filter(challenge=target.challenge).order_by("sha256", "submitted_at")
         if target.is_wanted(row) and row.id not in done and row.id not in known
     ]
     problems: dict[str, str] = {}
@@ -69,7 +69,7 @@ async def _score_missing(
             if isinstance(made, str):
                 problems[row.id] = made
             else:
-                await scorings.keep(row.id, target.versions, made, scored_at=now())
+                await scorings.keep(row.id, target.task.card, target.versions, made, scored_at=now())
                 failpoints.reached("rescore.kept")
         if progress:
             progress(rows.index(group[-1]) + 1, len(rows))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.benchmarks.truth import truth_versions
@@ -34,6 +35,7 @@ def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
 
 async def keep(
     submission_id: str,
+    card: Card,
     versions: tuple[str, str],
     evaluation: Evaluation,
     *,
@@ -46,7 +48,7 @@ async def keep(
     """
     if evaluation.held_back is not None and (part := Part.of(versions[1])) is not None:
         held_back = versions[0], str(part.final)
-        await keep(submission_id, held_back, evaluation.held_back, scored_at=scored_at)
+        await keep(submission_id, card, held_back, evaluation.held_back, scored_at=scored_at)
     scoring = Scoring(
         submission_id=submission_id,
         scorer_version=versions[0],
@@ -54,12 +56,21 @@ async def keep(
         scores=evaluation.metrics,
         uncertainties=evaluation.uncertainties,
         replicates=evaluation.replicates,
+        primary_draws=_primary_draws(card, evaluation.replicates),
         curves=[as_json(curve) for curve in evaluation.curves],
         warnings=[*evaluation.warnings, *evaluation.missing],
         scored_at=scored_at,
         applied_at=scored_at if applied else None,
     )
     await Scoring.bulk_create([scoring], ignore_conflicts=True)
+
+
+def _primary_draws(card: Card, replicates: Replicates) -> bytes | None:
+    primary = card.primary_metric
+    if primary.name not in replicates:
+        return None
+    sign = 1 if primary.higher_is_better else -1
+    return (sign * np.asarray(replicates[primary.name])).astype(np.float32).tobytes()
 
 
 async def keep_current(submission: Submission) -> None:

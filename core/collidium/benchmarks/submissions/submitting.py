@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import uuid
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,14 +15,15 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks import challenges, tasklist
+from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import links, scorings
 from collidium.benchmarks.submissions.reading import view
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, TooManyRequests, Unavailable
+from collidium.scoring.parts import Part, whole
 from collidium.scoring.predictions import ExtraColumns
 
 if TYPE_CHECKING:
@@ -38,41 +41,87 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Admission:
-    """An account whose predictions a task accepts, and the truth that they are scored against."""
+    """An account whose predictions a challenge accepts, and the truth that they are scored against."""
 
     account: AccountView
+    challenge: Challenge
     task: Task
     truth: TruthRecord
     #: Maximum size of the file, in bytes.
     largest_file: int
+    #: Whether it is scored after closing, and never ranked.
+    practice: bool
+    #: Names the file on its way, for which the end of the challenge waits.
+    arrival: str
+
+    @property
+    def participant(self) -> str:
+        """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
+        return f"baseline:{self.arrival}" if self.account.baseline else f"account:{self.account.id}"
 
 
-async def admit(platform: Platform, account: AccountView, task_name: str) -> Admission:
-    """Admit an account to a task.
+@asynccontextmanager
+async def admitted(platform: Platform, account: AccountView, name: str) -> AsyncIterator[Admission]:
+    """Admit a file of an account to a challenge, for the duration of the context.
 
-    Raises NotFound for a task that is not listed, and Unavailable for one that cannot score now.
+    Raises NotFound for one that is not listed, Conflict for one that is not open, and Unavailable for one
+    that cannot score now.
     """
-    status = await tasklist.status_of(platform.tasks, task_name)
+    if await challenges.find(name) is None:
+        raise tasklist.unknown(name)
+    # Before its state is read: whoever ends the challenge then waits for the file, or it is refused here.
+    arrival = Arrival(id=uuid.uuid4().hex, challenge=name)
+    await arrival.save(force_create=True)
+    try:
+        yield await _admission(platform, account, await challenges.get(name), arrival.id)
+    finally:
+        await Arrival.filter(id=arrival.id).delete()
+
+
+async def _admission(platform: Platform, account: AccountView, row: Challenge, arrival: str) -> Admission:
+    status = tasklist.status_in(platform.tasks, row.task, row)
     if not status.listed:
-        raise tasklist.unknown(task_name)
-    if status.reason is not None or status.truth_version is None:
-        raise Unavailable(f"task {task_name!r} takes no submissions now: {status.reason}", retry_after=3600)
-    task = platform.tasks.get(task_name)
-    truth = await truth_versions.find(task_name, status.truth_version)
-    return Admission(account, task, truth, truth_versions.largest_file(task, truth, platform.settings))
+        raise tasklist.unknown(row.name)
+    if reason := challenges.why_closed(row, now()):
+        raise Conflict(f"{row.name} takes no submissions: {reason}")
+    if status.reason is not None or row.truth_version is None:
+        raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
+    task = platform.tasks.get(row.task)
+    practice = challenges.state_of(row, now()) == "practice"
+    part = Part.of(row.truth_version)
+    version = str(replace(part, kind="public")) if practice and part else row.truth_version
+    truth = await truth_versions.find(row.task, version)
+    largest_file = truth_versions.largest_file(task, truth, platform.settings)
+    return Admission(account, row, task, truth, largest_file, practice, arrival)
 
 
-async def require_submission_left(account_id: int, task_name: str, per_day: int, now: datetime) -> None:
-    """Raise TooManyRequests when the account has ``per_day`` kept submissions to the task since midnight.
+async def received(platform: Platform, admission: Admission) -> None:
+    """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
+    closes_at, moment = admission.challenge.closes_at, now()
+    grace = timedelta(seconds=platform.settings.deadline_grace_seconds)
+    if closes_at is not None and moment > closes_at + grace and not admission.practice:
+        raise Conflict(
+            f"{admission.challenge.name} closed on {closes_at:%Y-%m-%d at %H:%M} UTC, and the file was not "
+            f"complete {grace} later"
+        )
+    await Arrival.filter(id=admission.arrival).update(received_at=moment)
 
-    Exact in the transaction that keeps a submission, with the task's row locked; elsewhere it saves work.
+
+async def require_submission_left(admission: Admission, settings: Settings, now: datetime) -> None:
+    """Raise TooManyRequests when the participant's submissions of the UTC day are used up.
+
+    Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
+    challenge = admission.challenge
+    per_day = challenge.submissions_per_day or settings.submissions_per_day
     midnight = midnight_before(now)
-    kept = await Submission.filter(account_id=account_id, task=task_name, submitted_at__gte=midnight).count()
+    kept = await Submission.filter(
+        challenge=challenge.name, participant=admission.participant, submitted_at__gte=midnight
+    ).count()
     if kept >= per_day:
         tomorrow = midnight + timedelta(days=1)
         raise TooManyRequests(
-            f"{per_day} submissions a day are taken for task {task_name}; the next from {tomorrow:%Y-%m-%d} "
+            f"{per_day} submissions a day are taken for {challenge.name}; the next from {tomorrow:%Y-%m-%d} "
             "00:00 UTC. Checks are not counted",
             retry_after=int((tomorrow - now).total_seconds()) + 1,
         )
@@ -121,12 +170,16 @@ async def submit(
     nothing was written.
     """
     links.validated({"model_repo": model_repo})
+    await received(platform, admission)
     account, task, truth = admission.account, admission.task, admission.truth
     submission = Submission(
         id=uuid.uuid4().hex,
+        challenge=admission.challenge.name,
         task=task.card.name,
         account_id=account.id,
         hub_username=account.hub_username,
+        participant=admission.participant,
+        standing="practice" if admission.practice else "ranked",
         baseline=account.baseline,
         sha256=predictions.sha256,
         size_bytes=predictions.size_bytes,
@@ -139,7 +192,7 @@ async def submit(
         submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
         return await _again(first, submission)
-    await require_submission_left(account.id, task.card.name, platform.settings.submissions_per_day, now())
+    await require_submission_left(admission, platform.settings, now())
     evaluation = await scorings.score(platform, task, truth.version, predictions.path, extra_columns)
     # Here for the file, which is stored before the transaction and named by content: a kill in between
     # leaves a file that the retry adopts.
@@ -171,33 +224,42 @@ async def _keep_once(
     settings: Settings, admission: Admission, submission: Submission, evaluation: Evaluation
 ) -> Outcome:
     card, truth = admission.task.card, admission.truth
-    # The task's row first, then the account's, as everywhere: no deadlock.
-    listed = await ListedTask.select_for_update().get(name=submission.task)
+    # The challenge's row first, then the account's, as everywhere: no deadlock.
+    challenge = await Challenge.select_for_update().get(name=submission.challenge)
     await accounts.require_not_banned(submission.account_id)
-    if not listed.listed or listed.truth_version != submission.truth_version:
+    if challenge.ended_at is not None and not admission.practice:
+        raise Conflict(f"{challenge.name} closed while the file was received and scored")
+    version = challenge.truth_version or ""
+    if admission.practice:
+        is_scored_so = whole(version) == whole(submission.truth_version)
+    else:
+        is_scored_so = version == submission.truth_version
+    if not challenge.listed or not is_scored_so:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
     if first := await _same_file(submission):
         return await _again(first, submission)
     submission.submitted_at = now()
-    await require_submission_left(
-        submission.account_id, submission.task, settings.submissions_per_day, submission.submitted_at
-    )
+    await require_submission_left(admission, settings, submission.submitted_at)
     submission.rows = evaluation.rows
     submission.scores = evaluation.metrics
     submission.uncertainties = evaluation.uncertainties
-    submission.rank_score = scorings.rank_score(card, evaluation.metrics)
+    if not admission.practice:
+        submission.rank_score = scorings.rank_score(card, evaluation.metrics)
+        await represent(submission)
     submission.warnings = [*evaluation.warnings, *evaluation.missing]
-    rules = RewardRules.of(settings, submission.truth_version)
+    rules = RewardRules.of(settings, submission.truth_version, rewarded=challenge.rewarded)
     submission.credits_earned = await reward_bests(
         card, submission, truth.floors, evaluation.replicates, rules
     )
     await submission.save(force_create=True)
     versions = submission.scorer_version, submission.truth_version
-    await scorings.keep(submission.id, versions, evaluation, scored_at=submission.submitted_at, applied=True)
-    listed.revision += 1
-    await listed.save(update_fields=["revision"])
+    await scorings.keep(
+        *(submission.id, card, versions, evaluation), scored_at=submission.submitted_at, applied=True
+    )
+    challenge.revision += 1
+    await challenge.save(update_fields=["revision"])
     return Outcome(view(submission, truth), deduplicated=False)
 
 
@@ -208,12 +270,12 @@ async def _again(first: Submission, again: Submission) -> Outcome:
     Raises Conflict where another one is.
     """
     if again.model_repo not in {None, first.model_repo}:
-        listed = await ListedTask.select_for_update().get(name=first.task)
+        challenge = await Challenge.select_for_update().get(name=first.challenge)
         await accounts.require_not_banned(first.account_id)
         first = await Submission.select_for_update().get(id=first.id)
         if first.model_repo is None:
             await links.link(
-                listed, first, {"model_repo": again.model_repo, "model_claim": again.model_claim}
+                challenge, first, {"model_repo": again.model_repo, "model_claim": again.model_claim}
             )
         elif first.model_repo != again.model_repo:
             raise Conflict(
@@ -226,8 +288,24 @@ async def _again(first: Submission, again: Submission) -> Outcome:
 async def _same_file(submission: Submission) -> Submission | None:
     return await Submission.get_or_none(
         account_id=submission.account_id,
-        task=submission.task,
+        challenge=submission.challenge,
         sha256=submission.sha256,
         scorer_version=submission.scorer_version,
         truth_version=submission.truth_version,
     )
+
+
+async def represent(submission: Submission) -> None:
+    """Let a submission that is not kept yet stand on the leaderboard where it is its participant's best."""
+    if submission.rank_score is None:
+        return
+    others = Submission.filter(
+        challenge=submission.challenge,
+        truth_version=submission.truth_version,
+        participant=submission.participant,
+        represents=True,
+    )
+    best = await others.get_or_none()
+    if best is None or submission.rank_score > (best.rank_score or 0):
+        await others.update(represents=False)
+        submission.represents = True

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks.models import ListedTask, Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import reading, scorings
 from collidium.benchmarks.truth import truth_versions
@@ -28,21 +28,21 @@ async def verify(
     Done once, however often it is asked for. What is not on the leaderboard of today raises no best and
     earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the account is banned.
     """
-    found = await reading.find(submission_id)
-    task = platform.tasks.find(found.task)
+    row = await reading.row_of(submission_id)
+    task = platform.tasks.find(row.task)
     if not any(metric.self_reported for metric in task.card.metrics):
-        raise Conflict(f"task {found.task!r} has no self-reported metric: there is nothing to verify")
-    await _verify_once(platform.settings, task, submission_id, actor, http_request_id)
+        raise Conflict(f"task {row.task!r} has no self-reported metric: there is nothing to verify")
+    await _verify_once(platform.settings, task, row, actor, http_request_id)
     return await reading.find(submission_id)
 
 
 @transactional
 async def _verify_once(
-    settings: Settings, task: Task, submission_id: str, actor: str, http_request_id: str
+    settings: Settings, task: Task, row: Submission, actor: str, http_request_id: str
 ) -> None:
-    # The task's row first, as wherever bests are decided.
-    listed = await ListedTask.select_for_update().get(name=task.card.name)
-    submission = await Submission.select_for_update().get(id=submission_id)
+    # The challenge's row first, as wherever bests are decided.
+    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    submission = await Submission.select_for_update().get(id=row.id)
     if submission.verified_at is not None:
         return
     try:
@@ -50,14 +50,14 @@ async def _verify_once(
     except Forbidden as error:
         raise Conflict(f"{submission.hub_username}: {error.detail}") from error
     submission.verified_at = now()
-    if submission.truth_version == listed.truth_version:
+    if submission.truth_version == challenge.truth_version:
         versions = submission.scorer_version, submission.truth_version
         floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
-        rules = RewardRules.of(settings, submission.truth_version)
-        replicates = await scorings.replicates_of(submission_id, *versions)
+        rules = RewardRules.of(settings, submission.truth_version, rewarded=challenge.rewarded)
+        replicates = await scorings.replicates_of(row.id, *versions)
         submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
     await submission.save(update_fields=["verified_at", "credits_earned"])
-    listed.revision += 1
-    await listed.save(update_fields=["revision"])
+    challenge.revision += 1
+    await challenge.save(update_fields=["revision"])
     details = {"task": submission.task, "credits_earned": str(submission.credits_earned)}
-    await operations.record(actor, "verify", submission_id, details, http_request_id)
+    await operations.record(actor, "verify", row.id, details, http_request_id)

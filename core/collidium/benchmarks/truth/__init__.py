@@ -1,1 +1,1 @@
-"""Which version of truth counts: versions, phases, evaluated events."""
+"""Which version of truth counts: versions, evaluated events."""

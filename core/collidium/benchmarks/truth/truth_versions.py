@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from collidium.benchmarks.models import ListedTask, TruthVersion
+from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth.task_data import Found, find_data, located
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
@@ -43,7 +43,7 @@ class TruthRecord:
     notes: dict[str, str]
     #: Where users get its events, as :mod:`.task_data` finds it.
     data: Found
-    #: Whether submissions are scored against it.
+    #: Whether a challenge scores submissions against it.
     current: bool
 
 
@@ -102,9 +102,9 @@ async def import_truth(
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
     """Every version of every task's truth, the newest first."""
-    current = {row.name: row.truth_version for row in await ListedTask.all()}
+    current = {(row.task, row.truth_version) for row in await Challenge.all()}
     rows = await TruthVersion.all().order_by("-id")
-    return [_record(row, current=current.get(row.task) == row.version) for row in rows]
+    return [_record(row, current=(row.task, row.version) in current) for row in rows]
 
 
 async def find(task_name: str, version: str) -> TruthRecord:
@@ -112,7 +112,7 @@ async def find(task_name: str, version: str) -> TruthRecord:
     row = await TruthVersion.get_or_none(task=task_name, version=version)
     if row is None:
         raise NotFound(f"there is no truth {version!r} of task {task_name!r}")
-    current = await ListedTask.exists(name=task_name, truth_version=version)
+    current = await Challenge.exists(task=task_name, truth_version=version)
     return _record(row, current=current)
 
 
@@ -133,14 +133,15 @@ async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
-    await ListedTask.bulk_create([ListedTask(name=name, listed=False)], ignore_conflicts=True)
-    row = await ListedTask.select_for_update().get(name=name)
+    await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
+    row = await Challenge.select_for_update().get(name=name)
     for truth in await TruthVersion.filter(task=name, version__startswith=version) if data else ():
         truth.manifest = truth.manifest | {"data": truth.manifest.get("data", {}) | data}
         await truth.save(update_fields=["manifest"])
     if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
-        row.truth_version = version
-        await row.save(update_fields=["truth_version", "changed_at"])
+        # What was closed is about other truth.
+        row.truth_version, row.closes_at, row.ended_at = version, None, None
+        await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])
     return _record(await TruthVersion.get(task=name, version=version), current=True)
 
 
@@ -179,8 +180,8 @@ async def is_evaluated(config: str, event_id: int) -> bool:
 
 
 async def _evaluated(config: str) -> list[EventRange]:
-    listed = await ListedTask.filter(listed=True, truth_version__not_isnull=True)
-    current = {(row.name, parts.whole(row.truth_version)) for row in listed if row.truth_version is not None}
+    listed = await Challenge.filter(listed=True, truth_version__not_isnull=True)
+    current = {(row.task, parts.whole(row.truth_version)) for row in listed if row.truth_version is not None}
     truths = await TruthVersion.filter(task__in=[name for name, _ in current])
     return [
         EventRange(**truth.manifest["events"])

@@ -81,16 +81,18 @@ def _templates(directory: Traversable) -> dict[str, str]:
 
 def _description(card: TaskCard, task: Task | None, backend: str) -> dict[str, Any]:
     truth = task.card.truth_sources if task else ()
-    training = _source(card.training_data, backend, truth) or _built_in([*card.inputs, *truth])
+    training = _source(card.training_data, backend)
+    if training is not None:
+        training["has_truth"] = set(truth) <= set(training["tables"])
     return {
         "task": card.name,
         "inputs": card.inputs,
-        "training": training,
-        "evaluation": _source(card.evaluation_data, backend, truth),
+        "training": training or _built_in([*card.inputs, *truth]),
+        "evaluation": _source(card.evaluation_data, backend),
     }
 
 
-def _source(data: TaskData | None, backend: str, truth: tuple[str, ...]) -> dict[str, Any] | None:
+def _source(data: TaskData | None, backend: str) -> dict[str, Any] | None:
     """The arguments of `collidium.datasets.download`."""
     if data is None:
         return None
@@ -101,7 +103,6 @@ def _source(data: TaskData | None, backend: str, truth: tuple[str, ...]) -> dict
         "config": data.config,
         "tables": data.tables,
         "events": [data.events.start, data.events.stop],
-        "has_truth": set(truth) <= set(data.tables),
     }
 
 

@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
-from collidium.records import BestStep, Checked, Page, Place, Receipt, Submission, TaskCard
+from collidium.records import BestStep, Challenge, Checked, Page, Place, Receipt, Submission, TaskCard
 
 
 class Links(TypedDict, total=False):
@@ -16,6 +16,8 @@ class Links(TypedDict, total=False):
     model_repo: str | None
     code_url: str | None
     paper_url: str | None
+    #: Whether it is chosen for the final results of its challenge.
+    final: bool
 
 
 class BenchmarkCalls:
@@ -32,6 +34,16 @@ class BenchmarkCalls:
         return Call("GET", f"/v1/benchmark/{segment(name)}", single(TaskCard), Credential.NONE)
 
     @endpoint
+    def challenges(self) -> Call[Page[Challenge]]:
+        """The challenges, the next to close first; the endless ones of the tasks last."""
+        return Call("GET", "/v1/challenges", listed(Challenge), Credential.NONE)
+
+    @endpoint
+    def challenge(self, name: str) -> Call[Challenge]:
+        """A challenge, with the card of its task."""
+        return Call("GET", f"/v1/challenges/{segment(name)}", single(Challenge), Credential.NONE)
+
+    @endpoint
     def leaderboard(
         self,
         task: str,
@@ -41,25 +53,29 @@ class BenchmarkCalls:
         pareto: bool = False,
         user: str | None = None,
         model_repo: str | None = None,
+        every: bool = False,
     ) -> Call[Page[Place]]:
-        """A page of the task's leaderboard, best first.
+        """A page of the leaderboard of a task or challenge, best first.
 
         Parameters
         ----------
         task : str
+            Or the name of a challenge, as in all calls about a task.
         limit, cursor
             The page: its length, and ``next_cursor`` of the page before.
         pareto : bool
             Only places on the Pareto front of the task's two metrics.
         user, model_repo : str, optional
             Only places of an account, or of a model; with their ranks among all.
+        every : bool
+            Every submission, and not the best of each participant alone.
 
         Returns
         -------
         Page of Place
         """
         where = f"/v1/leaderboard/{segment(task)}"
-        wanted = given(pareto=pareto or None, hub_username=user, model_repo=model_repo)
+        wanted = given(pareto=pareto or None, all=every or None, hub_username=user, model_repo=model_repo)
         query = wanted | given(limit=limit, cursor=cursor)
         return Call("GET", where, listed(Place), Credential.NONE, query=query)
 
@@ -88,10 +104,15 @@ class BenchmarkCalls:
 
     @endpoint
     def submissions(
-        self, *, task: str | None = None, limit: int | None = None, cursor: str | None = None
+        self,
+        *,
+        task: str | None = None,
+        challenge: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
     ) -> Call[Page[Submission]]:
         """A page of the account's submissions, newest first, without their earlier scores."""
-        query = given(task=task, limit=limit, cursor=cursor)
+        query = given(task=task, challenge=challenge, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
 
     @endpoint
@@ -101,8 +122,14 @@ class BenchmarkCalls:
         return Call("GET", where, single(Submission), Credential.NONE)
 
     @endpoint
+    def withdraw(self, submission_id: str) -> Call[Submission]:
+        """Withdraw a submission of the account while its challenge is open, for good."""
+        where = f"/v1/submissions/{segment(submission_id)}/withdraw"
+        return Call("POST", where, single(Submission))
+
+    @endpoint
     def set_links(self, submission_id: str, **links: Unpack[Links]) -> Call[Submission]:
-        """Set links of a submission of the account, or remove them by None; others stay as they are.
+        """Set links of a submission of the account, or remove them by None; choose it for final results.
 
         Parameters
         ----------
@@ -111,6 +138,8 @@ class BenchmarkCalls:
             ``namespace/name`` on the hub; checked with the token, with the result in ``model_claim``.
         code_url, paper_url : str or None, optional
             HTTPS addresses.
+        final : bool, optional
+            Whether the final results of its challenge are chosen from it; of all by default, the best count.
 
         Returns
         -------

@@ -58,8 +58,10 @@ def refuse_withheld(name: str, table: pa.Table) -> None:
     if gone.any():
         event = table.column("event_id")[int(np.flatnonzero(gone)[0])]
         raise UnusableDataset(
-            f"table {name}: this is the public part of a benchmark, its truth is withheld (event {event} has "
-            f"no {columns[0]}); import what `collidium datasets publish --truth-output` wrote instead"
+            f"table {name}: event {event} has no {columns[0]}, as a benchmark's truth is withheld. Submit "
+            "predictions for these events, and score on others here, such as the training events that "
+            "`collidium tasks NAME` shows. Operators import what `collidium datasets publish --truth-output` "
+            "wrote."
         )
 
 

@@ -1,4 +1,4 @@
-"""``/leaderboard/<task>``: who leads a task, how its best came about, and what is traded."""
+"""``/leaderboard/<name>``: who leads a task or a challenge, how its best came about, and what is traded."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from math import hypot
 from typing import Final
 
+from msgspec import structs
 from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
-from collidium.client import Place, Submission, TaskCard
-from collidium.errors import NotFound
+from collidium.api.cards import rendered
+from collidium.client import Challenge, Submission, TaskCard
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
@@ -59,7 +59,7 @@ class Picked:
 def address_of_place(submission: Submission, rank: int) -> str:
     """Where a submission stands: among all on the first page, beyond it among those of its account."""
     user = None if rank <= ROWS else submission.hub_username
-    return with_query(f"/leaderboard/{submission.task}", user=user) + f"#s-{submission.submission_id}"
+    return with_query(f"/leaderboard/{submission.challenge}", user=user) + f"#s-{submission.submission_id}"
 
 
 async def first() -> Response:
@@ -71,12 +71,23 @@ async def first() -> Response:
     return see_other(f"/leaderboard/{card.name}")
 
 
-async def show(task: str) -> Response:
-    """``GET /leaderboard/<task>``"""
-    cards = (await backend().tasks()).items
-    card = next((card for card in cards if card.name == task), None)
-    if card is None:
-        raise NotFound(f"there is no task {task[:100]!r}; the leaderboards there are stand in the navigation")
+async def board_of(name: str) -> tuple[Challenge, TaskCard]:
+    """A challenge, and the card of its task under its own name; raises NotFound."""
+    challenge = await backend().challenge(name)
+    card = challenge.card
+    assert card is not None  # noqa: S101 -- by what the call returns
+    if challenge.name == challenge.task:
+        return challenge, card
+    return challenge, structs.replace(card, name=challenge.name, title=challenge.title)
+
+
+async def show(name: str) -> Response:
+    """``GET /leaderboard/<name>``: of a task, or of another challenge"""
+    challenge, card = await board_of(name)
+    challenges = (await backend().challenges()).items
+    rules, *announced = await asyncio.gather(
+        *(rendered(text, "") for text in (challenge.rules, *(one.text for one in challenge.announcements)))
+    )
     picked = Picked.of(request.args)
     places = await backend().leaderboard(
         card.name,
@@ -89,32 +100,18 @@ async def show(task: str) -> Response:
     is_start = not picked.is_part and not picked.cursor
     return await render(
         "leaderboard.html",
-        cards=cards,
+        challenge=challenge,
+        challenges=challenges,
+        rules=rules,
+        announcements=list(zip(challenge.announcements, announced, strict=True)),
         card=card,
         places=places.items,
         columns=card.metrics[:COLUMNS],
-        ties=_ties(places.items, card.primary_metric),
         picked=picked,
         next=places.next_cursor and picked.address(card.name, places.next_cursor),
         first=picked.cursor and picked.address(card.name),
         drawings=await _drawings(card) if is_start and places.items else [],
     )
-
-
-def _ties(places: Sequence[Place], metric: str) -> dict[str, int]:
-    """By submission, the best rank here whose score differs by no more than the error of the difference."""
-    known = [
-        (place, place.scores[metric], place.uncertainties[metric])
-        for place in places
-        if metric in place.scores and metric in place.uncertainties
-    ]
-    ties: dict[str, int] = {}
-    for number, (place, score, error) in enumerate(known):
-        for better, other_score, other_error in known[:number]:
-            if abs(score - other_score) <= hypot(error, other_error):
-                ties[place.submission_id] = better.rank
-                break
-    return ties
 
 
 async def _drawings(card: TaskCard) -> Sequence[Drawing]:
@@ -136,4 +133,4 @@ async def _drawings(card: TaskCard) -> Sequence[Drawing]:
     return [drawings.front(card, front.items, best.items), *found]
 
 
-ROUTES: Final[list[Route]] = [("GET", "", first), ("GET", "/<task>", show)]
+ROUTES: Final[list[Route]] = [("GET", "", first), ("GET", "/<name>", show)]

@@ -76,7 +76,9 @@ async def _card(submission: Submission) -> TaskCard | None:
 
 async def _place(submission: Submission) -> Place | None:
     """Its place on the leaderboard of today, if it has one near enough to its account's best."""
-    places = await backend().leaderboard(submission.task, limit=_LOOKED_AT, user=submission.hub_username)
+    places = await backend().leaderboard(
+        submission.task, limit=_LOOKED_AT, user=submission.hub_username, every=True
+    )
     return next((place for place in places if place.submission_id == submission.submission_id), None)
 
 

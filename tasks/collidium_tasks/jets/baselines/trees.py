@@ -5,7 +5,7 @@ They are trained on jets that come with the package, those of ``ttbar-train`` of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import cache, partial
 from typing import Any, Final
@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from collidium.contracts.task import Tables
 from collidium_tasks.common import Read, labels, shipped
 from collidium_tasks.jets.baselines import predictions
-from collidium_tasks.jets.baselines.features import NAMES, Features, features
+from collidium_tasks.jets.baselines.features import Features, features
 from collidium_tasks.jets.truth import BOTTOM, CHARM
+from collidium_tasks.networks import loaded, saved
 
 #: Features and flavours of jets; ``collidium train-baseline jets/trees`` writes it.
-TRAINING: Final = "training.parquet"
+TRAINING: Final = "trees.npz"
 _SETTINGS: Final[Mapping[str, Any]] = {
     "max_iter": 120,
     "learning_rate": 0.06,
@@ -63,23 +63,21 @@ def _trained() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
 
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:
     """Features, shape (jets, features), and flavours of the training jets."""
-    table = pq.read_table(pa.BufferReader(shipped(__name__, TRAINING)))
-    if table.column_names != [*NAMES, "flavour"]:
-        raise ValueError(f"{TRAINING} has other features: create it again")
-    columns = [np.asarray(table.column(name)) for name in NAMES]
-    return np.stack(columns, axis=1), np.asarray(table.column("flavour"))
+    jets = loaded(shipped(__name__, TRAINING))
+    return jets["features"].astype(np.float16), jets["flavour"].astype(np.uint8)
 
 
-def training_table(tables: Tables) -> pa.Table:
-    """Features and flavours of the jets of tables ``jets`` and ``tracks``."""
-    made = features(tables)
-    columns = {name: pa.array(made[:, place]) for place, name in enumerate(NAMES)}
-    return pa.table({**columns, "flavour": pc.list_flatten(labels(tables, "jets", "flavour"))})
+def training_jets(blocks: Iterable[Tables]) -> tuple[Features, npt.NDArray[np.uint8]]:
+    """As :func:`training`, of the jets of tables ``jets`` and ``tracks``."""
+    made = [
+        (features(tables), np.asarray(pc.list_flatten(labels(tables, "jets", "flavour"))))
+        for tables in blocks
+    ]
+    jets, flavour = map(np.concatenate, zip(*made, strict=True))
+    return jets, flavour
 
 
 def train(read: Read) -> bytes:
     """The file of the training jets, of the dataset ``ttbar-train``."""
-    blocks = [training_table(tables) for tables in read("ttbar-train", ("jets", "tracks"))]
-    sink = pa.BufferOutputStream()
-    pq.write_table(pa.concat_tables(blocks).combine_chunks(), sink, compression="zstd")
-    return sink.getvalue().to_pybytes()
+    jets, flavour = training_jets(read("ttbar-train", ("jets", "tracks")))
+    return saved({"features": jets, "flavour": flavour})

@@ -21,7 +21,7 @@ def opened(*versions: ConfigFiles) -> list[str]:
     return list(last.opened)
 
 
-def test_what_was_told_adds_up() -> None:
+def test_disclosures_add_up() -> None:
     assert opened(config(0, 10)) == ["0:10"]
     assert opened(config(0, 10, "5:8")) == ["0:5", "8:10"]
     assert opened(config(0, 10, "0:10")) == []
@@ -39,13 +39,13 @@ def test_what_was_told_adds_up() -> None:
         (config(0, 9), config(0, 10, "8:10")),
     ],
 )
-def test_what_was_told_cannot_be_withheld(versions: tuple[ConfigFiles, ...]) -> None:
+def test_what_was_disclosed_cannot_be_withheld(versions: tuple[ConfigFiles, ...]) -> None:
     with pytest.raises(Conflict, match="cannot be withheld any more"):
         opened(*versions)
 
 
 @pytest.mark.parametrize("later", [config(0, 10), config(0, 10, "6:8"), config(0, 10, "5:7"), config(0, 3)])
-def test_what_is_withheld_is_not_told_by_a_slip(later: ConfigFiles) -> None:
+def test_what_is_withheld_is_not_disclosed_by_mistake(later: ConfigFiles) -> None:
     with pytest.raises(Conflict, match="add --withhold-truth 5:8"):
         opened(config(0, 10, "5:8"), later)
 

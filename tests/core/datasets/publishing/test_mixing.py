@@ -154,7 +154,7 @@ def test_all_tables_are_cut_into_the_same_shards(parts: Withheld) -> None:
     assert len(cuts) == 1
 
 
-def test_ids_tell_nothing(sources: list[Path], tmp_path: Path) -> None:
+def test_ids_reveal_nothing(sources: list[Path], tmp_path: Path) -> None:
     """Over many mixes each channel's events have, on average, the middle of the ids."""
     made = [
         channels_of(mix(Mixing(sources, CONFIG, tmp_path / str(n), EVENTS.start)).directory)
@@ -181,7 +181,7 @@ def without(table: str, column: str) -> dict[str, pa.Table]:
     return {table: tables_of(range(3))[table].drop_columns(column)}
 
 
-def test_what_tells_channels_apart_is_refused_all_at_once(sources: list[Path], tmp_path: Path) -> None:
+def test_what_distinguishes_channels_is_refused_at_once(sources: list[Path], tmp_path: Path) -> None:
     hits = tables_of(range(3), hits=50)["tracker_hits"].drop_columns("layer_id")
     hits = hits.set_column(1, "x", hits["x"].cast(pa.list_(pa.float64()))).append_column("note", hits["y"])
     bad = tmp_path / "zee"

@@ -72,8 +72,8 @@ class Ada:
     def hub(self) -> Hub:
         return Hub(self.server.url, self.server.token("ada"))
 
-    async def publish(self, directory: Path, **wishes: Any) -> Published:
-        return await publish(Publication(directory, **{"repo": self.name} | wishes), self.hub)
+    async def publish(self, directory: Path, **options: Any) -> Published:
+        return await publish(Publication(directory, **{"repo": self.name} | options), self.hub)
 
     def files(self) -> set[str]:
         return set(self.server.api("ada").list_repo_files(self.repo, repo_type="dataset")) - {
@@ -215,17 +215,17 @@ async def test_a_history_that_has_the_truth_is_not_added_to(ada: Ada, source: Pa
 
 async def test_truth_of_other_events_is_never_replaced(ada: Ada, source: Path, tmp_path: Path) -> None:
     truth = tmp_path / "truth"
-    wishes = {"withholding": Withholding(EventRange(6, 8), truth)}
-    await ada.publish(source, **wishes)
+    options = {"withholding": Withholding(EventRange(6, 8), truth)}
+    await ada.publish(source, **options)
     before = {path: path.read_bytes() for path in truth.rglob("*.parquet")}
-    assert not (await ada.publish(source, **wishes)).changed
-    for other in ({"withholding": Withholding(EventRange(5, 8), truth)}, wishes):
-        if other is wishes:
+    assert not (await ada.publish(source, **options)).changed
+    for other in ({"withholding": Withholding(EventRange(5, 8), truth)}, options):
+        if other is options:
             events.write(source, tables_of(range(10), seed=7))
         with pytest.raises(InvalidInput, match="holds the truth of other events"):
             await ada.publish(source, **other)
     assert {path: path.read_bytes() for path in truth.rglob("*.parquet")} == before
-    assert {path.name for path in tmp_path.iterdir()} == {"events", "truth"}, "nothing is left beside it"
+    assert {path.name for path in tmp_path.iterdir()} == {"events", "truth"}, "nothing else is left"
     assert ada.titles().count(f"Publish {CONFIG}") == 1
 
 
@@ -281,7 +281,7 @@ async def test_a_tag_stays_where_it_is(ada: Ada, source: Path) -> None:
         await ada.publish(source, tag="v1")
 
 
-async def test_configs_stand_beside_each_other(ada: Ada, source: Path, tmp_path: Path) -> None:
+async def test_configs_share_a_repository(ada: Ada, source: Path, tmp_path: Path) -> None:
     await ada.publish(source)
     before = ada.files()
     folder = tmp_path / "others" / "data" / "zmumu_pu10_particles"
@@ -399,7 +399,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_not_published(
 # -- refused --------------------------------------------------------------------------------------------
 
 
-async def test_every_problem_is_told_at_once_and_nothing_is_made(
+async def test_every_problem_is_reported_at_once_and_nothing_is_made(
     ada: Ada, source: Path, tmp_path: Path
 ) -> None:
     shards = sorted(source.rglob("*.parquet"))
@@ -478,11 +478,11 @@ async def test_what_is_meant_must_be_clear(
 
 
 @pytest.mark.parametrize(
-    "wishes", [{"repo": "a/b/c"}, {"repo": ""}, {"repo": "-x"}, {"tag": "no tag"}, {"tag": ""}]
+    "options", [{"repo": "a/b/c"}, {"repo": ""}, {"repo": "-x"}, {"tag": "no tag"}, {"tag": ""}]
 )
-def test_names_that_are_none(tmp_path: Path, wishes: dict[str, str]) -> None:
+def test_names_that_are_none(tmp_path: Path, options: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="cannot be"):
-        Publication(tmp_path, **{"repo": "mine"} | wishes)  # type: ignore[arg-type]  # all of them text
+        Publication(tmp_path, **{"repo": "mine"} | options)  # type: ignore[arg-type]  # all of them text
 
 
 @pytest.mark.parametrize("place", [".", "truth", "..", "data/truth"])
@@ -549,7 +549,7 @@ async def test_a_hub_that_is_down(ada_alone: Ada, source: Path) -> None:
     assert hub.token not in str(raised.value)
 
 
-async def test_files_of_no_table_are_told(ada: Ada, source: Path) -> None:
+async def test_files_of_no_table_are_reported(ada: Ada, source: Path) -> None:
     (source / "predictions.parquet").write_bytes(b"PAR1")
     (source / ".collidium").mkdir()
     (source / ".collidium" / "work.parquet").write_bytes(b"PAR1")

@@ -118,7 +118,7 @@ def test_values_are_gone_from_the_files_not_hidden(parts: Withheld, tables: dict
                 assert not ids & set(np.frombuffer(content[shift:end], "<u8").tolist())
 
 
-def test_metadata_and_statistics_tell_nothing(parts: Withheld) -> None:
+def test_metadata_and_statistics_reveal_nothing(parts: Withheld) -> None:
     for path in shards(parts.public):
         metadata = pq.read_metadata(path)
         assert set(metadata.metadata or {}) <= {b"ARROW:schema"}

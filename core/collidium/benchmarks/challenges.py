@@ -1,0 +1,242 @@
+"""Challenges: what they are, who makes them, and whether they take submissions now.
+
+Each task has one of its own name, which has no dates; the others are made by operators. Their names have a
+hyphen, which no task's has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tortoise.exceptions import IntegrityError
+from tortoise.timezone import now
+
+from collidium import operations, records
+from collidium.benchmarks.models import Challenge, Submission, TruthVersion
+from collidium.contracts.task import EventRange
+from collidium.database import transactional
+from collidium.database.statements import RowByKey
+from collidium.errors import Conflict, InvalidInput, NotFound
+from collidium.records import Announcement
+from collidium.scoring.parts import Part, whole
+from collidium.scoring.uncertainty import groups_of
+
+if TYPE_CHECKING:
+    from collidium.platform import Platform
+
+#: ``upcoming``: card and data are visible. ``open``: submissions are scored and ranked. ``closed``: none is
+#: taken. ``practice``: closed, but what is submitted is scored, and never ranked.
+State = Literal["upcoming", "open", "closed", "practice"]
+
+#: Of challenges, and of tasks.
+LONGEST_NAME: Final = 64
+_NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
+
+_by_name: Final = RowByKey(Challenge, "name")
+
+
+async def find(name: str) -> Challenge | None:
+    """The challenge of that name, if there is one. What cannot be a name never reaches the database."""
+    if len(name) > LONGEST_NAME or not (_NAME.fullmatch(name) or (name.isascii() and name.isidentifier())):
+        return None
+    return await _by_name.get_or_none(name)
+
+
+async def get(name: str) -> Challenge:
+    """The same; raises NotFound."""
+    row = await find(name)
+    if row is None:
+        raise unknown(name)
+    return row
+
+
+def unknown(name: str) -> NotFound:
+    """Return the error for a challenge that does not exist."""
+    return NotFound(f"there is no challenge {name[:100]!r}; GET /v1/challenges lists those there are")
+
+
+def state_of(row: Challenge, moment: datetime) -> State:
+    """The state of a challenge at a moment."""
+    if row.opens_at is not None and moment < row.opens_at:
+        return "upcoming"
+    if row.closes_at is None or moment < row.closes_at:
+        return "open"
+    return "practice" if row.practice and row.ended_at is not None else "closed"
+
+
+def why_closed(row: Challenge, moment: datetime) -> str | None:
+    """Why a challenge takes no submissions at a moment; None: it takes them."""
+    match state_of(row, moment):
+        case "upcoming":
+            return f"it opens on {row.opens_at:%Y-%m-%d at %H:%M} UTC"
+        case "closed":
+            return f"it closed on {row.closes_at:%Y-%m-%d at %H:%M} UTC"
+    return None
+
+
+async def list_challenges(platform: Platform) -> list[records.Challenge]:
+    """All that are listed and installed: those with a date first, the next to close first."""
+    rows = [row for row in await Challenge.filter(listed=True) if row.task in platform.tasks.things]
+    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or now(), row.name))
+    return [view(row, platform) for row in rows]
+
+
+def view(row: Challenge, platform: Platform, card: records.TaskCard | None = None) -> records.Challenge:
+    """Return the public record of a row."""
+    part, settings = Part.of(row.truth_version), platform.settings
+    task = platform.tasks.things.get(row.task)
+    own = task.card.title if task and row.name == row.task else row.name
+    return records.Challenge.of(
+        row,
+        title=row.title or own,
+        state=state_of(row, now()),
+        results_at=row.ended_at,
+        phase=part.kind if part else None,
+        public_percent=part.public_percent if part else None,
+        submissions_per_day=row.submissions_per_day or settings.submissions_per_day,
+        announcements=tuple(Announcement(**one) for one in row.announcements),
+        card=card,
+    )
+
+
+# -- made and changed by operators ---------------------------------------------------------------------
+
+
+async def create(
+    platform: Platform, name: str, task: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Make a challenge of an installed task, scored against the task's own truth.
+
+    ``fields`` are those of the row that an operator sets, and ``public_percent``: so much of the events
+    counts until it closes, the rest then. Raises NotFound for an unknown task, InvalidInput with all
+    problems, and Conflict for a name that is taken and a task without truth.
+    """
+    platform.tasks.find(task)
+    errors = _problems(Challenge(), fields)
+    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
+        errors.insert(0, {"field": "name", "detail": detail})
+    _refuse(errors)
+    try:
+        row = await _create_once(name, task, dict(fields), actor, http_request_id)
+    except IntegrityError:
+        raise Conflict(f"there is a challenge {name!r} already") from None
+    return view(row, platform)
+
+
+@transactional
+async def _create_once(
+    name: str, task: str, fields: dict[str, Any], actor: str, http_request_id: str
+) -> Challenge:
+    percent = fields.pop("public_percent", None)
+    own = await Challenge.get_or_none(name=task)
+    if own is None or own.truth_version is None:
+        raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")
+    row = Challenge(name=name, task=task, truth_version=whole(own.truth_version), **fields)
+    await row.save(force_create=True)
+    if percent is not None:
+        await count_part(row, percent)
+    await operations.record(actor, "new_challenge", name, _shown(fields, percent), http_request_id)
+    return row
+
+
+async def edit(
+    platform: Platform, name: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Change what is given of a challenge; raises NotFound, InvalidInput with all problems, and Conflict.
+
+    What has begun stays begun: the date of opening is kept then, and that of closing once it has passed. The
+    part of the events that is public is set before the first submission here, later by
+    :func:`~collidium.benchmarks.closing.split`.
+    """
+    return view(await _edit_once(name, dict(fields), actor, http_request_id), platform)
+
+
+@transactional
+async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request_id: str) -> Challenge:
+    row = await locked(name)
+    _refuse(_problems(row, fields))
+    percent = fields.pop("public_percent", None)
+    if percent is not None:
+        if await Submission.exists(challenge=name):
+            raise Conflict(
+                f"there are submissions to {name} already; on the server's machine, "
+                f"`collidium benchmark split {name} --public {percent}` scores them again"
+            )
+        await count_part(row, percent)
+    if (announcement := fields.pop("announcement", None)) is not None:
+        row.announcements = [{"at": now().isoformat(), "text": announcement}, *row.announcements]
+    row.update_from_dict(fields)
+    row.revision += 1
+    await row.save()
+    await operations.record(actor, "edit_challenge", name, _shown(fields, percent), http_request_id)
+    return row
+
+
+async def locked(name: str) -> Challenge:
+    """The challenge, its row locked until the transaction ends; raises NotFound."""
+    if await find(name) is None:
+        raise unknown(name)
+    return await Challenge.select_for_update().get(name=name)
+
+
+async def count_part(row: Challenge, percent: int) -> Part:
+    """Score against so many per cent of the events from now on, and hold the rest back until it closes.
+
+    Raises Conflict where there is no truth, only one event, or a part already.
+    """
+    if row.truth_version is None:
+        raise Conflict(f"{row.name!r} has no truth: there is nothing to split")
+    if Part.of(row.truth_version) is not None:
+        raise Conflict(f"the events of {row.name!r} are split already ({row.truth_version})")
+    truth = await TruthVersion.get(task=row.task, version=row.truth_version)
+    if len(groups_of(EventRange(**truth.manifest["events"]))) < 2:
+        raise Conflict(f"{row.name!r} has one event: it cannot be split")
+    part = Part(row.truth_version, "public", percent)
+    await set_part(row, part)
+    return part
+
+
+async def set_part(row: Challenge, part: Part) -> None:
+    """Score against a part of the truth from now on; its files, and its floors, are those of the whole."""
+    truth = await TruthVersion.get(task=row.task, version=part.truth)
+    version = TruthVersion(task=row.task, version=str(part), manifest=truth.manifest)
+    await TruthVersion.bulk_create([version], ignore_conflicts=True)
+    row.truth_version = str(part)
+    await row.save(update_fields=["truth_version", "changed_at"])
+
+
+def require_future(date: datetime | None, moment: datetime, field: str = "closes_at") -> None:
+    """Raise InvalidInput for a date that has passed."""
+    if date is not None and date <= moment:
+        _refuse([{"field": field, "detail": f"{date.isoformat()} is in the past"}])
+
+
+def _problems(row: Challenge, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is wrong with the dates, which is seen only together."""
+    moment, problems = now(), []
+    opens, closes = (fields.get(name, getattr(row, name)) for name in ("opens_at", "closes_at"))
+    for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
+        before, after = getattr(row, name), fields.get(name)
+        if before is not None and before <= moment and name in fields:
+            problems.append({"field": name, "detail": f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"})
+        elif after is not None and after <= moment:
+            problems.append({"field": name, "detail": f"{after.isoformat()} is in the past"})
+    if opens is not None and closes is not None and opens >= closes:
+        problems.append({"field": "closes_at", "detail": "it closes before it opens"})
+    return problems
+
+
+def _refuse(problems: list[dict[str, Any]]) -> None:
+    if problems:
+        detail = "; ".join(f"{problem['field']}: {problem['detail']}" for problem in problems)
+        raise InvalidInput(detail, errors=problems)
+
+
+def _shown(fields: Mapping[str, Any], percent: int | None) -> dict[str, Any]:
+    """What the audit log has of a change; of long texts, that there were some."""
+    shown = {name: value for name, value in fields.items() if name != "rules"} | {"public_percent": percent}
+    return {name: str(value) for name, value in shown.items() if value is not None}

@@ -1,0 +1,224 @@
+"""How a challenge ends: a public part of the events decides until it closes, the part held back then.
+
+Every process that works in the background looks for challenges whose date has passed; which of them ends one
+is decided in one transaction, and it is done once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+from itertools import groupby
+from typing import TYPE_CHECKING, Final
+
+from tortoise.timezone import now
+
+from collidium import operations, records
+from collidium.benchmarks import challenges
+from collidium.benchmarks.models import Arrival, Challenge, Submission
+from collidium.benchmarks.submissions import replay, rescoring
+from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
+from collidium.database import on_commit, transactional
+from collidium.database.leased_loop import LeasedLoop
+from collidium.errors import Conflict
+from collidium.runtime import failpoints
+from collidium.runtime.waiting import WakeSignal
+from collidium.scoring.parts import Part
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.submissions.rescoring import Progress
+    from collidium.platform import Platform
+
+#: Notified when this process closed a challenge.
+CLOSED: Final = WakeSignal()
+#: Seconds between two looks for challenges that are to end.
+IDLE_SECONDS: Final = 1.0
+#: The actor in the audit log of what a date did.
+CALENDAR: Final = "calendar"
+
+
+async def split(
+    platform: Platform, name: str, percent: int, *, actor: str, progress: Progress | None = None
+) -> Part:
+    """Let so many per cent of the events (1 to 99) count until a challenge closes, and hold the rest back.
+
+    What was submitted before is scored again; rewards that were paid stay paid. Raises NotFound, and Conflict
+    where there is no truth, only one event, or a part already.
+    """
+    row = await challenges.get(name)
+    task = platform.tasks.find(row.task)
+    if row.truth_version is None or Part.of(row.truth_version) is not None:
+        return await _split_once(platform, name, percent, None, {}, actor)  # raises
+    target = Target(name, task, str(Part(row.truth_version, "public", percent)))
+    problems: dict[str, str] = {}
+    while True:
+        problems |= await rescoring.score_missing(platform, target, problems, progress)
+        try:
+            return await _split_once(platform, name, percent, target, problems, actor)
+        except Incomplete:
+            continue  # a submission arrived meanwhile
+
+
+@transactional
+async def _split_once(
+    platform: Platform, name: str, percent: int, target: Target | None, problems: dict[str, str], actor: str
+) -> Part:
+    part = await challenges.count_part(await challenges.locked(name), percent)
+    await operations.record(actor, "split", name, {"truth_version": str(part)}, "")
+    if target is not None and await Submission.exists(challenge=name):
+        await replay.run(Replay(platform.settings, target, problems, actor), apply=True)
+    return part
+
+
+async def close(platform: Platform, name: str, *, actor: str, http_request_id: str) -> records.Challenge:
+    """Take no more submissions: final results come when what is being received has been scored, at once if
+    there is none.
+
+    Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
+    """
+    row = await _close_once(name, actor, http_request_id)
+    return challenges.view(row, platform)
+
+
+@transactional
+async def _close_once(name: str, actor: str, http_request_id: str) -> Challenge:
+    row, moment = await challenges.locked(name), now()
+    state = challenges.state_of(row, moment)
+    if state == "upcoming":
+        raise Conflict(f"{name!r} cannot be closed: {challenges.why_closed(row, moment)}")
+    if state == "open":
+        row.closes_at = moment
+        await row.save(update_fields=["closes_at", "changed_at"])
+        await operations.record(actor, "close_challenge", name, {}, http_request_id)
+        on_commit(CLOSED.notify)
+    return row
+
+
+async def reopen(
+    platform: Platform, name: str, closes_at: datetime | None, *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Open a challenge now, until ``closes_at``; None: until it is closed.
+
+    Raises NotFound, InvalidInput for a date in the past, and Conflict once results on the events that were
+    held back were shown.
+    """
+    row = await _reopen_once(name, closes_at, actor, http_request_id)
+    return challenges.view(row, platform)
+
+
+@transactional
+async def _reopen_once(name: str, closes_at: datetime | None, actor: str, http_request_id: str) -> Challenge:
+    row, moment = await challenges.locked(name), now()
+    challenges.require_future(closes_at, moment)
+    part = Part.of(row.truth_version)
+    if row.ended_at is not None and part is not None:
+        raise Conflict(f"{name!r} cannot be opened again: final results came on {row.ended_at:%Y-%m-%d}")
+    if row.opens_at is None or row.opens_at > moment:
+        row.opens_at = moment
+    row.closes_at, row.ended_at = closes_at, None
+    await row.save()
+    await operations.record(actor, "open_challenge", name, {"closes_at": str(closes_at)}, http_request_id)
+    return row
+
+
+# -- the end -------------------------------------------------------------------------------------------
+
+
+async def end(platform: Platform, name: str) -> bool:
+    """Put the final results of a closed challenge into force, unless files that may count are on their way.
+
+    Returns whether it has ended. Raises NotFound where its task is not installed any more.
+    """
+    row = await challenges.get(name)
+    if row.ended_at is not None or await _is_awaited(row, platform):
+        return row.ended_at is not None
+    part = Part.of(row.truth_version)
+    target = None
+    if part is not None:
+        target = Target(name, platform.tasks.find(row.task), str(part.final))
+    problems: dict[str, str] = {}
+    while True:
+        if target is not None:
+            problems |= await rescoring.score_missing(platform, target, problems, None)
+        try:
+            return await _end_once(platform, name, target, problems)
+        except Incomplete:
+            continue  # a submission arrived meanwhile
+
+
+async def _is_awaited(row: Challenge, platform: Platform) -> bool:
+    """Whether a challenge is open, or a file on its way may still count."""
+    moment, settings = now(), platform.settings
+    if row.closes_at is None or moment < row.closes_at:
+        return True
+    too_late = row.closes_at + timedelta(seconds=settings.deadline_grace_seconds)
+    if moment < too_late and await Arrival.exists(challenge=row.name, received_at=None):
+        return True
+    earliest = moment - timedelta(seconds=settings.evaluation_seconds)
+    return await Arrival.exists(challenge=row.name, received_at__gt=earliest)
+
+
+@transactional
+async def _end_once(platform: Platform, name: str, target: Target | None, problems: dict[str, str]) -> bool:
+    row = await challenges.locked(name)
+    if row.ended_at is not None:
+        return True
+    if await _is_awaited(row, platform):
+        return False
+    if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
+        await _choose(row)
+        await challenges.set_part(row, part.final)
+        plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
+        await replay.run(plan, apply=True)
+    else:
+        await operations.record(CALENDAR, "end_challenge", name, {}, "")
+    await Arrival.filter(challenge=name).delete()
+    row.ended_at = now()
+    await row.save(update_fields=["ended_at", "changed_at"])
+    failpoints.reached("challenge.before_end")
+    return True
+
+
+async def _choose(row: Challenge) -> None:
+    """Keep what each participant chose for the final results, else their best; the others lose their rank."""
+    kept = Submission.filter(challenge=row.name, truth_version=row.truth_version, rank_score__isnull=False)
+    rows = await kept.order_by("participant", "-rank_score", "submitted_at", "id")
+    for _, group in groupby(rows, key=lambda submission: submission.participant):
+        own = list(group)
+        chosen = [one for one in own if one.chosen_at is not None] or own
+        for one in own:
+            if one not in chosen[: row.final_submissions]:
+                one.standing = "not_final"
+                await one.save(update_fields=["standing"])
+
+
+class _Calendar(LeasedLoop[None]):
+    """Ends challenges whose date has passed, also while no server ran."""
+
+    def __init__(self, platform: Platform) -> None:
+        super().__init__("challenges", CLOSED, IDLE_SECONDS)
+        self._platform = platform
+
+    async def take(self) -> bool:
+        failed: Exception | None = None
+        for row in await Challenge.filter(closes_at__lte=now(), ended_at__isnull=True):
+            try:
+                await end(self._platform, row.name)
+            except Exception as error:  # the others end all the same
+                failed = error
+        if failed is not None:
+            raise failed
+        return False
+
+
+@asynccontextmanager
+async def keeping_dates(platform: Platform) -> AsyncIterator[None]:
+    """End challenges on time in the background while the context lasts."""
+    async with asyncio.TaskGroup() as group:
+        task = group.create_task(_Calendar(platform).run())
+        try:
+            yield
+        finally:
+            task.cancel()

@@ -1,0 +1,115 @@
+"""How sure ranks are: their intervals from the paired bootstrap that is kept with each score.
+
+All submissions were scored on the same draws of events, so the ranks within one draw are those of one
+possible set of events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from cachetools import LRUCache
+
+from collidium.benchmarks.models import Scoring, Submission
+from collidium.runtime.shared_calls import SharedCalls
+from collidium.runtime.waiting import in_thread
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from collidium.benchmarks.leaderboard import Edition
+
+#: Of the draws, so much is within an interval.
+COVERAGE: Final = 0.95
+#: The gain over the next better must be above so many of its standard errors, or it may be chance.
+SIGNIFICANCE: Final = 2.0
+#: Submissions of a leaderboard whose intervals are found: the first ones.
+MOST: Final = 20_000
+#: Seconds for which a page waits for intervals; without them it is made again when it is asked for next.
+PATIENCE: Final = 0.3
+_KEPT: Final = 8
+
+
+class RankInterval(NamedTuple):
+    """Between which ranks a submission is, and whether it may be as good as the next better one."""
+
+    rank_low: int
+    rank_high: int
+    may_be_equal: bool
+
+
+Intervals = Mapping[str, RankInterval]
+
+
+class RankIntervals:
+    """The intervals of the latest editions, each found once, in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._found: SharedCalls[Edition, Intervals] = SharedCalls(LRUCache(_KEPT), finish=True)
+
+    async def of(self, edition: Edition) -> Intervals | None:
+        """The intervals of an edition's participants; None while they are being found."""
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self._found.run(edition, lambda: _find(edition))
+        except TimeoutError:
+            return None
+
+
+async def _find(edition: Edition) -> Intervals:
+    rows = (
+        await Submission.filter(
+            challenge=edition.challenge,
+            truth_version=edition.truth_version,
+            represents=True,
+            rank_score__isnull=False,
+        )
+        .order_by("-rank_score", "submitted_at", "id")
+        .limit(MOST)
+        .values_list("id", "baseline", "rank_score", "scorer_version")
+    )
+    draws = {
+        (id_, version): primary
+        for id_, version, primary in await Scoring.filter(
+            truth_version=edition.truth_version, primary_draws__isnull=False
+        ).values_list("submission_id", "scorer_version", "primary_draws")
+    }
+    kept = [(row, draws[row[0], row[3]]) for row in rows if (row[0], row[3]) in draws]
+    longest = max((len(drawn) for _, drawn in kept), default=0)
+    kept = [(row, drawn) for row, drawn in kept if len(drawn) == longest]
+    if not kept:
+        return {}
+    values = np.frombuffer(b"".join(drawn for _, drawn in kept), np.float32).reshape(len(kept), -1)
+    competes = np.array([not row[1] for row, _ in kept])
+    scores = np.array([row[2] for row, _ in kept])
+    found = await in_thread(lambda: rank_intervals(scores, values, competes), "ranks")
+    return dict(zip((row[0] for row, _ in kept), found, strict=True))
+
+
+def rank_intervals(
+    scores: NDArray[np.float64], draws: NDArray[np.float32], competes: NDArray[np.bool_]
+) -> list[RankInterval]:
+    """The intervals of ranks, best first.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Larger is better, in descending order.
+    draws : array of shape (n, draws)
+        The same of resampled events, draw by draw the same events.
+    competes : array of shape (n,)
+        Whether a submission takes a rank; one that does not has the rank that it would have.
+    """
+    ranks = np.empty(draws.shape, np.int32)
+    rivals = np.sort(draws[competes], axis=0)
+    for draw in range(draws.shape[1]):
+        better = len(rivals) - np.searchsorted(rivals[:, draw], draws[:, draw], side="right")
+        ranks[:, draw] = better + 1
+    tail = (1 - COVERAGE) / 2
+    low, high = np.quantile(ranks, (tail, 1 - tail), axis=1, method="nearest")
+    scatter = np.std(np.diff(draws, axis=0), axis=1)
+    equal = np.concatenate([[False], -np.diff(scores) < SIGNIFICANCE * scatter])
+    return [RankInterval(int(a), int(b), bool(c)) for a, b, c in zip(low, high, equal, strict=True)]

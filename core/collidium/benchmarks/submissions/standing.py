@@ -1,0 +1,145 @@
+"""What becomes of a submission after it was scored: chosen for the end, withdrawn, disqualified, reinstated.
+
+Ranks, bests and rewards follow in the same transaction. Credits that were paid stay, unless an operator takes
+them back, as far as there are any.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tortoise.timezone import now
+
+from collidium import records
+from collidium.benchmarks import challenges
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions import reading, replay
+from collidium.benchmarks.submissions.replay import Replay, Standing, Target
+from collidium.database import transactional
+from collidium.errors import Conflict, Forbidden, NotFound
+from collidium.records import RankChange
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+    from collidium.platform import Platform
+
+
+@transactional
+async def choose(account: AccountView, submission_id: str, chosen: bool) -> None:
+    """Choose one's submission for the final results, or take that back.
+
+    Raises NotFound, Forbidden for another's, and Conflict once there are final results, for what has no rank,
+    and when as many are chosen as count.
+    """
+    row = await _own(account, submission_id)
+    challenge = await challenges.locked(row.challenge)
+    if challenge.ended_at is not None:
+        raise Conflict(f"{challenge.name} has its final results")
+    others = Submission.filter(
+        challenge=challenge.name, participant=row.participant, chosen_at__isnull=False
+    ).exclude(id=row.id)
+    if chosen and row.standing != "ranked":
+        raise Conflict(f"the submission is {row.standing}")
+    if chosen and await others.count() >= challenge.final_submissions:
+        raise Conflict(f"{challenge.final_submissions} are chosen already, and no more count")
+    await Submission.filter(id=row.id).update(chosen_at=now() if chosen else None)
+
+
+async def withdraw(platform: Platform, account: AccountView, submission_id: str) -> records.Submission:
+    """Withdraw one's submission while its challenge is open; it cannot be taken back.
+
+    Raises NotFound, Forbidden for another's, and Conflict where it is not open, or not ranked any more.
+    """
+    row = await _own(account, submission_id)
+    challenge = await challenges.get(row.challenge)
+    if challenges.state_of(challenge, now()) != "open":
+        raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
+    await _change(platform, row, Standing("withdrawn"), account.hub_username, "withdraw", "")
+    return await reading.find(submission_id)
+
+
+async def preview(platform: Platform, challenge: str, submission_id: str) -> records.Ranking:
+    """What changes when a ranked submission is disqualified, or a disqualified one reinstated.
+
+    Raises NotFound, and Conflict for another.
+    """
+    row = await _of(challenge, submission_id)
+    new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
+    return await _change(platform, row, new, "", "", "", apply=False)
+
+
+async def disqualify(
+    platform: Platform,
+    challenge: str,
+    submission_id: str,
+    reason: str,
+    *,
+    take_back: bool,
+    actor: str,
+    http_request_id: str,
+) -> records.Ranking:
+    """Take a submission off the leaderboard, for a ``reason`` that everybody sees; returns what changes.
+
+    ``take_back``: the credits that it earned are taken, down to a balance of zero. Raises NotFound, and
+    Conflict for one that has no rank to lose.
+    """
+    row = await _of(challenge, submission_id)
+    new = Standing("disqualified", reason)
+    return await _change(platform, row, new, actor, "disqualify", http_request_id, take_back=take_back)
+
+
+async def reinstate(
+    platform: Platform, challenge: str, submission_id: str, *, actor: str, http_request_id: str
+) -> records.Ranking:
+    """Let a disqualified submission count again; raises NotFound, and Conflict for another."""
+    row = await _of(challenge, submission_id)
+    return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id)
+
+
+async def _of(challenge: str, submission_id: str) -> Submission:
+    row = await reading.row_of(submission_id)
+    if row.challenge != challenge:
+        raise NotFound(f"there is no submission {submission_id} to {challenge[:100]!r}")
+    return row
+
+
+async def _own(account: AccountView, submission_id: str) -> Submission:
+    row = await reading.row_of(submission_id)
+    if row.account_id != account.id:
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}")
+    return row
+
+
+async def _change(
+    platform: Platform,
+    row: Submission,
+    new: Standing,
+    actor: str,
+    action: str,
+    http_request_id: str,
+    *,
+    apply: bool = True,
+    take_back: bool = False,
+) -> records.Ranking:
+    challenge = await challenges.get(row.challenge)
+    wanted = "disqualified" if new.standing == "ranked" else "ranked"
+    if row.truth_version != challenge.truth_version or row.standing != wanted:
+        raise Conflict(f"the submission is {row.standing}, or was scored against other truth than counts now")
+    plan = Replay(
+        settings=platform.settings,
+        target=Target(challenge.name, platform.tasks.find(row.task), row.truth_version),
+        problems={},
+        actor=actor,
+        action=action,
+        http_request_id=http_request_id,
+        about=row.id,
+        standings={row.id: new},
+        take_back=take_back,
+    )
+    review = await replay.run(plan, apply=apply)
+    changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
+    return records.Ranking(
+        challenge=row.challenge,
+        applied=review.applied,
+        changes=tuple(RankChange.of(one) for one in changed),
+    )

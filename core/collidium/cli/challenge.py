@@ -1,0 +1,345 @@
+"""``collidium challenge``: a task with dates, from its first day to its results."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from collidium.cli.context import client
+from collidium.cli.options import complete_tasks, json_option, key_option
+from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_record
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+    from collidium.client import Challenge, Client, Place, Ranking
+
+
+class Moment(click.ParamType[datetime | None]):
+    """A date and time with its zone."""
+
+    name = "DATE"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> datetime | None:
+        """A moment; ``never``: none."""
+        if value == "never" or isinstance(value, datetime):
+            return None if value == "never" else value
+        try:
+            moment = datetime.fromisoformat(value)
+        except ValueError:
+            self.fail(f"{value!r} is not written like 2027-06-30T12:00+02:00", param, ctx)
+        if moment.tzinfo is None:
+            self.fail(f"{value!r} has no time zone: write {value}Z for UTC, or {value}+02:00", param, ctx)
+        return moment
+
+
+preview_option = click.option("--preview", is_flag=True, help="Only show what would change.")
+name_argument = click.argument("name", shell_complete=complete_tasks)
+closes_option = click.option(
+    "--closes", "closes_at", type=Moment(), help="When it closes; never: by command."
+)
+
+
+def fields_options(command: Callable[..., None]) -> Callable[..., None]:
+    """What operators set of a challenge."""
+    options = (
+        click.option("--title", help="A name for people."),
+        click.option("--opens", "opens_at", type=Moment(), help="When it opens: 2027-06-01T08:00+02:00."),
+        closes_option,
+        click.option(
+            "--public",
+            "public_percent",
+            type=click.IntRange(1, 99),
+            help="Per cent of the events that count until it closes; the rest counts then.",
+        ),
+        click.option(
+            "--per-day",
+            "submissions_per_day",
+            type=click.IntRange(1, 10_000),
+            help="Submissions a day.",
+        ),
+        click.option(
+            "--final",
+            "final_submissions",
+            type=click.IntRange(1, 100),
+            help="How many of a participant final results are chosen from; 2 unless set.",
+        ),
+        click.option("--practice/--no-practice", default=None, help="Score after closing, unranked."),
+        click.option("--rewards/--no-rewards", "rewarded", default=None, help="Pay credits for new bests."),
+        click.option(
+            "--rules",
+            type=click.Path(exists=True, dir_okay=False, path_type=Path),
+            help="A Markdown file; shown on its page.",
+        ),
+    )
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.group()
+def challenge() -> None:
+    """Run challenges: tasks with dates, a public and a final part.
+
+    \b
+    collidium challenge new jets-2027 --task jets --public 30 --closes 2027-06-30T12:00+02:00
+    """
+
+
+@challenge.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the challenges, the next to close first.
+
+    \b
+    collidium challenge list
+    """
+    with client() as server:
+        found = server.challenges().items
+    columns = {
+        "challenge": "name",
+        "task": "task",
+        "state": "state",
+        "opens": "opens_at",
+        "closes": "closes_at",
+        "results": "results_at",
+        "part": "phase",
+    }
+    show_items(found, columns, as_json=as_json)
+
+
+@challenge.command()
+@name_argument
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show a challenge: its dates, state, rules and announcements.
+
+    \b
+    collidium challenge show jets-2027
+    """
+    with client() as server:
+        _show(server.challenge(name), as_json)
+
+
+@challenge.command()
+@name_argument
+@click.option("--task", required=True, shell_complete=complete_tasks, help="The task, which has truth.")
+@fields_options
+@key_option
+@json_option
+def new(name: str, task: str, idempotency_key: str | None, as_json: bool, **fields: Any) -> None:
+    """Make challenge NAME, words of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge new jets-2027 --task jets
+    collidium challenge new jets-2027 --task jets --title "Jets for beginners" --public 30 \\
+        --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
+    """
+    with client() as server:
+        made = server.admin_new_challenge(name, task, idempotency_key=idempotency_key, **_given(fields))
+    _show(made, as_json)
+
+
+@challenge.command()
+@name_argument
+@fields_options
+@click.option("--announce", "announcement", help="Announce this, in Markdown, on its page.")
+@key_option
+@json_option
+def edit(name: str, idempotency_key: str | None, as_json: bool, **fields: Any) -> None:
+    """Change what is given of challenge NAME; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge edit jets-2027 --closes 2027-07-01T12:00+02:00 --announce "One day more."
+    """
+    with client() as server:
+        edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **_given(fields))
+    _show(edited, as_json)
+
+
+@challenge.command()
+@name_argument
+@key_option
+@json_option
+def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
+    """Take no more submissions to NAME, and show final results; needs ADMIN_TOKEN.
+
+    Files that are being received count if they are complete within ten minutes; results wait for them.
+
+    \b
+    collidium challenge close jets-2027
+    """
+    with client() as server:
+        closed = server.admin_close_challenge(name, idempotency_key=idempotency_key)
+    _show(closed, as_json)
+    if closed.results_at is None:
+        note("Files are being received or scored: final results come when that is done.")
+
+
+@challenge.command("open")
+@name_argument
+@closes_option
+@key_option
+@json_option
+def open_(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
+    """Open NAME now, or open it again, unless final results were shown; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge open jets-2027
+    collidium challenge reopen jets-2027 --closes 2027-07-02T12:00+02:00
+    """
+    with client() as server:
+        opened = server.admin_open_challenge(name, closes_at=closes_at, idempotency_key=idempotency_key)
+    _show(opened, as_json)
+
+
+challenge.add_command(open_, "reopen")
+
+
+@challenge.command()
+@name_argument
+@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
+@json_option
+def export(name: str, every: bool, as_json: bool) -> None:
+    """Write the results of NAME to standard output, as CSV or JSON.
+
+    \b
+    collidium challenge export jets-2027 > results.csv
+    """
+    with client() as server:
+        metrics = [metric.name for metric in server.task(name).metrics]
+        places = list(_places(server, name, every))
+    if as_json:
+        print_json(places)
+        return
+    writer = csv.writer(sys.stdout)
+    named = [column for metric in metrics for column in (metric, f"{metric}_error")]
+    writer.writerow(("rank", "account", "submission", "submitted_at", "baseline", "model", *named))
+    for place in places:
+        values = (of.get(metric) for metric in metrics for of in (place.scores, place.uncertainties))
+        when = place.submitted_at.isoformat()
+        head = place.rank, place.hub_username, place.submission_id, when, place.baseline, place.model_repo
+        writer.writerow((*head, *values))
+
+
+@challenge.command()
+@name_argument
+@click.argument("submission_id", metavar="SUBMISSION")
+@click.option("--reason", required=True, help="Everybody sees it.")
+@click.option("--take-back", is_flag=True, help="Take what it earned, down to a balance of zero.")
+@preview_option
+@key_option
+@json_option
+def disqualify(
+    name: str,
+    submission_id: str,
+    reason: str,
+    take_back: bool,
+    preview: bool,
+    idempotency_key: str | None,
+    as_json: bool,
+) -> None:
+    """Take SUBMISSION off the leaderboard of NAME; needs ADMIN_TOKEN.
+
+    Ranks, bests and later rewards follow.
+
+    \b
+    collidium challenge disqualify jets-2027 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --reason "..." --preview
+    """
+    with client() as server:
+        if preview:
+            ranking = server.admin_preview_standing(name, submission_id)
+        else:
+            ranking = server.admin_disqualify(
+                name, submission_id, reason, take_back=take_back, idempotency_key=idempotency_key
+            )
+    _show_ranking(ranking, as_json)
+
+
+@challenge.command()
+@name_argument
+@click.argument("submission_id", metavar="SUBMISSION")
+@preview_option
+@key_option
+@json_option
+def reinstate(
+    name: str, submission_id: str, preview: bool, idempotency_key: str | None, as_json: bool
+) -> None:
+    """Let a disqualified SUBMISSION to NAME count again; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge reinstate jets-2027 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48
+    """
+    with client() as server:
+        if preview:
+            ranking = server.admin_preview_standing(name, submission_id)
+        else:
+            ranking = server.admin_reinstate(name, submission_id, idempotency_key=idempotency_key)
+    _show_ranking(ranking, as_json)
+
+
+def _places(server: Client, name: str, every: bool) -> Iterator[Place]:
+    cursor = None
+    while True:
+        page = server.leaderboard(name, every=every, limit=100, cursor=cursor)
+        yield from page.items
+        if (cursor := page.next_cursor) is None:
+            return
+
+
+def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given; a date that is given as never is None."""
+    context = click.get_current_context()
+    given = {
+        name: value
+        for name, value in fields.items()
+        if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
+    }
+    if rules := given.get("rules"):
+        given["rules"] = rules.read_text(encoding="utf-8")
+    return given
+
+
+def _show(found: Challenge, as_json: bool) -> None:
+    part = f"{found.public_percent}% public, {found.phase} part counts" if found.phase else "all count"
+    rows = {
+        "challenge": found.name,
+        "title": found.title,
+        "task": found.task,
+        "state": found.state,
+        "opens": found.opens_at,
+        "closes": found.closes_at or "when it is closed",
+        "final results": found.results_at,
+        "events": part,
+        "submissions a day": found.submissions_per_day,
+        "final submissions": found.final_submissions,
+        "practice after closing": found.practice,
+        "new bests earn credits": found.rewarded,
+    }
+    show_record(found, rows, as_json=as_json)
+    if not as_json:
+        for one in found.announcements:
+            note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
+        if found.rules:
+            note(found.rules)
+
+
+def _show_ranking(ranking: Ranking, as_json: bool) -> None:
+    columns: dict[str, ColumnSpec] = {
+        "rank": lambda change: f"{cell(change.rank_before)} → {cell(change.rank)}",
+        "account": "hub_username",
+        "submission": "submission_id",
+        "earns": "earns",
+    }
+    if as_json:
+        print_json(ranking)
+        return
+    show_items(ranking.changes, columns, as_json=False)
+    note(f"{ranking.challenge} is ranked so now." if ranking.applied else "Nothing has changed.")

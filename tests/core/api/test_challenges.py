@@ -1,0 +1,302 @@
+"""A challenge from its first day to its results: dates, a part that is held back, who may do what when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.core.cli.conftest import Caller
+from tests.waiting import eventually
+
+from collidium.client import Client
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import import_truth, parquet
+
+SignIn = Callable[[str], httpx.Client]
+NAME = "spring-2027"
+SUBMIT = f"/v1/challenges/{NAME}/submit"
+METRIC = "trackml_weighted_efficiency"
+
+
+@pytest.fixture
+def fresh_platform(start_platform: StartServer) -> ServerProcess:
+    return start_platform({"PLATFORM_DEADLINE_GRACE_SECONDS": "2"})
+
+
+@pytest.fixture
+def admin(fresh_platform: ServerProcess) -> Iterator[httpx.Client]:
+    headers = {"X-Admin-Token": fresh_platform.admin_token}
+    address = fresh_platform.base_url
+    with httpx.Client(base_url=address, headers=headers, timeout=60, trust_env=False) as client:
+        yield client
+
+
+def new(admin: httpx.Client, **fields: Any) -> dict[str, Any]:
+    made = admin.post("/admin/challenges", json={"name": NAME, "task": "tracking"} | fields)
+    assert made.status_code == 201, made.text
+    found: dict[str, Any] = made.json()
+    return found
+
+
+def close(admin: httpx.Client, name: str = NAME) -> dict[str, Any]:
+    closed = admin.post(f"/admin/challenges/{name}/close")
+    assert closed.status_code == 200, closed.text
+    found: dict[str, Any] = closed.json()
+    return found
+
+
+def good_at(oracle: pa.Table, event: int) -> bytes:
+    """Perfect for one event, nothing for the other."""
+    tracks = np.where(oracle["event_id"].to_numpy() == event, oracle["track_id"].to_numpy(), -1)
+    return parquet(oracle.set_column(2, "track_id", pa.array(tracks)))
+
+
+def share(oracle: pa.Table, fraction: float) -> bytes:
+    """So much of each event."""
+    kept = np.random.default_rng(1).random(len(oracle)) < fraction
+    return parquet(oracle.set_column(2, "track_id", pa.array(np.where(kept, oracle["track_id"], -1))))
+
+
+def credits_of(client: httpx.Client) -> float:
+    return float(client.get("/v1/me").json()["credits"])
+
+
+def has_results(client: httpx.Client) -> bool:
+    return client.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None
+
+
+def board(client: httpx.Client, **query: Any) -> dict[str, float]:
+    places = client.get(f"/v1/challenges/{NAME}/leaderboard", params=query).json()
+    return {place["hub_username"]: place["scores"][METRIC] for place in places}
+
+
+def test_what_is_held_back_decides_in_the_end(
+    fresh_platform: ServerProcess, caller: SignIn, admin: httpx.Client, oracle: pa.Table
+) -> None:
+    new(admin, public_percent=50, practice=True)
+    alice, bob = caller("alice"), caller("bob")
+    receipts = [
+        client.post(SUBMIT, content=good_at(oracle, event)).json() for client, event in ((alice, 3), (bob, 4))
+    ]
+    public = board(alice)
+    assert sorted(public.values()) == [0, 1], "each was good at one event, and one event counts"
+    (leader, loser) = public
+    card = alice.get(f"/v1/challenges/{NAME}").json()["card"]
+    assert (card["phase"], card["public_percent"]) == ("public", 50)
+    assert [credits_of(client) for client in (alice, bob)] == [10, 10], "nothing is earned yet"
+    assert alice.get("/v1/leaderboard/tracking").json() == [], "the task's own challenge is another"
+    again = bob.post(SUBMIT, content=good_at(oracle, 4)).json()
+    assert again == receipts[1] | {"deduplicated": True}
+
+    with ThreadPoolExecutor(4) as threads:
+        closed = list(threads.map(lambda _: close(admin), range(4)))
+    eventually(lambda: has_results(alice))
+    assert {answer["state"] for answer in closed} <= {"closed", "practice"}
+    assert list(board(alice).items()) == [(loser, 1), (leader, 0)]
+    people = {"alice": alice, "bob": bob}
+    assert (credits_of(people[loser]), credits_of(people[leader])) == (110, 10)
+    actions = [deed["action"] for deed in admin.get("/admin/audit").json()]
+    assert actions == ["end_challenge", "close_challenge", "new_challenge"]
+    first = alice.get(f"/v1/submissions/{receipts[0]['submission_id']}").json()
+    assert [earlier["scores"] for earlier in first["earlier_scores"]] == [receipts[0]["scores"]]
+    assert alice.get(f"/v1/challenges/{NAME}").json()["state"] == "practice"
+    practised = alice.post(SUBMIT, content=parquet(oracle)).json()
+    assert (practised["scores"][METRIC], practised["credits_earned"]) == (1, 0)
+    kept = alice.get(f"/v1/submissions/{practised['submission_id']}").json()
+    assert kept["unranked"] == "submitted for practice, after closing"
+    assert list(board(alice, all=True).items()) == [(loser, 1), (leader, 0)]
+    assert admin.post(f"/admin/challenges/{NAME}/open").status_code == 409, "final results were shown"
+    assert fresh_platform.run("ledger", "audit").returncode == 0
+
+
+def test_scores_on_what_is_held_back_are_told_by_nothing(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    """Two files that differ in what is held back alone are answered alike, but for what names the file."""
+    new(admin, public_percent=50)
+    alice = caller("alice")
+    good = {event: alice.post(SUBMIT, content=good_at(oracle, event)).json() for event in (3, 4)}
+    public = next(event for event, receipt in good.items() if receipt["scores"][METRIC] == 1)
+    whole = alice.post(SUBMIT, content=parquet(oracle)).json()
+    names = {"submission_id": "", "sha256": ""}
+    assert whole | names == good[public] | names
+    places = alice.get(f"/v1/challenges/{NAME}/leaderboard", params={"all": True}).json()
+    tied = [place for place in places if place["scores"][METRIC] == 1]
+    assert [place["submission_id"] for place in tied] == [
+        receipt["submission_id"] for receipt in sorted([good[public], whole], key=lambda r: r == whole)
+    ]
+    assert [place["rank"] for place in tied] == [1, 1]
+    assert alice.get(f"/v1/submissions/{whole['submission_id']}").json()["earlier_scores"] == []
+
+
+def test_dates_open_and_close_by_themselves(admin: httpx.Client, caller: SignIn, oracle: pa.Table) -> None:
+    opens = datetime.now(UTC) + timedelta(seconds=2)
+    dates = {"opens_at": opens.isoformat(), "closes_at": (opens + timedelta(seconds=4)).isoformat()}
+    assert new(admin, public_percent=50, **dates)["state"] == "upcoming"
+    alice = caller("alice")
+    early = alice.post(SUBMIT, content=parquet(oracle))
+    assert (early.status_code, "it opens on" in early.json()["detail"]) == (409, True)
+    eventually(lambda: alice.post(SUBMIT, content=parquet(oracle)).status_code == 200)
+    assert credits_of(alice) == 10
+    eventually(lambda: has_results(alice))
+    late = alice.post(SUBMIT, content=share(oracle, 0.5))
+    assert (late.status_code, "it closed on" in late.json()["detail"]) == (409, True)
+    assert credits_of(alice) == 110
+
+
+def test_one_row_for_a_participant_and_their_choice_counts(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    new(admin, public_percent=50, final_submissions=1)
+    alice, bob = caller("alice"), caller("bob")
+    sent = [alice.post(SUBMIT, content=share(oracle, part)).json() for part in (0.9, 0.3, 0.6)]
+    bob.post(SUBMIT, content=share(oracle, 0.8))
+    assert list(board(alice)) == ["alice", "bob"]
+    assert len(alice.get(f"/v1/challenges/{NAME}/leaderboard", params={"all": True}).json()) == 4
+    chosen = alice.patch(f"/v1/submissions/{sent[1]['submission_id']}", json={"final": True})
+    assert chosen.json()["chosen_at"], chosen.text
+    assert bob.patch(f"/v1/submissions/{sent[0]['submission_id']}", json={"final": True}).status_code == 403
+    close(admin)
+    eventually(lambda: has_results(alice))
+    assert list(board(alice)) == ["bob", "alice"]
+    best = alice.get(f"/v1/submissions/{sent[0]['submission_id']}").json()
+    assert best["unranked"] == "not among its participant's final submissions"
+
+
+def test_a_split_after_submissions_scores_them_again(
+    fresh_platform: ServerProcess, caller: SignIn, admin: httpx.Client, oracle: pa.Table
+) -> None:
+    alice = caller("alice")
+    first = alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3)).json()
+    assert credits_of(alice) > 10
+    earned = credits_of(alice)
+    refused = admin.patch("/admin/challenges/tracking", json={"public_percent": 50})
+    assert (refused.status_code, "benchmark split tracking" in refused.json()["detail"]) == (409, True)
+    done = fresh_platform.run("benchmark", "split", "tracking", "--public", "50")
+    assert done.returncode == 0, done.stderr
+    import_truth(fresh_platform)  # of the same truth changes nothing
+    assert alice.get("/v1/benchmark/tracking").json()["phase"] == "public"
+    now = alice.get(f"/v1/submissions/{first['submission_id']}").json()
+    assert now["scores"][METRIC] in {0, 1} != first["scores"][METRIC]
+    with Client(fresh_platform.base_url, admin_token=fresh_platform.admin_token) as client:
+        client.admin_close_challenge("tracking")
+        eventually(lambda: client.challenge("tracking").phase == "final")
+    assert earned <= credits_of(alice) <= 110, "what was paid stays paid, and each metric pays once"
+    assert fresh_platform.run("ledger", "audit").returncode == 0
+
+
+def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, caller: SignIn) -> None:
+    soon, past = (datetime.now(UTC) + timedelta(days=days) for days in (1, -1))
+    before = admin.get("/v1/challenges").json()
+    for wrong, count in (
+        ({"name": "jets"}, 1),
+        ({"name": "Spring-2027"}, 1),
+        ({"name": "x-" * 40}, 1),
+        ({"closes_at": past.isoformat()}, 1),
+        ({"opens_at": soon.isoformat(), "closes_at": soon.isoformat()}, 1),
+        ({"name": "a_b", "opens_at": past.isoformat(), "closes_at": past.isoformat()}, 4),
+        ({"closes_at": "2099-01-01T00:00:00"}, 1),
+        ({"closes_at": "9999-12-31T23:59:59-23:59"}, 1),
+        ({"public_percent": 0, "final_submissions": 0, "title": "\x07"}, 3),
+        ({"public_percent": 100}, 1),
+        ({"rules": "x" * 50_001}, 1),
+        ({"owner": "me"}, 1),
+    ):
+        refused = admin.post("/admin/challenges", json={"name": NAME, "task": "tracking"} | wrong)
+        assert (refused.status_code, len(refused.json().get("errors", ()))) == (422, count), refused.text
+    assert admin.post("/admin/challenges", json={"name": NAME, "task": "nothing"}).status_code == 404
+    assert admin.get("/v1/challenges").json() == before
+    assert admin.get("/admin/audit").json() == []
+    new(admin, opens_at=soon.isoformat())
+    assert admin.post("/admin/challenges", json={"name": NAME, "task": "tracking"}).status_code == 409
+    assert admin.post(f"/admin/challenges/{NAME}/close").status_code == 409, "it has not opened"
+    assert caller("alice").post(f"/admin/challenges/{NAME}/close").status_code == 401
+    for name in ("nothing", "%00", "x" * 500, "%ed%a0%80", "no-such"):
+        assert admin.post(f"/admin/challenges/{name}/close").status_code == 404
+        assert admin.get(f"/v1/challenges/{name}").status_code == 404
+        assert admin.get(f"/v1/challenges/{name}/leaderboard").status_code == 404
+
+
+def test_a_disqualified_best_gives_way_and_may_come_back(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table, fresh_platform: ServerProcess
+) -> None:
+    new(admin)
+    alice, bob = caller("alice"), caller("bob")
+    best = alice.post(SUBMIT, content=parquet(oracle)).json()["submission_id"]
+    other = bob.post(SUBMIT, content=share(oracle, 0.5)).json()["submission_id"]
+    (rich, poor), where = map(credits_of, (alice, bob)), f"/admin/challenges/{NAME}/submissions/{best}"
+    assert (rich > 10, poor) == (True, 10)
+    body = {"reason": "trained on <b>these</b> events", "take_back": True}
+    preview = admin.get(f"{where}/standing").json()
+    assert preview["applied"] is False
+    assert list(board(alice)) == ["alice", "bob"], "a preview changes nothing"
+    done = admin.post(f"{where}/disqualify", json=body).json()
+    assert done == preview | {"applied": True}
+    assert {one["submission_id"]: (one["rank_before"], one["rank"]) for one in done["changes"]} == {
+        best: (1, None),
+        other: (2, 1),
+    }
+    assert list(board(alice)) == ["bob"]
+    assert (credits_of(alice), credits_of(bob)) == (10, sum(one["earns"] for one in done["changes"]) + 10)
+    shown = alice.get(f"/v1/submissions/{best}").json()
+    assert shown["unranked"] == f"disqualified: {body['reason']}"
+    assert admin.post(f"{where}/disqualify", json=body).status_code == 409
+    assert bob.post(f"/v1/submissions/{best}/withdraw").status_code == 403
+    assert admin.post(f"{where}/reinstate").json()["applied"] is True
+    assert list(board(alice)) == ["alice", "bob"]
+    assert alice.post(f"/v1/submissions/{best}/withdraw").json()["unranked"] == "withdrawn by its owner"
+    assert list(board(alice)) == ["bob"]
+    assert fresh_platform.run("ledger", "audit").returncode == 0
+
+
+def test_an_organiser_runs_one_challenge_and_no_money(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    new(admin)
+    made = admin.post("/admin/operators", json={"name": "otto", "scopes": ["benchmarks"], "challenge": NAME})
+    assert made.is_success, made.text
+    sent = caller("alice").post(SUBMIT, content=parquet(oracle)).json()["submission_id"]
+    where, body = f"/admin/challenges/{NAME}", {"reason": "by hand"}
+    with httpx.Client(
+        base_url=admin.base_url, headers={"X-Admin-Token": made.json()["token"]}, trust_env=False
+    ) as otto:
+        assert otto.patch(where, json={"announcement": "Welcome."}).status_code == 200
+        assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
+        assert otto.post(f"{where}/submissions/{sent}/reinstate").status_code == 200
+        for refused in (
+            otto.patch(where, json={"rewarded": True}),
+            otto.post(f"{where}/submissions/{sent}/disqualify", json=body | {"take_back": True}),
+            otto.patch("/admin/challenges/tracking", json={"title": "mine"}),
+            otto.post("/admin/challenges", json={"name": "an-other", "task": "tracking"}),
+            otto.get("/admin/accounts"),
+            otto.get("/admin/audit"),
+        ):
+            assert refused.status_code == 403, refused.text
+        other = otto.post(f"{where}/submissions/{'0' * 32}/disqualify", json=body)
+        assert other.status_code == 404
+    assert {line["actor"] for line in admin.get("/admin/audit").json()} == {"admin", "otto"}
+
+
+def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
+    run = Caller(fresh_platform, "teacher")
+    date = "2099-01-01T00:00Z"
+    made = run.data("challenge", "new", "course-1", "--task", "tracking", "--closes", date)
+    assert (made["state"], made["closes_at"]) == ("open", "2099-01-01T00:00:00+00:00")
+    unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
+    assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
+    edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
+    assert "One day *more*." in edited.stderr, edited.stderr
+    assert "course-1" in run("challenge", "list").stdout
+    assert run("challenge", "close", "course-1").returncode == 0
+    assert run.data("challenge", "reopen", "course-1")["state"] == "open"
+    assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
+    refused = run("challenge", "new", "course-1", "--task", "tracking")
+    assert (refused.returncode, "course-1" in refused.stderr) == (3, True)

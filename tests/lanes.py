@@ -1,0 +1,66 @@
+"""Run the whole suite in parts, three at once, in one environment; ``tox -e py`` does.
+
+With arguments pytest gets these instead: ``tox -e py -- tests/core -k ledger``.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Final
+
+from collidium.testing.processes import ending_with_parent
+
+#: More than CI has cores: tests wait for servers and processes for a third of their time.
+AT_ONCE: Final = 3
+#: Parts on SQLite, the longest first; all other tests are one more.
+PARTS: Final = ("tests/core", "tests/plugins", "tests/core/api", "tests/plugins/webapps", "tests/tui")
+#: What another database could change.
+ON_POSTGRESQL: Final = ("tests/core", "tests/plugins/webapps/test_api_by_cookie.py")
+#: There: what starts servers for other reasons than what they keep.
+BUT_FOR: Final = tuple(
+    f"tests/core/api/test_{name}.py"
+    for name in (
+        "anonymous_callers",
+        "bad_predictions",
+        "benchmark_attacks",
+        "curves",
+        "datasets_api",
+        "generated_clients",
+        "http_conventions",
+        "limits",
+        "openapi",
+        "plugins_in_the_server",
+        "watching",
+    )
+)
+
+
+def run(arguments: Iterable[str]) -> int:
+    """Run pytest; the exit code."""
+    command = [sys.executable, "-m", "pytest", "--durations", "30", *arguments]
+    return subprocess.call(ending_with_parent(command))
+
+
+def parts() -> list[list[str]]:
+    """The arguments of each part."""
+    on_postgresql = ["--database", "postgresql", "-m", "database", *ON_POSTGRESQL, *_without(BUT_FOR)]
+    on_sqlite = [
+        ["--database", "sqlite", part, *_without(other for other in PARTS if other.startswith(f"{part}/"))]
+        for part in ("tests", *PARTS)
+    ]
+    return [*on_sqlite[:3], on_postgresql, *on_sqlite[3:]]
+
+
+def _without(paths: Iterable[str]) -> list[str]:
+    return [f"--ignore={path}" for path in paths]
+
+
+if __name__ == "__main__":
+    if chosen := sys.argv[1:]:
+        sys.exit(run(["--database", "sqlite", *chosen]))
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        codes = list(threads.map(run, parts()))
+    sys.exit(any(codes))

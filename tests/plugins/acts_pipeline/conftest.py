@@ -1,0 +1,14 @@
+"""What takes seconds to make and is the same in every process, made once."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from functools import cache
+
+from tests.counts import LONG
+
+with suppress(ImportError):  # without Pythia most of these tests are skipped
+    from collidium_plugins.acts_pipeline.detector import hadrons
+
+    if not LONG:  # stages in processes of their own show that each makes the same
+        hadrons.Pool = cache(hadrons.Pool)  # type: ignore[misc, assignment]
