@@ -73,8 +73,7 @@ async def _split_once(
 
 
 async def close(platform: Platform, name: str, *, actor: str, http_request_id: str) -> records.Challenge:
-    """Take no more submissions: final results come when what is being received has been scored, at once if
-    there is none.
+    """Take no more submissions; final results come when what is being received has been scored.
 
     Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
     """

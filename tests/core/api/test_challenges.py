@@ -281,8 +281,12 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     for banned, names in ((True, ["bob"]), (False, ["alice", "bob"])):
         assert admin.post("/admin/ban", json={"hub_username": "alice", "banned": banned}).is_success
         assert list(board(bob)) == names
-    assert alice.post(f"/v1/submissions/{best}/withdraw").json()["unranked"] == "withdrawn by its owner"
-    assert list(board(alice)) == ["bob"]
+    refused = bob.post(f"/v1/submissions/{other}/withdraw")
+    assert (refused.status_code, "earned credits" in refused.json()["detail"]) == (409, True)
+    worse = bob.post(SUBMIT, content=share(oracle, 0.4)).json()["submission_id"]
+    assert bob.post(f"/v1/submissions/{worse}/withdraw").json()["unranked"] == "withdrawn by its owner"
+    assert bob.post(f"/v1/submissions/{worse}/withdraw").status_code == 409
+    assert list(board(alice)) == ["alice", "bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0
 
 

@@ -171,6 +171,9 @@ async def _rank_anew(
         if (new := plan.standings.get(row.id)) is not None:
             if (row.standing == "ranked") == (new.standing == "ranked"):
                 raise Conflict(f"submission {row.id} is {row.standing} meanwhile")
+            if new.standing == "withdrawn" and row.credits_earned:
+                # Else the same gain could be paid again, to another account.
+                raise Conflict("the submission earned credits: it cannot be withdrawn")
             row.standing, row.standing_reason = new.standing, new.reason
             row.rank_score = scorings.rank_score(plan.target.task.card, row.scores)
             if row.standing != "ranked":

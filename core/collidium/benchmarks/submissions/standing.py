@@ -48,7 +48,8 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
 async def withdraw(platform: Platform, account: AccountView, submission_id: str) -> records.Submission:
     """Withdraw one's submission while its challenge is open; it cannot be taken back.
 
-    Raises NotFound, Forbidden for another's, and Conflict where it is not open, or not ranked any more.
+    Raises NotFound, Forbidden for another's, and Conflict where it is not open, not ranked any more, or
+    earned credits.
     """
     row = await _own(account, submission_id)
     challenge = await challenges.get(row.challenge)

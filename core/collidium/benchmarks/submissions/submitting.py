@@ -111,7 +111,8 @@ async def _admission(platform: Platform, account: AccountView, row: Challenge, a
 
 async def received(platform: Platform, admission: Admission) -> None:
     """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
-    closes_at, moment = admission.challenge.closes_at, now()
+    # Read again: it may have been closed meanwhile.
+    closes_at, moment = (await challenges.get(admission.challenge.name)).closes_at, now()
     grace = timedelta(seconds=platform.settings.deadline_grace_seconds)
     if closes_at is not None and moment > closes_at + grace and not admission.practice:
         raise Conflict(
