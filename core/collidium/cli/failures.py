@@ -20,8 +20,11 @@ ADVICE: Mapping[type[errors.CollidiumError], str] = {
     errors.PaymentRequired: "`collidium me --transactions` shows what your credits were spent on",
     errors.Forbidden: "ask the operators of the server",
 }
-#: In the server's message for a missing task: the call that lists tasks.
-TASKS_CALL = "/v1/benchmark/tasks"
+#: What a missing task or challenge is advised with, by the call that the server names.
+LISTS = {
+    "/v1/benchmark/tasks": "`collidium tasks` lists the tasks of the server",
+    "/v1/challenges": "`collidium challenge list` lists the challenges of the server",
+}
 
 
 def show_error(error: errors.CollidiumError, *, as_json: bool, checked: bool = False) -> None:
@@ -138,8 +141,10 @@ def _advice(error: errors.CollidiumError, *, checked: bool) -> str | None:
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
         return None if checked else "fix the file; `collidium check TASK FILE` checks it free of charge"
-    if isinstance(error, errors.NotFound) and TASKS_CALL in error.detail:
-        return "`collidium tasks` lists the tasks of the server"
+    if isinstance(error, errors.NotFound) and (
+        found := [LISTS[call] for call in LISTS if call in error.detail]
+    ):
+        return found[0]
     if isinstance(error, errors.ConfigurationError) and error.errors:
         return "correct or unset it; `collidium settings list` then shows every setting"
     if "collidium login" in error.detail:

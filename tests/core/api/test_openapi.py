@@ -23,10 +23,10 @@ PLATFORM: dict[str, str] = {}
 EXAMPLES = 20 if LONG else 2
 #: Sequences of calls repeat what each call was tried with.
 PHASES = "examples,coverage,fuzzing,stateful" if LONG else "examples,coverage,fuzzing"
-#: One of the calls that are tried freezes orders; then 503 is what the document says.
+#: One call that is tried freezes orders, and some tasks have no truth: 503 is what the document says then.
 CONFIGURATION = """
 [[operations]]
-include-path = "/v1/simulate"
+include-path-regex = "/(simulate|check|submit)$"
 [operations.checks.not_a_server_error]
 expected-statuses = ["2xx", "4xx", "503"]
 """

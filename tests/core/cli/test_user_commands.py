@@ -268,8 +268,8 @@ def test_the_tasks_of_the_server(alice: RunCommand) -> None:
 
 
 def test_an_unknown_task(alice: RunCommand, bad_file: Path) -> None:
-    for arguments in (("leaderboard", "nothing"), ("submit", "nothing", str(bad_file))):
-        done = alice(*arguments)
+    for arguments, lists in ((("leaderboard",), "challenge list"), (("submit", str(bad_file)), "tasks")):
+        done = alice(arguments[0], "nothing", *arguments[1:])
         assert done.returncode == 3
         assert "nothing" in done.stderr
-        assert "`collidium tasks`" in done.stderr
+        assert f"`collidium {lists}`" in done.stderr

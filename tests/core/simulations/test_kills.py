@@ -23,8 +23,10 @@ from collidium.simulations.models import HistoryLine, SimulationRequest
 
 __all__ = ["own_hub"]
 
+_OTHERS = ("challenge.", "erase.", "operate.", "rescore.", "seed.")
 #: Those of simulation requests.
-NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(("operate.", "rescore.", "seed.")))
+NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(_OTHERS))
+
 
 _FINISH = [
     "finish.cleared",
