@@ -180,7 +180,7 @@ def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
         closed = server.admin_close_challenge(name, idempotency_key=idempotency_key)
     _show(closed, as_json)
     if closed.results_at is None:
-        note("Files are being received or scored: final results come when that is done.")
+        note(f"Final results come when what is being received is scored: collidium leaderboard {name}")
 
 
 @challenge.command("open")
@@ -327,8 +327,8 @@ def _show(found: Challenge, as_json: bool) -> None:
     if not as_json:
         for one in found.announcements:
             note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
-        if found.rules:
-            note(found.rules)
+        for line in found.rules.splitlines():
+            note(line)
 
 
 def _show_ranking(ranking: Ranking, as_json: bool) -> None:
