@@ -16,7 +16,6 @@ import sqlite3
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextvars import copy_context
 from datetime import datetime
-from functools import partial
 from typing import Any, TypeVar, cast
 
 from aiosqlite import Connection
@@ -91,7 +90,11 @@ class ImmediateSqliteClient(SqliteClient):
         """
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[T] = loop.create_future()
-        run = partial(copy_context().run, _transaction_here, self, loop, function, committed)
+        context = copy_context()
+
+        def run() -> T:
+            return context.run(_transaction_here, self, loop, function, committed)
+
         async with self._lock:  # no other transaction has begun and not ended
             # Any function may be run there, but aiosqlite gives it no public name.
             cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001

@@ -166,7 +166,8 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
     if row is None:
         return None
     *known, scopes = row
-    return Caller(*(*known, None if scopes is None else read_scopes(scopes)))
+    values = [*known, None if scopes is None else read_scopes(scopes)]
+    return Caller(*values)
 
 
 def digest(token: str) -> str:

@@ -256,7 +256,7 @@ def _hint(settings: Settings) -> None:
 
 def _written(links: Sequence[dict[str, str]]) -> str:
     text = io.StringIO()
-    table = csv.DictWriter(text, _LINK, lineterminator="\n")
+    table: csv.DictWriter[str] = csv.DictWriter(text, _LINK, lineterminator="\n")
     table.writeheader()
     table.writerows(links)
     return text.getvalue()

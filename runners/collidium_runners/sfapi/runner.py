@@ -46,7 +46,7 @@ class SfapiRunner(BatchRunner):
         self._connecting = asyncio.Lock()
         self._connected: Connection | None = None
         #: Of watched jobs: what was reported not long ago, the calls for it, and what the last ones gave.
-        self._fresh: TLRUCache[str, JobProgress | None] = TLRUCache(
+        self._fresh = TLRUCache[str, "JobProgress | None", float](
             _WATCHED, lambda _, __, now: now + _PROGRESS_SECONDS * (1 + len(self._fresh))
         )
         self._asking = SharedCalls(self._fresh, finish=True)

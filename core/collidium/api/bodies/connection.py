@@ -35,8 +35,8 @@ class Request(quart.Request):
         super().__init__(*arguments, **options)
         self.body.patience = self.body_timeout
 
-    @cached_property
-    def blueprints(self) -> list[str]:  # Quart looks three times for each request
+    @cached_property  # Quart looks three times for each request
+    def blueprints(self) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
         return super().blueprints
 
     @property
