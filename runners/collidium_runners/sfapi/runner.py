@@ -46,11 +46,13 @@ class SfapiRunner(BatchRunner):
         self._connecting = asyncio.Lock()
         self._connected: Connection | None = None
         #: Of watched jobs: what was reported not long ago, the calls for it, and what the last ones gave.
-        self._fresh = TLRUCache[str, "JobProgress | None", float](
-            _WATCHED, lambda _, __, now: now + _PROGRESS_SECONDS * (1 + len(self._fresh))
-        )
+        self._fresh = TLRUCache[str, "JobProgress | None", float](_WATCHED, self._fresh_until)
         self._asking = SharedCalls(self._fresh, finish=True)
         self._seen: LRUCache[str, JobProgress | None] = LRUCache(_WATCHED)
+
+    def _fresh_until(self, key: str, progress: JobProgress | None, now: float) -> float:
+        """One question a second over all watched jobs."""
+        return now + _PROGRESS_SECONDS * (1 + len(self._fresh))
 
     async def submit(self, job: Job) -> str:
         cut = self._site.split(job)
