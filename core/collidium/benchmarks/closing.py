@@ -153,11 +153,10 @@ async def _is_awaited(row: Challenge, platform: Platform) -> bool:
     moment, settings = now(), platform.settings
     if row.closes_at is None or moment < row.closes_at:
         return True
-    too_late = row.closes_at + timedelta(seconds=settings.deadline_grace_seconds)
-    if moment < too_late and await Arrival.exists(challenge=row.name, received_at=None):
-        return True
-    earliest = moment - timedelta(seconds=settings.evaluation_seconds)
-    return await Arrival.exists(challenge=row.name, received_at__gt=earliest)
+    awaited = Arrival.filter(challenge=row.name, leased_until__gt=moment)
+    if moment >= row.closes_at + timedelta(seconds=settings.deadline_grace_seconds):
+        awaited = awaited.filter(received_at__isnull=False)
+    return await awaited.exists()
 
 
 @transactional

@@ -48,6 +48,8 @@ class Arrival(Model):
     challenge = fields.CharField(max_length=64, db_index=True)
     # When it was there as a whole; None: it is being received.
     received_at = fields.DatetimeField(null=True)
+    # Renewed while its process lives.
+    leased_until = fields.DatetimeField()
 
     class Meta(Model.Meta):
         table = "arrivals"

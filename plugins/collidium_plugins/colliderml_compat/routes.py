@@ -22,6 +22,7 @@ from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import BanBody, ChannelBody, FreezeQuery, GrantBody, Text
 from collidium.api.simulations import ordered
+from collidium.benchmarks.submissions import standing
 from collidium.records import Banned, Frozen, Granted
 from collidium_plugins.colliderml_compat import names
 from collidium_plugins.colliderml_compat.names import name_there
@@ -68,8 +69,8 @@ async def grant(data: TheirGrant) -> Response:
 @idempotent
 async def ban(data: TheirBan) -> Response:
     """Ban or unban an account."""
-    account = await operations.ban(
-        data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
+    account = await standing.ban(
+        platform(), data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
     )
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from threading import Event
 from typing import Any
 
 import httpx
@@ -28,7 +29,7 @@ METRIC = "trackml_weighted_efficiency"
 
 @pytest.fixture
 def fresh_platform(start_platform: StartServer) -> ServerProcess:
-    return start_platform({"PLATFORM_DEADLINE_GRACE_SECONDS": "2"})
+    return start_platform({"PLATFORM_DEADLINE_GRACE_SECONDS": "20", "PLATFORM_EVALUATIONS_IN_FLIGHT": "1"})
 
 
 @pytest.fixture
@@ -152,6 +153,31 @@ def test_dates_open_and_close_by_themselves(admin: httpx.Client, caller: SignIn,
     assert credits_of(alice) == 110
 
 
+def test_results_wait_for_an_upload_that_began_in_time(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    new(admin, public_percent=50)
+    alice, file, go_on = caller("alice"), parquet(oracle), Event()
+
+    def slowly() -> Iterator[bytes]:
+        yield file[:1000]
+        assert go_on.wait(60)
+        yield file[1000:]
+
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(lambda: alice.post(SUBMIT, content=slowly()))
+        eventually(lambda: alice.post(f"/v1/challenges/{NAME}/check", content=b"").status_code == 429)
+        assert close(admin)["state"] == "closed"
+        assert not has_results(alice)
+        late = caller("bob").post(SUBMIT, content=file)
+        assert late.status_code == 409
+        assert not has_results(alice)
+        go_on.set()
+        assert sent.result().status_code == 200, sent.result().text
+    eventually(lambda: has_results(alice))
+    assert board(alice) == {"alice": 1}
+
+
 def test_one_row_for_a_participant_and_their_choice_counts(
     admin: httpx.Client, caller: SignIn, oracle: pa.Table
 ) -> None:
@@ -252,6 +278,9 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     assert bob.post(f"/v1/submissions/{best}/withdraw").status_code == 403
     assert admin.post(f"{where}/reinstate").json()["applied"] is True
     assert list(board(alice)) == ["alice", "bob"]
+    for banned, names in ((True, ["bob"]), (False, ["alice", "bob"])):
+        assert admin.post("/admin/ban", json={"hub_username": "alice", "banned": banned}).is_success
+        assert list(board(bob)) == names
     assert alice.post(f"/v1/submissions/{best}/withdraw").json()["unranked"] == "withdrawn by its owner"
     assert list(board(alice)) == ["bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0

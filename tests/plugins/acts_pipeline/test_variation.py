@@ -13,7 +13,7 @@ from collidium.order import VARIATIONS, Variation
 from collidium_plugins.acts_pipeline import PIPELINE
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
-from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
+from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction, merged
 from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 from collidium_plugins.acts_pipeline.detector.variation import Varied, simulated
 from collidium_plugins.acts_pipeline.events import ReconstructedEvent, SimulatedEvent, SimulatedHits
@@ -119,6 +119,15 @@ def test_clusters_that_touch_become_one_hit(detector: Detector) -> None:
     own = merged.hits.particle_id[merged.tracks.hit_ids]
     assert len(np.unique(merged.tracks.hit_ids)) == merged.tracks.num_hits[0]
     assert (own == merged.tracks.majority_particle_id[0]).mean() >= 0.5
+
+
+def test_merged_crossings_are_the_first_of_a_measurement() -> None:
+    """The last measurement is of the crossing that the first one has already."""
+    kept, order, place = merged([(0, 2), (1, 1), (1, 0), (2, 4), (3, 2)])
+    assert kept.tolist() == [0, 2, 4]
+    assert order.tolist() == [1, 0, 2]
+    assert place.tolist() == [1, 0, 2, 1]
+    assert [len(one) for one in merged([])] == [0, 0, 0]
 
 
 def test_field_and_material_are_those_that_particles_cross(detector: Detector, muons: SimulatedEvent) -> None:

@@ -14,8 +14,10 @@ from quart_schema import (
 from collidium import operations
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import request_id, require_operator
+from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import BanBody, FreezeQuery, GrantBody, IdempotencyHeaders, RefundsBody
+from collidium.benchmarks.submissions import standing
 from collidium.errors import InvalidInput
 from collidium.records import AuditEntry, Banned, Frozen, Granted, Refunds
 from collidium.simulations import refunds
@@ -44,8 +46,10 @@ async def grant(data: GrantBody) -> Response:
 @idempotent
 async def ban(data: BanBody) -> Response:
     """Ban or unban an account; a name that never signed in can be banned in advance."""
-    account = await operations.ban(
-        data.hub_username, data.banned, data.note, actor=require_operator(), http_request_id=request_id()
+    account = await standing.ban(
+        *(platform(), data.hub_username, data.banned, data.note),
+        actor=require_operator(),
+        http_request_id=request_id(),
     )
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 

@@ -116,12 +116,14 @@ class Connection(ASGIHTTPConnection):
             if not (receiver.cancelled() or answer.ended):
                 handler.cancel()
 
-        delay = 0.0
-        if not (request.content_length or "Transfer-Encoding" in request.headers):
-            request.body.set_complete()
-            delay = UNHEARD_SECONDS
-        starting = asyncio.get_running_loop().call_later(delay, start_receiver)
+        starting = None
         try:
+            if request.content_length or "Transfer-Encoding" in request.headers:
+                start_receiver()
+                await asyncio.sleep(0)  # what came with the head is there before the handler waits for it
+            else:
+                request.body.set_complete()
+                starting = asyncio.get_running_loop().call_later(UNHEARD_SECONDS, start_receiver)
             await self.handle_request(request, cast(ASGISendCallable, answer))
         except asyncio.CancelledError:
             if receiver is None or not receiver.done():
@@ -129,7 +131,8 @@ class Connection(ASGIHTTPConnection):
             handler.uncancel()
             receiver.result()
         finally:
-            starting.cancel()
+            if starting is not None:
+                starting.cancel()
             if receiver is not None:
                 receiver.cancel()
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 #: Why a submission has no rank, by its standing.
 _STANDINGS: Final = {
+    "banned": "its account is banned",
     "withdrawn": "withdrawn by its owner",
     "disqualified": "disqualified",
     "practice": "submitted for practice, after closing",

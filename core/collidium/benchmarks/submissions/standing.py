@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
-from collidium import records
+from collidium import operations, records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import reading, replay
@@ -94,6 +94,40 @@ async def reinstate(
     """Let a disqualified submission count again; raises NotFound, and Conflict for another."""
     row = await _of(challenge, submission_id)
     return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id)
+
+
+@transactional
+async def ban(
+    platform: Platform,
+    hub_username: str,
+    banned: bool,
+    note: str | None = None,
+    *,
+    actor: str,
+    http_request_id: str,
+) -> AccountView:
+    """Ban or unban an account; its submissions leave the leaderboards, or come back, and bests follow."""
+    before, after = ("ranked", "banned") if banned else ("banned", "ranked")
+    sent = Submission.filter(hub_username__iexact=hub_username, standing=before)
+    # Challenges first, then accounts, as everywhere: no deadlock.
+    names = sorted({str(name) for name in await sent.values_list("challenge", flat=True)})
+    held = [await challenges.locked(name) for name in names]
+    account = await operations.ban(hub_username, banned, note, actor=actor, http_request_id=http_request_id)
+    for challenge in held:
+        rows = await sent.filter(challenge=challenge.name, truth_version=challenge.truth_version)
+        if rows and challenge.task in platform.tasks.things:
+            task = platform.tasks.find(challenge.task)
+            plan = Replay(
+                settings=platform.settings,
+                target=Target(challenge.name, task, rows[0].truth_version),
+                problems={},
+                actor=actor,
+                action="rank",
+                http_request_id=http_request_id,
+                standings={row.id: Standing(after) for row in rows},
+            )
+            await replay.run(plan, apply=True)
+    return account
 
 
 async def _of(challenge: str, submission_id: str) -> Submission:

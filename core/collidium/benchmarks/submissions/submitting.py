@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import uuid
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
@@ -37,6 +38,9 @@ if TYPE_CHECKING:
 
 
 logger = logging.getLogger(__name__)
+
+#: How often the lease of a file on its way is renewed before it would run out.
+RENEWALS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +74,22 @@ async def admitted(platform: Platform, account: AccountView, name: str) -> Async
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
     # Before its state is read: whoever ends the challenge then waits for the file, or it is refused here.
-    arrival = Arrival(id=uuid.uuid4().hex, challenge=name)
+    lease = timedelta(seconds=platform.settings.lease_seconds)
+    arrival = Arrival(id=uuid.uuid4().hex, challenge=name, leased_until=now() + lease)
     await arrival.save(force_create=True)
+    renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         yield await _admission(platform, account, await challenges.get(name), arrival.id)
     finally:
+        renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
+
+
+async def _renew(arrival: str, lease: timedelta) -> None:
+    while True:
+        await asyncio.sleep(lease.total_seconds() / RENEWALS)
+        with suppress(Exception):  # the database is away: the lease may run out, as that of a killed process
+            await Arrival.filter(id=arrival).update(leased_until=now() + lease)
 
 
 async def _admission(platform: Platform, account: AccountView, row: Challenge, arrival: str) -> Admission:

@@ -104,6 +104,7 @@ class Migration(migrations.Migration):
                 "id": fields.CharField(primary_key=True, max_length=32),
                 "challenge": fields.CharField(db_index=True, max_length=64),
                 "received_at": fields.DatetimeField(null=True),
+                "leased_until": fields.DatetimeField(),
             },
         ),
         _table(

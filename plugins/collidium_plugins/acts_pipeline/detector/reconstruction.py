@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import acts
@@ -32,6 +32,8 @@ from collidium_plugins.acts_pipeline.events import (
 
 #: The hosted column ``detector``: negative end, barrel and positive end of pixels, short and long strips.
 DETECTORS: Final[Mapping[int, int]] = {16: 0, 17: 1, 18: 2, 23: 3, 24: 4, 25: 5, 28: 6, 29: 7, 30: 8}
+
+Indices = npt.NDArray[np.int64]
 
 
 class Reconstruction:
@@ -75,29 +77,16 @@ class Reconstruction:
         crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
         result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
         measured = columns(result["hit_table"])
-        kept, order = self._kept(measured["x"], result["measurement_hits"])
+        kept = np.flatnonzero(np.isfinite(measured["x"]))
+        order = place = np.arange(len(kept))  # measurements have the order of hits, unless some are merged
+        if self._merges:
+            kept, order, place = merged(list(result["measurement_hits"]))
         hits = _hits(crossings, measured, kept)
         measurements = self._measurements(hits, result["clusters"], order)
-        place = np.argsort(order)
         tracks = _tracks(columns(result["track_table"]), result["tracks"], place, hits.particle_id)
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, measurements, tracks)
 
-    def _kept(
-        self, x: npt.NDArray[np.float32], measurement_hits: Any
-    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.int64]]:
-        """Whether each crossing is a hit, of merged ones the first; and the measurement of each hit."""
-        kept = np.isfinite(x)
-        if not self._merges:
-            return kept, np.arange(kept.sum())  # measurements have the order of hits
-        measurement, hit = np.array(list(measurement_hits), np.int64).reshape(-1, 2).T
-        order = np.lexsort((hit, measurement))
-        _, first = np.unique(measurement[order], return_index=True)
-        first_hits = hit[order][first]
-        kept[:] = False
-        kept[first_hits] = True
-        return kept, np.argsort(first_hits)
-
-    def _measurements(self, hits: TrackerHits, clusters: Any, order: npt.NDArray[np.int64]) -> Measurements:
+    def _measurements(self, hits: TrackerHits, clusters: Any, order: Indices) -> Measurements:
         sizes = np.array([(one.sizeLoc0, one.sizeLoc1) for one in clusters], np.uint16).reshape(-1, 2)[order]
         variances = digitisation.variances(hits.volume_id, sizes)
         ids = geometry.identifier(hits.volume_id, hits.layer_id, hits.surface_id)
@@ -122,9 +111,16 @@ class Reconstruction:
         return container
 
 
-def _hits(
-    crossings: SimulatedHits, measured: Mapping[str, npt.NDArray[Any]], kept: npt.NDArray[np.bool_]
-) -> TrackerHits:
+def merged(measurement_hits: Sequence[tuple[int, int]]) -> tuple[Indices, Indices, Indices]:
+    """Return the crossings that are hits, the measurement of each hit, and the hit of each measurement."""
+    measurement, hit = np.array(measurement_hits, np.int64).reshape(-1, 2).T
+    first = np.full(measurement.max(initial=-1) + 1, hit.max(initial=0))
+    np.minimum.at(first, measurement, hit)
+    kept, order, place = np.unique(first, return_index=True, return_inverse=True)
+    return kept, order, place
+
+
+def _hits(crossings: SimulatedHits, measured: Mapping[str, npt.NDArray[Any]], kept: Indices) -> TrackerHits:
     of_volume = np.zeros(256, np.uint8)
     of_volume[list(DETECTORS)] = list(DETECTORS.values())
     volume = crossings.volume_id[kept]
@@ -147,7 +143,7 @@ def _hits(
 def _tracks(
     found: Mapping[str, npt.NDArray[Any]],
     fitted: Any,
-    place: npt.NDArray[np.int64],
+    place: Indices,
     owners: npt.NDArray[np.uint64],
 ) -> Tracks:
     """``place``: the hit of each measurement; ``owners``: the particle of each hit."""
