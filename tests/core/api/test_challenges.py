@@ -157,15 +157,17 @@ def test_results_wait_for_an_upload_that_began_in_time(
     admin: httpx.Client, caller: SignIn, oracle: pa.Table
 ) -> None:
     new(admin, public_percent=50)
-    alice, file, go_on = caller("alice"), parquet(oracle), Event()
+    alice, file, begun, go_on = caller("alice"), parquet(oracle), Event(), Event()
 
     def slowly() -> Iterator[bytes]:
         yield file[:1000]
+        begun.set()
         assert go_on.wait(60)
         yield file[1000:]
 
     with ThreadPoolExecutor(1) as thread:
         sent = thread.submit(lambda: alice.post(SUBMIT, content=slowly()))
+        assert begun.wait(60)  # a check that came first would have this upload refused
         eventually(lambda: alice.post(f"/v1/challenges/{NAME}/check", content=b"").status_code == 429)
         assert close(admin)["state"] == "closed"
         assert not has_results(alice)
