@@ -25,7 +25,7 @@ from collidium.testing.server import ServerProcess, run_command
 from .conftest import OpenPlatform, files_below, parquet, signed_in
 from .test_benchmark_api import spoiled
 
-BOARD = "/v1/leaderboard/tracking"
+BOARD = "/v1/leaderboard/tracking?all=true"
 
 
 @pytest.fixture
