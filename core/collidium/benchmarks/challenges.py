@@ -80,7 +80,8 @@ def why_closed(row: Challenge, moment: datetime) -> str | None:
 async def list_challenges(platform: Platform) -> list[records.Challenge]:
     """All that are listed and installed: those with a date first, the next to close first."""
     rows = [row for row in await Challenge.filter(listed=True) if row.task in platform.tasks.things]
-    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or now(), row.name))
+    moment = now()
+    rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or moment, row.name))
     return [view(row, platform) for row in rows]
 
 
