@@ -155,6 +155,11 @@ def require(scope: Scope, challenge: str | None = None) -> str:
     return operator.name
 
 
+def is_allowed(scope: Scope) -> bool:
+    """Whether the operator who was admitted has a scope for everything, not for one challenge alone."""
+    return operations.allows(cast(Operator, g.operator), scope, None)
+
+
 def require_operator() -> str:
     """Return the name of the operator who was admitted, for the audit log."""
     return cast(Operator, g.operator).name

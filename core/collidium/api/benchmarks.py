@@ -109,6 +109,7 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
     final = changes.pop("final", None)
+    links.validated({name: link for name, link in changes.items() if link is not None})
     if final is not None:
         await standing.choose(account, submission_id, final)
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):

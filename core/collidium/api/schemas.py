@@ -150,7 +150,7 @@ class ChallengeBody(Body):
         2, ge=1, le=100, description="How many of a participant final results are chosen from."
     )
     practice: bool = Field(False, description="Whether submissions are scored after closing, unranked.")
-    rewarded: bool = Field(True, description="Whether new bests earn credits.")
+    rewarded: bool = Field(False, description="Whether new bests earn credits.")
     rules: str = Field("", pattern=r"^[^\x00]*$", max_length=50_000, description="Markdown.")
     announcement: Text | None = Field(None, description="Markdown; the latest is shown first.")
 

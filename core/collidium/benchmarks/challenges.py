@@ -103,6 +103,30 @@ def view(row: Challenge, platform: Platform, card: records.TaskCard | None = Non
     )
 
 
+async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
+    """The challenges not ended whose held-back events scores against ``version`` in this one would show.
+
+    Of two public parts of a truth, the smaller is a part of the larger.
+    """
+    shown, public = Part.of(version), f"{whole(version)}-public"
+    others = Challenge.filter(task=row.task, ended_at__isnull=True, truth_version__startswith=public)
+    held = [(other, Part.of(other.truth_version)) for other in await others.exclude(name=row.name)]
+    return [
+        other
+        for other, part in held
+        if part is not None
+        and not (shown and shown.kind == "public" and shown.public_percent <= part.public_percent)
+    ]
+
+
+async def require_concealed(row: Challenge, version: str) -> None:
+    """Raise Conflict where scores would show what another challenge holds back."""
+    if others := await revealed_by(row, version):
+        raise Conflict(
+            f"{row.name} takes no submissions while {others[0].name} holds back events of the same truth"
+        )
+
+
 # -- made and changed by operators ---------------------------------------------------------------------
 
 
@@ -116,7 +140,7 @@ async def create(
     problems, and Conflict for a name that is taken and a task without truth.
     """
     platform.tasks.find(task)
-    errors = _problems(Challenge(), fields)
+    errors = _problems(None, fields)
     if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
         detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
         errors.insert(0, {"field": "name", "detail": detail})
@@ -132,11 +156,14 @@ async def create(
 async def _create_once(
     name: str, task: str, fields: dict[str, Any], actor: str, http_request_id: str
 ) -> Challenge:
-    percent = fields.pop("public_percent", None)
+    percent, announcement = fields.pop("public_percent", None), fields.pop("announcement", None)
     own = await Challenge.get_or_none(name=task)
     if own is None or own.truth_version is None:
         raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")
+    # The same predictions may be paid for in the task's own challenge already.
+    fields.setdefault("rewarded", False)
     row = Challenge(name=name, task=task, truth_version=whole(own.truth_version), **fields)
+    _announce(row, announcement)
     await row.save(force_create=True)
     if percent is not None:
         await count_part(row, percent)
@@ -168,13 +195,17 @@ async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request
                 f"`collidium benchmark split {name} --public {percent}` scores them again"
             )
         await count_part(row, percent)
-    if (announcement := fields.pop("announcement", None)) is not None:
-        row.announcements = [{"at": now().isoformat(), "text": announcement}, *row.announcements]
+    _announce(row, fields.pop("announcement", None))
     row.update_from_dict(fields)
     row.revision += 1
     await row.save()
     await operations.record(actor, "edit_challenge", name, _shown(fields, percent), http_request_id)
     return row
+
+
+def _announce(row: Challenge, text: str | None) -> None:
+    if text is not None:
+        row.announcements = [{"at": now().isoformat(), "text": text}, *row.announcements]
 
 
 async def locked(name: str) -> Challenge:
@@ -191,6 +222,8 @@ async def count_part(row: Challenge, percent: int) -> Part:
     """
     if row.truth_version is None:
         raise Conflict(f"{row.name!r} has no truth: there is nothing to split")
+    if row.closes_at is not None and row.closes_at <= now():
+        raise Conflict(f"{row.name!r} has closed: it cannot be split any more")
     if Part.of(row.truth_version) is not None:
         raise Conflict(f"the events of {row.name!r} are split already ({row.truth_version})")
     truth = await TruthVersion.get(task=row.task, version=row.truth_version)
@@ -216,12 +249,14 @@ def require_future(date: datetime | None, moment: datetime, field: str = "closes
         _refuse([{"field": field, "detail": f"{date.isoformat()} is in the past"}])
 
 
-def _problems(row: Challenge, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is wrong with the dates, which is seen only together."""
+def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """What is wrong with the dates, which is seen only together; without ``row``, of a new challenge."""
     moment, problems = now(), []
-    opens, closes = (fields.get(name, getattr(row, name)) for name in ("opens_at", "closes_at"))
+    if row is not None and row.opens_at is None and fields.get("opens_at") is not None:
+        problems.append({"field": "opens_at", "detail": "it is open already"})
+    opens, closes = (fields.get(name, getattr(row, name, None)) for name in ("opens_at", "closes_at"))
     for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
-        before, after = getattr(row, name), fields.get(name)
+        before, after = getattr(row, name, None), fields.get(name)
         if before is not None and before <= moment and name in fields:
             problems.append({"field": name, "detail": f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"})
         elif after is not None and after <= moment:

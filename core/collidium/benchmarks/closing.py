@@ -18,7 +18,7 @@ from tortoise.timezone import now
 from collidium import operations, records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Arrival, Challenge, Submission
-from collidium.benchmarks.submissions import replay, rescoring
+from collidium.benchmarks.submissions import replay, rescoring, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 CLOSED: Final = WakeSignal()
 #: Seconds between two looks for challenges that are to end.
 IDLE_SECONDS: Final = 1.0
+#: Added to the grace of uploads before the end looks whether there are any.
+MARGIN: Final = timedelta(seconds=2)
 #: The actor in the audit log of what a date did.
 CALENDAR: Final = "calendar"
 
@@ -98,7 +100,7 @@ async def _close_once(name: str, actor: str, http_request_id: str) -> Challenge:
 async def reopen(
     platform: Platform, name: str, closes_at: datetime | None, *, actor: str, http_request_id: str
 ) -> records.Challenge:
-    """Open a challenge now, until ``closes_at``; None: until it is closed.
+    """Open a challenge now, until ``closes_at``; None: until the date it has, or else until it is closed.
 
     Raises NotFound, InvalidInput for a date in the past, and Conflict once results on the events that were
     held back were shown.
@@ -114,8 +116,12 @@ async def _reopen_once(name: str, closes_at: datetime | None, actor: str, http_r
     part = Part.of(row.truth_version)
     if row.ended_at is not None and part is not None:
         raise Conflict(f"{name!r} cannot be opened again: final results came on {row.ended_at:%Y-%m-%d}")
-    if row.opens_at is None or row.opens_at > moment:
+    if await Submission.exists(challenge=name, standing="practice"):
+        raise Conflict(f"{name!r} cannot be opened again: there are submissions for practice")
+    if row.opens_at is not None and row.opens_at > moment:
         row.opens_at = moment
+    if closes_at is None and row.closes_at is not None and row.closes_at > moment:
+        closes_at = row.closes_at
     row.closes_at, row.ended_at = closes_at, None
     await row.save()
     await operations.record(actor, "open_challenge", name, {"closes_at": str(closes_at)}, http_request_id)
@@ -153,7 +159,8 @@ async def _is_awaited(row: Challenge, platform: Platform) -> bool:
     if row.closes_at is None or moment < row.closes_at:
         return True
     awaited = Arrival.filter(challenge=row.name, leased_until__gt=moment)
-    if moment >= row.closes_at + timedelta(seconds=settings.deadline_grace_seconds):
+    # A moment more, for what has come in time and is not written down yet.
+    if moment >= row.closes_at + timedelta(seconds=settings.deadline_grace_seconds) + MARGIN:
         awaited = awaited.filter(received_at__isnull=False)
     return await awaited.exists()
 
@@ -166,7 +173,10 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     if await _is_awaited(row, platform):
         return False
     if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
-        await _choose(row)
+        for other in await challenges.revealed_by(row, str(part.final)):
+            if await _is_awaited(other, platform):
+                return False  # its held-back events would be shown
+        await _choose(row, target)
         await challenges.set_part(row, part.final)
         plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
         await replay.run(plan, apply=True)
@@ -179,17 +189,24 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     return True
 
 
-async def _choose(row: Challenge) -> None:
-    """Keep what each participant chose for the final results, else their best; the others lose their rank."""
-    kept = Submission.filter(challenge=row.name, truth_version=row.truth_version, rank_score__isnull=False)
-    rows = await kept.order_by("participant", "-rank_score", "submitted_at", "id")
-    for _, group in groupby(rows, key=lambda submission: submission.participant):
+async def _choose(row: Challenge, target: Target) -> None:
+    """Keep what each participant chose for the final results, else their best; the others lose their rank.
+
+    The same of banned accounts, who may come back.
+    """
+    rows = await Submission.filter(challenge=row.name, standing__in=("ranked", "banned"))
+    card, left_out = target.task.card, []
+    for _, group in groupby(sorted(rows, key=lambda one: one.participant), key=lambda one: one.participant):
         own = list(group)
-        chosen = [one for one in own if one.chosen_at is not None] or own
-        for one in own:
-            if one not in chosen[: row.final_submissions]:
-                one.standing = "not_final"
-                await one.save(update_fields=["standing"])
+        scores = {one.id: scorings.rank_score(card, one.scores) for one in own}
+        counted = [
+            one for one in own if one.truth_version == row.truth_version and scores[one.id] is not None
+        ]
+        counted.sort(key=lambda one: (-(scores[one.id] or 0), one.submitted_at, one.id))
+        chosen = [one for one in counted if one.chosen_at is not None] or counted
+        kept = {one.id for one in chosen[: row.final_submissions]}
+        left_out += [one.id for one in own if one.id not in kept]
+    await Submission.filter(id__in=left_out).update(standing="not_final", rank_score=None, represents=False)
 
 
 class _Calendar(LeasedLoop[None]):
@@ -201,6 +218,7 @@ class _Calendar(LeasedLoop[None]):
 
     async def take(self) -> bool:
         failed: Exception | None = None
+        await Arrival.filter(leased_until__lt=now() - timedelta(days=1)).delete()  # of killed processes
         for row in await Challenge.filter(closes_at__lte=now(), ended_at__isnull=True):
             try:
                 await end(self._platform, row.name)

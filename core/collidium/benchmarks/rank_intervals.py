@@ -111,5 +111,5 @@ def rank_intervals(
     tail = (1 - COVERAGE) / 2
     low, high = np.quantile(ranks, (tail, 1 - tail), axis=1, method="nearest")
     scatter = np.std(np.diff(draws, axis=0), axis=1)
-    equal = np.concatenate([[False], -np.diff(scores) < SIGNIFICANCE * scatter])
+    equal = np.concatenate([[False], -np.diff(scores) <= SIGNIFICANCE * scatter])
     return [RankInterval(int(a), int(b), bool(c)) for a, b, c in zip(low, high, equal, strict=True)]

@@ -15,7 +15,7 @@ from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
-from collidium.scoring.parts import is_public
+from collidium.scoring.parts import is_public, whole
 from collidium.scoring.uncertainty import Replicates, standard_error_of_gain
 
 if TYPE_CHECKING:
@@ -149,9 +149,18 @@ async def _is_significant(
 
 
 async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
-    """Pay unless the submission was paid for this metric before; returns the credits."""
+    """Pay unless it was paid for this metric before, or another that lost its rank; returns the credits."""
     reference = _reference(submission.id, metric)
-    if not reward or await accounts.count_entries(submission.account_id, "benchmark_best", [reference]):
+    # What lost its rank and kept its credits holds no best any more: the same gain would be paid again.
+    lost = await Submission.filter(
+        account_id=submission.account_id,
+        challenge=submission.challenge,
+        truth_version__startswith=whole(submission.truth_version),
+        rank_score__isnull=True,
+        credits_earned__gt=0,
+    ).values_list("id", flat=True)
+    paid = [reference, *(_reference(str(id_), metric) for id_ in lost)]
+    if not reward or await accounts.count_entries(submission.account_id, "benchmark_best", paid):
         return Decimal(0)
     await accounts.post(
         submission.account_id,

@@ -41,7 +41,7 @@ def admin(fresh_platform: ServerProcess) -> Iterator[httpx.Client]:
 
 
 def new(admin: httpx.Client, **fields: Any) -> dict[str, Any]:
-    made = admin.post("/admin/challenges", json={"name": NAME, "task": "tracking"} | fields)
+    made = admin.post("/admin/challenges", json={"name": NAME, "task": "tracking", "rewarded": True} | fields)
     assert made.status_code == 201, made.text
     found: dict[str, Any] = made.json()
     return found
@@ -335,3 +335,54 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
     refused = run("challenge", "new", "course-1", "--task", "tracking")
     assert (refused.returncode, "course-1" in refused.stderr) == (3, True)
+
+
+def test_no_other_challenge_shows_what_is_held_back(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    new(admin, public_percent=50)
+    alice = caller("alice")
+    refused = alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3))
+    assert (refused.status_code, NAME in refused.json()["detail"]) == (409, True)
+    twin = {"name": "twin-2027", "task": "tracking", "public_percent": 50}
+    assert admin.post("/admin/challenges", json=twin).status_code == 201
+    sent = alice.post("/v1/challenges/twin-2027/submit", content=good_at(oracle, 3))
+    assert sent.status_code == 200, "the same part is public in both"
+    close(admin, "twin-2027")
+    assert alice.get("/v1/challenges/twin-2027").json()["results_at"] is None
+    close(admin)
+    eventually(lambda: has_results(alice))
+    eventually(lambda: alice.get("/v1/challenges/twin-2027").json()["results_at"] is not None)
+    assert alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3)).status_code == 200
+
+
+def test_the_same_gain_is_paid_once(admin: httpx.Client, caller: SignIn, oracle: pa.Table) -> None:
+    new(admin)
+    alice, bob = caller("alice"), caller("bob")
+    alice.post(SUBMIT, content=parquet(oracle)).json()
+    rich = credits_of(alice)
+    bob.post(SUBMIT, content=share(oracle, 0.5))
+    otto = admin.post("/admin/operators", json={"name": "otto", "scopes": ["benchmarks"], "challenge": NAME})
+    organiser = {"X-Admin-Token": otto.json()["token"]}
+    for number in range(2):
+        best = alice.get(f"/v1/challenges/{NAME}/leaderboard").json()[0]
+        where = f"{admin.base_url}/admin/challenges/{NAME}/submissions/{best['submission_id']}/disqualify"
+        done = httpx.post(where, json={"reason": "x"}, headers=organiser, trust_env=False)
+        assert done.status_code == 200, done.text
+        assert credits_of(bob) == 10, "an organiser pays nobody"
+        alice.post(SUBMIT, content=parquet(oracle.slice(number + 1)))  # as good, but for a hit
+        assert credits_of(alice) == rich
+
+
+def test_dates_that_there_are_stay(admin: httpx.Client) -> None:
+    day = timedelta(days=1)
+    opens, closes = datetime.now(UTC) + day, datetime.now(UTC) + 2 * day
+    new(admin, opens_at=opens.isoformat(), closes_at=closes.isoformat())
+    opened = admin.post(f"/admin/challenges/{NAME}/open").json()
+    assert (opened["state"], opened["closes_at"] is None) == ("open", False)
+    close(admin)
+    eventually(lambda: has_results(admin))
+    split = admin.patch(f"/admin/challenges/{NAME}", json={"public_percent": 50})
+    assert (split.status_code, "has closed" in split.json()["detail"]) == (409, True)
+    later = admin.patch("/admin/challenges/tracking", json={"opens_at": opens.isoformat()})
+    assert (later.status_code, "open already" in later.json()["detail"]) == (422, True)

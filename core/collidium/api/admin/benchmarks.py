@@ -9,7 +9,7 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 
 from collidium import accounts
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import request_id, require, require_operator
+from collidium.api.authentication import is_allowed, request_id, require, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
@@ -114,8 +114,14 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
     """Take a submission off its leaderboard: ranks, bests and later rewards follow."""
     if data.take_back:
         require(Scope.BENCHMARKS)
-    fields = data.model_dump()
-    return answer(await standing.disqualify(platform(), challenge, submission_id, **fields, **_by()))
+    return answer(
+        await standing.disqualify(
+            *(platform(), challenge, submission_id, data.reason),
+            take_back=data.take_back,
+            pays=is_allowed(Scope.BENCHMARKS),
+            **_by(),
+        )
+    )
 
 
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/reinstate")
@@ -123,7 +129,8 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
 @idempotent
 async def reinstate(challenge: str, submission_id: str) -> Response:
     """Let a disqualified submission count again."""
-    return answer(await standing.reinstate(platform(), challenge, submission_id, **_by()))
+    pays = is_allowed(Scope.BENCHMARKS)
+    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **_by()))
 
 
 class By(TypedDict):

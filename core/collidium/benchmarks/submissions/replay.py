@@ -23,6 +23,7 @@ from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
+from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -75,6 +76,8 @@ class Replay:
     standings: Mapping[str, Standing] = field(default_factory=dict)
     #: Whether what these submissions earned is taken back, as far as there are credits.
     take_back: bool = False
+    #: Whether bests are paid that are won anew.
+    pays: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +170,8 @@ async def _rank_anew(
 ) -> Review:
     """Give submissions another standing; what others have scored stays as it is."""
     before = await _State.of(rows, plan.target)
+    loses = all(new.standing != "ranked" for new in plan.standings.values())
+    is_best = await Best.exists(challenge=challenge.name, submission_id__in=list(plan.standings))
     for row in rows:
         if (new := plan.standings.get(row.id)) is not None:
             if (row.standing == "ranked") == (new.standing == "ranked"):
@@ -175,13 +180,25 @@ async def _rank_anew(
                 # Else the same gain could be paid again, to another account.
                 raise Conflict("the submission earned credits: it cannot be withdrawn")
             row.standing, row.standing_reason = new.standing, new.reason
+            if new.standing == "ranked" and _are_complete(row, rows, challenge):
+                row.standing = "not_final"
             row.rank_score = scorings.rank_score(plan.target.task.card, row.scores)
             if row.standing != "ranked":
                 row.rank_score, row.represents = None, False
             if plan.take_back:
                 await rewards.take_back(row)
             await row.save(update_fields=["standing", "standing_reason", "rank_score", "represents"])
-    return await _finish(plan, challenge, rows, made, before, {}, apply=apply)
+    bests_stay = loses and not is_best
+    return await _finish(plan, challenge, rows, made, before, {}, apply=apply, bests_stay=bests_stay)
+
+
+def _are_complete(row: Submission, rows: Iterable[Submission], challenge: Challenge) -> bool:
+    """Whether a participant has all their final submissions without this one."""
+    part = Part.of(challenge.truth_version)
+    own = [
+        one for one in rows if one.participant == row.participant and one.standing == "ranked" and one != row
+    ]
+    return part is not None and part.kind == "final" and len(own) >= challenge.final_submissions
 
 
 async def _finish(
@@ -193,10 +210,13 @@ async def _finish(
     problems: Mapping[str, str],
     *,
     apply: bool,
+    bests_stay: bool = False,
 ) -> Review:
     target = plan.target
     await _represent(rows, target)
-    earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded)
+    earned: dict[str, Decimal] = {}
+    if not bests_stay:
+        earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded and plan.pays)
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
@@ -270,6 +290,7 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
 
 def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
     """The same file of the same account counts once: as what stands there already, else as the first."""
+    rows = [row for row in rows if row.standing == "ranked"]
     held: dict[tuple[int, str], str] = {}
     for already in (True, False):
         for row in rows:
@@ -316,8 +337,9 @@ async def _win_anew(
         allowed = replace(rules, per_day=0) if row.account_id in banned else rules
         replicates = (made[row.id].replicates if row.id in made else None) or {}
         earned[row.id] = await reward_bests(target.task.card, row, floors, replicates, allowed)
-        row.credits_earned += earned[row.id]
-        await row.save(update_fields=["credits_earned"])
+        if earned[row.id]:
+            row.credits_earned += earned[row.id]
+            await row.save(update_fields=["credits_earned"])
     return earned
 
 

@@ -97,10 +97,13 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
     """What counted before, the latest first."""
     rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
     current = submission.scorer_version, submission.truth_version
+    is_public = parts.is_public(submission.truth_version)
     return [
         EarlierScores.of(row, uncertainties=row.uncertainties or {})
         for row in rows
         if (row.scorer_version, row.truth_version) != current
+        # On all events, from before they were split: the difference is what is held back.
+        and not (is_public and row.truth_version == parts.whole(submission.truth_version))
     ]
 
 

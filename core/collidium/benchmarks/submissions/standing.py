@@ -36,7 +36,11 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")
     others = Submission.filter(
-        challenge=challenge.name, participant=row.participant, chosen_at__isnull=False
+        challenge=challenge.name,
+        truth_version=challenge.truth_version,
+        participant=row.participant,
+        standing="ranked",
+        chosen_at__isnull=False,
     ).exclude(id=row.id)
     if chosen and row.standing != "ranked":
         raise Conflict(f"the submission is {row.standing}")
@@ -55,7 +59,8 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
     challenge = await challenges.get(row.challenge)
     if challenges.state_of(challenge, now()) != "open":
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
-    await _change(platform, row, Standing("withdrawn"), account.hub_username, "withdraw", "")
+    # Nobody decides here whom to pay, and no name of a participant is to look like an operator's.
+    await _change(platform, row, Standing("withdrawn"), f"account:{account.id}", "withdraw", "", pays=False)
     return await reading.find(submission_id)
 
 
@@ -76,25 +81,28 @@ async def disqualify(
     reason: str,
     *,
     take_back: bool,
+    pays: bool,
     actor: str,
     http_request_id: str,
 ) -> records.Ranking:
     """Take a submission off the leaderboard, for a ``reason`` that everybody sees; returns what changes.
 
-    ``take_back``: the credits that it earned are taken, down to a balance of zero. Raises NotFound, and
+    ``take_back``: the credits that it earned are taken, down to a balance of zero. ``pays``: whether later
+    bests are paid, which is no organiser's decision. Raises NotFound, and
     Conflict for one that has no rank to lose.
     """
     row = await _of(challenge, submission_id)
     new = Standing("disqualified", reason)
-    return await _change(platform, row, new, actor, "disqualify", http_request_id, take_back=take_back)
+    options = {"take_back": take_back, "pays": pays}
+    return await _change(platform, row, new, actor, "disqualify", http_request_id, **options)
 
 
 async def reinstate(
-    platform: Platform, challenge: str, submission_id: str, *, actor: str, http_request_id: str
+    platform: Platform, challenge: str, submission_id: str, *, pays: bool, actor: str, http_request_id: str
 ) -> records.Ranking:
     """Let a disqualified submission count again; raises NotFound, and Conflict for another."""
     row = await _of(challenge, submission_id)
-    return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id)
+    return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id, pays=pays)
 
 
 @transactional
@@ -115,6 +123,8 @@ async def ban(
     held = [await challenges.locked(name) for name in names]
     account = await operations.ban(hub_username, banned, note, actor=actor, http_request_id=http_request_id)
     for challenge in held:
+        older = sent.filter(challenge=challenge.name).exclude(truth_version=challenge.truth_version)
+        await older.update(standing=after)
         rows = await sent.filter(challenge=challenge.name, truth_version=challenge.truth_version)
         if rows and challenge.task in platform.tasks.things:
             task = platform.tasks.find(challenge.task)
@@ -155,6 +165,7 @@ async def _change(
     *,
     apply: bool = True,
     take_back: bool = False,
+    pays: bool = True,
 ) -> records.Ranking:
     challenge = await challenges.get(row.challenge)
     wanted = "disqualified" if new.standing == "ranked" else "ranked"
@@ -170,6 +181,7 @@ async def _change(
         about=row.id,
         standings={row.id: new},
         take_back=take_back,
+        pays=pays,
     )
     review = await replay.run(plan, apply=apply)
     changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]

@@ -104,6 +104,7 @@ async def _admission(platform: Platform, account: AccountView, row: Challenge, a
     practice = challenges.state_of(row, now()) == "practice"
     part = Part.of(row.truth_version)
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
+    await challenges.require_concealed(row, version)
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     return Admission(account, row, task, truth, largest_file, practice, arrival)
@@ -255,6 +256,7 @@ async def _keep_once(
         )
     if first := await _same_file(submission):
         return await _again(first, submission)
+    await challenges.require_concealed(challenge, submission.truth_version)
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)
     submission.rows = evaluation.rows
