@@ -209,6 +209,11 @@ async def _choose(row: Challenge, target: Target) -> None:
     await Submission.filter(id__in=left_out).update(standing="not_final", rank_score=None, represents=False)
 
 
+async def prune(before: datetime) -> None:
+    """Forget files on their way whose processes were killed before a moment."""
+    await Arrival.filter(leased_until__lt=before).delete()
+
+
 class _Calendar(LeasedLoop[None]):
     """Ends challenges whose date has passed, also while no server ran."""
 
@@ -218,7 +223,6 @@ class _Calendar(LeasedLoop[None]):
 
     async def take(self) -> bool:
         failed: Exception | None = None
-        await Arrival.filter(leased_until__lt=now() - timedelta(days=1)).delete()  # of killed processes
         for row in await Challenge.filter(closes_at__lte=now(), ended_at__isnull=True):
             try:
                 await end(self._platform, row.name)

@@ -87,7 +87,7 @@ class Selection:
 
     @property
     def is_whole(self) -> bool:
-        """Whether nobody is left out."""
+        """Whether all accounts and models are in it."""
         return self.hub_username is None and self.model_repo is None
 
 

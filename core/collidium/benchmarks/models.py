@@ -83,7 +83,7 @@ class Submission(Model):
     scores: Any = fields.JSONField()
     # Standard errors by metric. None for what was scored before there were any.
     uncertainties: Any = fields.JSONField(null=True)
-    # Who competes: an account, or a team; a baseline competes with nobody.
+    # Who competes: an account, or a team; a baseline stands for itself.
     participant = fields.CharField(max_length=48)
     # ``ranked``, or why it has no rank: ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
     standing = fields.CharField(max_length=16, default="ranked")

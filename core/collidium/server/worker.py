@@ -190,4 +190,5 @@ async def prune(settings: Settings, moment: datetime) -> None:
     """Delete what is over and, at a moment, as old as the settings say."""
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
+    await closing.prune(before)
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

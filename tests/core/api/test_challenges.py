@@ -107,7 +107,7 @@ def test_what_is_held_back_decides_in_the_end(
     assert list(board(alice).items()) == [(loser, 1), (leader, 0)]
     people = {"alice": alice, "bob": bob}
     assert (credits_of(people[loser]), credits_of(people[leader])) == (110, 10)
-    actions = [deed["action"] for deed in admin.get("/admin/audit").json()]
+    actions = [line["action"] for line in admin.get("/admin/audit").json()]
     assert actions == ["end_challenge", "close_challenge", "new_challenge"]
     first = alice.get(f"/v1/submissions/{receipts[0]['submission_id']}").json()
     assert [earlier["scores"] for earlier in first["earlier_scores"]] == [receipts[0]["scores"]]
@@ -310,6 +310,8 @@ def test_an_organiser_runs_one_challenge_and_no_money(
         base_url=admin.base_url, headers={"X-Admin-Token": made.json()["token"]}, trust_env=False
     ) as otto:
         assert otto.patch(where, json={"announcement": "Welcome."}).status_code == 200
+        seen = otto.get(f"{where}/submissions/{sent}/standing")
+        assert seen.json()["changes"], "what it would do is shown to organisers, too"
         assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
         assert otto.post(f"{where}/submissions/{sent}/reinstate").status_code == 200
         for refused in (

@@ -13,9 +13,10 @@ import pytest
 from toy_task import Toy
 
 from collidium import database
+from collidium.benchmarks import closing
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
 from collidium.records import Place
@@ -183,3 +184,11 @@ async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> N
 async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
         await boards.steps(EDITION, CARD, "beauty", limit=10)
+
+
+async def test_files_of_killed_processes_are_forgotten(connected: str) -> None:
+    moment = datetime(2027, 1, 1, tzinfo=UTC)
+    for name, until in (("killed", moment - timedelta(days=1)), ("alive", moment + timedelta(seconds=1))):
+        await Arrival.create(id=name, challenge="tracking", leased_until=until)
+    await closing.prune(moment)
+    assert await Arrival.all().values_list("id", flat=True) == ["alive"]

@@ -103,7 +103,8 @@ async def open_(challenge: str, query_args: OpenQuery) -> Response:
 @document_response(Ranking)
 async def preview_standing(challenge: str, submission_id: str) -> Response:
     """What would change if a submission were disqualified, or reinstated where it is."""
-    return answer(await standing.preview(platform(), challenge, submission_id))
+    pays = is_allowed(Scope.BENCHMARKS)
+    return answer(await standing.preview(platform(), challenge, submission_id, pays=pays))
 
 
 @blueprint.post("/challenges/<challenge>/submissions/<submission_id>/disqualify")

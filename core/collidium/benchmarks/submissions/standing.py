@@ -59,19 +59,19 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
     challenge = await challenges.get(row.challenge)
     if challenges.state_of(challenge, now()) != "open":
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
-    # Nobody decides here whom to pay, and no name of a participant is to look like an operator's.
+    # A participant does not decide who is paid, and no participant's name looks like an operator's.
     await _change(platform, row, Standing("withdrawn"), f"account:{account.id}", "withdraw", "", pays=False)
     return await reading.find(submission_id)
 
 
-async def preview(platform: Platform, challenge: str, submission_id: str) -> records.Ranking:
+async def preview(platform: Platform, challenge: str, submission_id: str, *, pays: bool) -> records.Ranking:
     """What changes when a ranked submission is disqualified, or a disqualified one reinstated.
 
-    Raises NotFound, and Conflict for another.
+    ``pays`` as in :func:`disqualify`. Raises NotFound, and Conflict for another.
     """
     row = await _of(challenge, submission_id)
     new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
-    return await _change(platform, row, new, "", "", "", apply=False)
+    return await _change(platform, row, new, "", "", "", apply=False, pays=pays)
 
 
 async def disqualify(
@@ -88,8 +88,8 @@ async def disqualify(
     """Take a submission off the leaderboard, for a ``reason`` that everybody sees; returns what changes.
 
     ``take_back``: the credits that it earned are taken, down to a balance of zero. ``pays``: whether later
-    bests are paid, which is no organiser's decision. Raises NotFound, and
-    Conflict for one that has no rank to lose.
+    bests are paid, which is no organiser's decision. Raises NotFound, and Conflict for one that has no rank
+    to lose.
     """
     row = await _of(challenge, submission_id)
     new = Standing("disqualified", reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
     from collidium.scoring.engine import Evaluation
     from collidium.settings import Settings
 
-
-logger = logging.getLogger(__name__)
 
 #: How often the lease of a file on its way is renewed before it would run out.
 RENEWALS: Final = 3
@@ -73,7 +70,7 @@ async def admitted(platform: Platform, account: AccountView, name: str) -> Async
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
-    # Before its state is read: whoever ends the challenge then waits for the file, or it is refused here.
+    # Before its state is read: the end of the challenge then waits for the file, or it is refused here.
     lease = timedelta(seconds=platform.settings.lease_seconds)
     arrival = Arrival(id=uuid.uuid4().hex, challenge=name, leased_until=now() + lease)
     await arrival.save(force_create=True)
