@@ -13,6 +13,7 @@ import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.benchmarks.truth import truth_versions
+from collidium.contracts.identity import ERASED
 from collidium.errors import Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.scoring import engine, parts
@@ -128,6 +129,12 @@ async def replicates_of(submission_id: str, scorer_version: str, truth_version: 
 def storage_key(sha256: str) -> str:
     """Where a file is kept: by its content, once however many send it."""
     return f"predictions/{sha256}.parquet"
+
+
+async def stored_files() -> dict[str, str]:
+    """SHA-256 of every file of predictions in the storage, by key; those of erased persons are gone."""
+    rows = await Submission.all().distinct().values_list("hub_username", "sha256")
+    return {storage_key(str(sha256)): str(sha256) for name, sha256 in rows if not ERASED.fullmatch(str(name))}
 
 
 async def score(

@@ -17,7 +17,7 @@ from collidium.errors import NotFound
 from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.files import Truth, table_path
 from collidium.scoring.truth.importing import Progress, build_from
 
 if TYPE_CHECKING:
@@ -119,6 +119,19 @@ async def find(task_name: str, version: str) -> TruthRecord:
 async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
     """The files of a version. Raises ConfigurationError when they are not there or not whole."""
     return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
+
+
+async def stored_files() -> dict[str, str]:
+    """SHA-256 of the tables that challenges score against, by path below the data directory."""
+    used = await Challenge.filter(truth_version__not_isnull=True)
+    current = {(row.task, parts.whole(row.truth_version)) for row in used if row.truth_version is not None}
+    rows = await TruthVersion.filter(task__in=[name for name, _ in current])
+    return {
+        str(table_path(Path("truth") / row.task / row.version, name)): table["sha256"]
+        for row in rows
+        if (row.task, row.version) in current
+        for name, table in row.manifest["tables"].items()
+    }
 
 
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
