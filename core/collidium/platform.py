@@ -16,13 +16,14 @@ from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
-from collidium.contracts.storage import Storage
+from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import Task
 from collidium.event_display import EventDisplay
 from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
 from collidium.hub.repo_cards import RepoCards
 from collidium.plugins import Plugins, Provided
+from collidium.runtime import metrics
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
 from collidium.simulations.watching import Watching
@@ -77,13 +78,15 @@ class Platform:
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
+        storage = loaded.storages(settings).get(settings.storage)
+        metrics.measure(storage, ("put", "get", "exists", "delete"), StorageUnavailable)
         secrets = await asyncio.to_thread(open_secrets, settings)
         platform = cls(
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
             identities=Identities(loaded.identity_providers(settings).get(settings.identity), settings),
-            storage=loaded.storages(settings).get(settings.storage),
+            storage=storage,
             executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),

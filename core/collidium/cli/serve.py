@@ -52,17 +52,18 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
 def worker(data_dir: Path | None) -> None:
     """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C, without serving.
 
-    Any number of workers and servers share the work, with the same settings and database.
+    Any number of workers and servers share the work, with the same settings and database. With
+    PLATFORM_WORKER_PORT it answers /metrics, /healthz and /readyz.
 
     \b
     collidium worker
     PLATFORM_DATABASE_URL=postgres://collidium@db/collidium collidium worker
     """
     from collidium import settings
-    from collidium.server.worker import follow
+    from collidium.server.run import run_worker
 
     given = {} if data_dir is None else {"data_dir": data_dir.absolute()}
-    follow(settings.load(**given), lambda: click.echo("Following requests."))
+    run_worker(settings.load(**given), click.echo)
 
 
 @click.group()

@@ -76,9 +76,22 @@ class Executor(ABC):
             If a worker ends without a result.
         """
 
+    async def check(self) -> None:  # noqa: B027 -- what needs nothing else is always there
+        """Return at once if calls can be run now, for ``/readyz``; one that needs a scheduler asks it.
+
+        Raises
+        ------
+        ExecutorUnavailable
+            If no call can be run now.
+        """
+
     @abstractmethod
     async def close(self) -> None:
         """End all workers. Idempotent."""
+
+
+class ExecutorUnavailable(RuntimeError):
+    """No call can be run now; a retry may work."""
 
 
 class OverLimit(RuntimeError):

@@ -22,6 +22,7 @@ from collidium.outbox.deliveries import Attempt
 from collidium.outbox.events import announced
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
+from collidium.runtime import metrics
 from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ class Deliverer(LeasedLoop[Attempt]):
         which = f"webhook delivery {attempt.delivery_id} of request {attempt.request_id}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
+            metrics.WEBHOOKS.labels("delivered").inc()
             logger.info("%s: delivered at attempt %d", which, attempt.number)
             await deliveries.call_up(attempt.receiver, moment)
             return
@@ -146,6 +148,7 @@ class Deliverer(LeasedLoop[Attempt]):
         if attempt.secret is not None and not outcome.gone and moment < last:
             again = min(moment + PAUSES.pause(attempt.number), last)
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
+        metrics.WEBHOOKS.labels("failed" if again else "given_up").inc()
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", which, why, f"again at {again}" if again else "given up")
         if not (outcome.gone or outcome.ours):

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
+from tortoise.functions import Count
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium.errors import InvalidInput
 from collidium.records import ChannelUsage, DayUsage, Failures, Usage, UserUsage
-from collidium.simulations.models import UsageTotal
+from collidium.simulations.models import SimulationRequest, State, UsageTotal
 from collidium.simulations.totals import MILLI, day_of, month_of
 
 _MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
@@ -29,6 +30,33 @@ class Standing:
     node_hours_month: Decimal
     requests_month: int
     failures: Failures
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What is not finished."""
+
+    #: Requests by runner and state.
+    requests: dict[tuple[str, str], int]
+    #: How long the first of them is waiting that is due; 0 where none is.
+    overdue_seconds: float
+    #: Requests that a process works on.
+    leased: int
+
+
+async def backlog() -> Backlog:
+    """What is not finished now; reads no request that has ended."""
+    unfinished = SimulationRequest.filter(state__in=[State.QUEUED, State.RUNNING])
+    counted = unfinished.annotate(number=Count("id")).group_by("runner", "state")
+    rows = await counted.values_list("runner", "state", "number")
+    moment = now()
+    waiting = SimulationRequest.filter(due_at__lte=moment, lease="").order_by("due_at").limit(1)
+    due: list[datetime] = [at for (at,) in await waiting.values_list("due_at")]
+    return Backlog(
+        {(runner, state): number for runner, state, number in rows},
+        (moment - due[0]).total_seconds() if due else 0.0,
+        await SimulationRequest.filter(lease__gt="", leased_until__gt=moment).count(),
+    )
 
 
 async def standing() -> Standing:

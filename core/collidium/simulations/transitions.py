@@ -26,6 +26,7 @@ from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict
+from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
@@ -171,6 +172,7 @@ async def finish(claimed: SimulationRequest, ending: Ending) -> records.Simulati
     ended = view(row, await history_of(row))
     reached("finish.before_outbox")
     await outbox.announce(row.account_id, row.webhook_url, records.as_json(ended))
+    on_commit(metrics.SIMULATIONS_ENDED.labels(row.runner, row.state).inc)
     reached("finish.before_commit")
     return ended
 

@@ -61,6 +61,8 @@ def test_health_and_readiness(platform: ServerProcess) -> None:
     assert httpx.get(f"{platform.base_url}/readyz", trust_env=False).json() == {
         "status": "ready",
         "database": "ok",
+        "storage": "ok",
+        "scoring": "ok",
         "submissions_frozen": False,
         "plugins_failed": [],
     }

@@ -13,9 +13,11 @@ import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.benchmarks.truth import truth_versions
+from collidium.contracts.executor import OverLimit, WorkerDied
 from collidium.contracts.identity import ERASED
-from collidium.errors import Unavailable
+from collidium.errors import InvalidInput, ScoringFailed, Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
+from collidium.runtime import metrics
 from collidium.scoring import engine, parts
 from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns
@@ -148,6 +150,29 @@ async def score(
 
     Raises what :func:`~collidium.scoring.engine.evaluate` raises, and Unavailable past that time.
     """
+    name = task.card.name
+    with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
+        try:
+            evaluation = await _score(platform, task, truth_version, path, extra_columns)
+        except Exception as error:
+            metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
+            raise
+    metrics.SCORED_ROWS.labels(name).inc(evaluation.rows)
+    return evaluation
+
+
+def _cause(error: Exception) -> str:
+    """Why a file was not scored, for metrics."""
+    if isinstance(error, InvalidInput):
+        return "invalid"
+    if isinstance(error, ScoringFailed):
+        return {OverLimit: "limit", WorkerDied: "crash"}.get(type(error.__cause__), "task")  # type: ignore[arg-type]
+    return "time" if isinstance(error, Unavailable) else "other"
+
+
+async def _score(
+    platform: Platform, task: Task, truth_version: str, path: Path, extra_columns: ExtraColumns
+) -> Evaluation:
     truth = await truth_versions.open_truth(platform, task.card.name, parts.whole(truth_version))
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
