@@ -6,13 +6,16 @@ import re
 import shutil
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 import trustme
 import yaml
+from tortoise.models import Model
 
-from collidium import settings
+from collidium import database, settings
+from collidium.files import data_directory
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
@@ -96,3 +99,21 @@ def test_every_alert_fires_on_what_it_is_for_and_has_its_page() -> None:
     assert tested == alerts
     runbook = (ROOT / "docs" / "runbook.md").read_text()
     assert set(re.findall(r"^## (\w+)$", runbook, re.MULTILINE)) == alerts
+
+
+def test_the_table_of_what_grows_has_every_table_and_directory() -> None:
+    page = (ROOT / "docs" / "operate.md").read_text()
+    grows = page.partition("## What grows")[2].partition("\n## ")[0]
+    named = set(re.findall(r"`([a-z_/-]+)`", grows))
+    models = [
+        import_module(name) for name in database.config("sqlite:///any")["apps"][database.APP]["models"]
+    ]
+    tables = {
+        model._meta.db_table
+        for module in models
+        for model in vars(module).values()
+        if isinstance(model, type) and issubclass(model, Model) and model is not Model
+    }
+    assert tables
+    assert tables <= named
+    assert {*data_directory.PRIVATE, *data_directory.OF_RUNNERS} <= named
