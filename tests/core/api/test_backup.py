@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from shutil import rmtree
 from subprocess import CompletedProcess
 from threading import Event
 from typing import Any
@@ -121,6 +122,10 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
     target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
     killed = run(target, "restore", str(backup), failpoint="restore.copied")
     assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = run(target, "restore", str(backup), failpoint="restore.files")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert "the data directory is not empty" in run(target, "restore", str(backup)).stderr
+    rmtree(target.data_dir)
     assert done(target, "restore", str(backup))["files"] == made["files"]
     with target:
         assert board(target) == before
