@@ -21,7 +21,7 @@ MANIFEST: Final = "manifest.json"
 #: The database of the platform; another name than any file below the data directory has.
 DATABASES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.dump"}
 #: Below the data directory. All else there is scratch, a cache, or belongs to jobs of this machine.
-KEPT: Final = ("truth", "storage", "hub", "seed", "secret-key", "admin-token")
+KEPT: Final = ("truth", "storage", "hub", "seed/state.json", "secret-key", "admin-token")
 #: Directories of files that are being received.
 _INCOMING: Final = frozenset({"INCOMING", "uploads"})
 _CHUNK: Final = 1024**2

@@ -109,6 +109,7 @@ async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:
     for name in KEPT:
         if (scratch / name).exists():
             await asyncio.to_thread(_remove, settings.data_dir / name)
+            make_private((settings.data_dir / name).parent)
             (scratch / name).rename(settings.data_dir / name)
     sync_directory(settings.data_dir)
     reached("restore.files")

@@ -82,7 +82,8 @@ def timed(seconds: Histogram, failures: Counter, label: str, failing: type[Excep
 def measure(part: object, operations: Iterable[str], failing: type[Exception]) -> None:
     """Time these methods of a storage from now on; others stay as they are."""
     for operation in operations:
-        setattr(part, operation, _measured(getattr(part, operation), operation, failing))
+        measured = _measured(getattr(part, operation), operation, failing)
+        object.__setattr__(part, operation, measured)  # also of a frozen dataclass
 
 
 def _measured(

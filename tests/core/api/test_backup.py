@@ -116,7 +116,13 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
             killed = run(server, "backup", str(backup), failpoint=place)
             assert killed.returncode == -signal.SIGKILL, killed.stderr
             assert not backup.exists()
+        for name in ("seed/state.json", "seed/cache/large", "uploads/torn", "hub/uploads/torn"):
+            (server.data_dir / name).parent.mkdir(parents=True, exist_ok=True)
+            (server.data_dir / name).write_text("{}")
         made = done(server, "backup", str(backup))
+        kept = {path.name for path in files_below(backup)}
+        assert kept >= {"state.json", "hub.sqlite3", "secret-key", "admin-token", "manifest.json"}
+        assert not kept & {"large", "torn"}
         assert [path.name for path in backup.parent.iterdir()] == ["one"], "what was left is swept"
         before = board(server)
     target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
@@ -127,6 +133,8 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
     assert "the data directory is not empty" in run(target, "restore", str(backup)).stderr
     rmtree(target.data_dir)
     assert done(target, "restore", str(backup))["files"] == made["files"]
+    assert (target.data_dir / "seed" / "state.json").read_text() == "{}"
+    assert (target.data_dir / "secret-key").stat().st_mode & 0o777 == 0o600
     with target:
         assert board(target) == before
     again = run(target, "restore", str(backup))
