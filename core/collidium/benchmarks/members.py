@@ -23,6 +23,11 @@ async def admits(row: Challenge, account: AccountView, organisations: Collection
         return True
     if row.organisation and row.organisation.casefold() in map(str.casefold, organisations):
         return True
+    return await is_listed(row, account)
+
+
+async def is_listed(row: Challenge, account: AccountView) -> bool:
+    """Return whether an account is on the list of a challenge's members."""
     return await Member.exists(challenge=row.name, name_key=account.hub_username.casefold())
 
 

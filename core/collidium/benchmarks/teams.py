@@ -144,7 +144,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     row = await challenges.locked(name)
     invitation = await invitations.find(row, code)
     if invitation.team_id is None:
-        if not await members.admits(row, account, organisations):
+        if not await members.is_listed(row, account):
             await invitations.use(invitation)
             await members.admit(row, [account.hub_username])
         return
