@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
 from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
+from threading import Event
 from typing import Any
 
 import httpx
@@ -16,6 +20,9 @@ import pytest
 from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
+from collidium import database
+from collidium.benchmarks.models import Arrival
+from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
 from .conftest import name_of, operating, parquet, signed_in
@@ -117,6 +124,31 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     ]
 
 
+def test_a_file_is_of_the_team_that_its_sender_is_in_when_it_is_kept(
+    platform: ServerProcess, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    alice, bob = people("alice"), people("bob")
+    new_team(bob, where, "quick")
+    code, file, go_on = code_of(bob, where), parquet(oracle), Event()
+
+    def slowly() -> Iterator[bytes]:
+        yield file[:1000]
+        assert go_on.wait(60)
+        yield file[1000:]
+
+    async def is_there() -> bool:
+        async with database.connected(platform.environment["PLATFORM_DATABASE_URL"]):
+            return await Arrival.exists(challenge=where[15:])
+
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(lambda: alice.post(f"{where}/submit", content=slowly()))
+        eventually(lambda: asyncio.run(is_there()))
+        assert join(alice, where, code).status_code == 200
+        go_on.set()
+        assert sent.result().status_code == 200, sent.result().text
+    assert [place["team"] for place in bob.get(f"{where}/leaderboard").json()] == ["quick"]
+
+
 def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     alice, bob, carol = people("alice"), people("bob"), people("carol")
     new_team(alice, where, "Ä")
@@ -128,6 +160,7 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     refused(bob.delete(f"{where}/team/members/{name_of(carol)}"), 403, "captain")
     refused(bob.delete(f"{where}/team/members/nobody"), 404, "not in the team")
     code = code_of(alice, where, uses=5)
+    refused(join(people("dora"), where, code), 409, "has its 3 members")
     left = carol.delete(f"{where}/team/members/{name_of(carol)}").json()
     assert (left["team"], left["admitted"]) == (None, True)
     refused(join(carol, where, code), 404, "no such invitation")
@@ -171,8 +204,9 @@ def test_names_of_teams_differ_by_more_than_case(people: SignIn, where: str) -> 
     refused(people("bob").post(f"{where}/team", json={"name": "A\u030aNGSTRÖM"}), 409, "already")
 
 
-def test_eight_at_once_use_an_invitation_twice(people: SignIn, where: str) -> None:
+def test_eight_at_once_use_an_invitation_twice(admin: httpx.Client, people: SignIn, where: str) -> None:
     """And who uses two invitations at once is in one team."""
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"team_size": 20})
     alice, dora = people("alice"), people("dora")
     new_team(alice, where, "first"), new_team(dora, where, "other")
     code = code_of(alice, where, uses=2)
@@ -236,6 +270,36 @@ def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, or
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 200
     assert bob.post(submit, content=parquet(oracle)).status_code == 403
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 404
+
+
+def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> None:
+    class Hub(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.headers["Authorization"].removeprefix("Bearer ")
+            orgs = [{"name": "CERN", "roleInOrg": "read"}] if name == "ada" else []
+            body = json.dumps({"type": "user", "name": name, "orgs": orgs}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub,
+        ThreadPoolExecutor(1) as thread,
+        ExitStack() as stop,
+    ):
+        thread.submit(hub.serve_forever)
+        stop.callback(hub.shutdown)
+        server = start_platform({"PLATFORM_HUB_URL": f"http://127.0.0.1:{hub.server_port}"})
+        body = {"name": "for-cern", "task": "tracking", "access": "members", "organisation": "cern"}
+        with operating(server) as admin:
+            assert admin.post("/admin/challenges", json=body).status_code == 201
+        for name, status in (("ada", 422), ("bob", 403)):
+            headers = {"Authorization": f"Bearer {name}"}
+            with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as client:
+                shown = client.get("/v1/challenges/for-cern/team").json()
+                assert shown["admitted"] is (status == 422)
+                assert client.post("/v1/challenges/for-cern/submit", content=b"x").status_code == status
 
 
 def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, where: str) -> None:
