@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 #: Of a team's name.
 LONGEST_NAME: Final = 64
+#: Of a team at one time.
+MOST_INVITATIONS: Final = 50
 #: How names begin that teams get when a person is erased.
 _NEUTRAL: Final = "erased-"
 
@@ -124,13 +126,15 @@ async def invite(
     """Make an invitation to the team of its captain.
 
     Raises NotFound, Forbidden for others, InvalidInput for an end in the past, and Conflict once teams are
-    fixed.
+    fixed, or when it has too many.
     """
     row = await challenges.locked(name)
     team = await _own(account, name)
     if team.captain_id != account.id:
         raise Forbidden(f"the captain of {team.name} invites")
     _require_changeable(row)
+    if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MOST_INVITATIONS:
+        raise Conflict(f"{team.name!r} has {MOST_INVITATIONS} invitations already, which have not ended")
     return await invitations.make(row, team.id, uses=uses, expires_at=expires_at)
 
 

@@ -337,7 +337,7 @@ def members(
             show_message(done, f"{done.added} added: {done.members} members.", as_json=as_json)
         else:
             show_items(
-                list(_all(lambda cursor: server.admin_members(name, limit=1000, cursor=cursor))),
+                list(all_pages(lambda cursor: server.admin_members(name, limit=1000, cursor=cursor))),
                 {"account": "hub_username", "added": "added_at"},
                 as_json=as_json,
             )
@@ -349,7 +349,10 @@ def _named(file: Path) -> list[str]:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise click.UsageError(f"{file} is not UTF-8: save it as CSV UTF-8") from None
-    rows = [row for row in csv.reader(text.splitlines(), delimiter=_delimiter(text)) if any(row)]
+    try:
+        rows = [row for row in csv.reader(text.splitlines(), delimiter=_delimiter(text)) if any(row)]
+    except csv.Error as error:
+        raise click.UsageError(f"{file} is no CSV file: {error}") from None
     heading = [cell.strip().casefold() for cell in rows[0]] if rows else []
     column = heading.index("name") if "name" in heading else 0
     return [row[column].strip() if column < len(row) else "" for row in rows[1 if "name" in heading else 0 :]]
@@ -376,10 +379,10 @@ def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> 
 
 
 def _places(server: Client, name: str, every: bool) -> Iterator[Place]:
-    return _all(lambda cursor: server.leaderboard(name, every=every, limit=100, cursor=cursor))
+    return all_pages(lambda cursor: server.leaderboard(name, every=every, limit=100, cursor=cursor))
 
 
-def _all(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
+def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
     """The items of all pages."""
     cursor = None
     while True:
@@ -422,6 +425,7 @@ def _show(found: Challenge, as_json: bool) -> None:
         "who may submit": ", ".join(
             filter(None, [found.access, found.organisation and f"organisation {found.organisation}"])
         ),
+        "teams are fixed": found.teams_frozen_at or found.closes_at,
         "people in a team": found.team_size if found.team_size > 1 else "no teams",
     }
     show_record(found, rows, as_json=as_json)

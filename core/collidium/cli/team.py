@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.challenge import name_argument, uses_options
+from collidium.cli.challenge import all_pages, name_argument, uses_options
 from collidium.cli.context import client
 from collidium.cli.options import json_option
-from collidium.cli.output import note, print_json, show_record
+from collidium.cli.output import note, print_json, show_items, show_record
 
 if TYPE_CHECKING:
     from collidium.client import Client, Invitation, Participation
@@ -51,6 +51,20 @@ def show(name: str, as_json: bool) -> None:
     """
     with client() as server:
         _show(server.team(name), as_json)
+
+
+@team.command("list")
+@name_argument
+@json_option
+def list_(name: str, as_json: bool) -> None:
+    """List the teams of challenge NAME and who is in them, the latest first.
+
+    \b
+    collidium team list jets-2027
+    """
+    with client() as server:
+        found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
+    show_items(found, {"team": "name", "captain": "captain", "members": "members"}, as_json=as_json)
 
 
 @team.command()

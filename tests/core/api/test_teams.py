@@ -22,6 +22,7 @@ from tests.waiting import eventually
 
 from collidium import database
 from collidium.benchmarks.models import Arrival
+from collidium.benchmarks.teams import MOST_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -169,6 +170,13 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     bob.delete(f"{where}/team/members/{name_of(bob)}")
     assert bob.get(f"{where}/teams").json() == []
     refused(bob.post(f"{where}/team/invitations", json={}), 404, "you are in no team")
+
+
+def test_a_team_has_so_many_invitations_at_a_time(people: SignIn, where: str) -> None:
+    new_team(people("alice"), where, "inviting")
+    for _ in range(MOST_INVITATIONS):
+        code_of(people("alice"), where)
+    refused(people("alice").post(f"{where}/team/invitations", json={}), 409, "invitations already")
 
 
 def test_teams_are_fixed_at_a_date(admin: httpx.Client, people: SignIn, where: str) -> None:
@@ -332,6 +340,10 @@ def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:
     friend = Caller(platform, "pupil2")
     assert friend.data("team", "join", "course-2", code)["team"]["captain"] == "pupil1"
     assert "Über" in friend("team", "show", "course-2").stdout
+    assert "pupil1, pupil2" in friend("team", "list", "course-2").stdout
+    (platform.directory / "bad.csv").write_text("zoe\n../x\na b\n")
+    bad = run("challenge", "members", "course-2", "--csv", "bad.csv")
+    assert (bad.returncode, "../x" in bad.stderr, "a b" in bad.stderr) == (3, True, True), bad.stderr
     assert pupil.data("team", "remove", "course-2", "pupil2")["team"]["members"] == ["pupil1"]
     assert pupil.data("team", "leave", "course-2")["team"] is None
     again = friend("team", "join", "course-2", code)

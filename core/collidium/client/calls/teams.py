@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
@@ -88,5 +89,5 @@ def _of(challenge: str, what: str, root: str = "/v1") -> str:
     return f"{root}/challenges/{segment(challenge)}/{what}"
 
 
-def _invited(uses: int, expires_at: datetime | None) -> dict[str, object]:
-    return {"uses": uses} | given(expires_at=expires_at and expires_at.isoformat())
+def _invited(uses: int, expires_at: datetime | None) -> dict[str, Any]:
+    return given(uses=uses, expires_at=expires_at and expires_at.isoformat())
