@@ -42,13 +42,19 @@ def test_the_image_is_built_as_it_should_be() -> None:
 def test_compose_reads_the_services(tmp_path: Path) -> None:
     shutil.copytree(DEPLOY, tmp_path / "deploy")
     shutil.copy(DEPLOY / "collidium.env.example", tmp_path / "deploy" / "collidium.env")
-    done = checked(sys.executable, "-m", "podman_compose", "config", directory=tmp_path / "deploy")
+    done = checked(
+        *(sys.executable, "-m", "podman_compose", "--env-file", "collidium.env", "config"),
+        directory=tmp_path / "deploy",
+    )
     services = yaml.safe_load(done)["services"]
     own = [name for name, service in services.items() if service["image"] == "localhost/collidium"]
     assert sorted(own) == ["migrate", "server-1", "server-2", "worker"]
     for name in own:
         assert services[name]["read_only"] is True
         assert services[name]["cap_drop"] == ["ALL"]
+    others = {name: service for name, service in services.items() if name not in own}
+    assert services["proxy"]["environment"]["SITE"] == "collidium.example.org"
+    assert not any("env_file" in service for service in others.values()), "secrets are for whom they are"
 
 
 def test_the_example_names_settings_that_exist(monkeypatch: pytest.MonkeyPatch) -> None:
