@@ -1,11 +1,12 @@
-"""The hub of :mod:`tests.hub`, and repositories on it."""
+"""The servers of :mod:`tests.hub` and :mod:`tests.s3`, and repositories of the hub."""
 
 import pytest
 from tests.hub import HubServer, hub, own_hub
+from tests.s3 import s3_server
 
 from .public_client import programs
 
-__all__ = ["HubServer", "hub", "own_hub", "programs"]
+__all__ = ["HubServer", "hub", "own_hub", "programs", "s3_server"]
 
 
 @pytest.fixture
