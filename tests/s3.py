@@ -116,6 +116,12 @@ def s3_settings(url: str, bucket: str = "s3://files", **others: object) -> dict[
     return {"storage": "s3", "storage_s3_url": bucket, "storage_s3_endpoint": url, **others}
 
 
+def s3_variables(url: str, account: tuple[str, str], bucket: str = "s3://files") -> dict[str, str]:
+    """The same as the environment of a server that uses the bucket as that account."""
+    names = {f"PLATFORM_{name.upper()}": str(value) for name, value in s3_settings(url, bucket).items()}
+    return names | {"AWS_ACCESS_KEY_ID": account[0], "AWS_SECRET_ACCESS_KEY": account[1]}
+
+
 def _account(key: str, secret: str, *actions: str) -> dict[str, Any]:
     return {"name": key, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
 
@@ -132,5 +138,13 @@ def _free_ports(number: int) -> list[int]:
 def s3_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[S3Server]:
     """An S3 server that tests share; each has a prefix of its own."""
     server = S3Server(tmp_path_factory.mktemp("s3") / "server")
+    yield server
+    server.kill()
+
+
+@pytest.fixture
+def own_s3(tmp_path: Path) -> Iterator[S3Server]:
+    """An S3 server for one test, to be killed and started again."""
+    server = S3Server(tmp_path / "s3")
     yield server
     server.kill()

@@ -23,6 +23,7 @@ from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
 from collidium.hub.repo_cards import RepoCards
 from collidium.plugins import Plugins, Provided
+from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
 from collidium.simulations.watching import Watching
@@ -54,6 +55,7 @@ class Platform:
     sessions: Sessions
     model_zoo: ModelZoo
     event_display: EventDisplay
+    truth_cache: TruthCache
     repo_cards: RepoCards
     watching: Watching = field(default_factory=Watching)
 
@@ -78,12 +80,14 @@ class Platform:
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
         secrets = await asyncio.to_thread(open_secrets, settings)
+        storage = loaded.storages(settings).get(settings.storage)
         platform = cls(
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
             identities=Identities(loaded.identity_providers(settings).get(settings.identity), settings),
-            storage=loaded.storages(settings).get(settings.storage),
+            storage=storage,
+            truth_cache=TruthCache(storage, settings.data_dir / "truth", settings.truth_cache_bytes),
             executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),
@@ -101,7 +105,8 @@ class Platform:
             finally:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (
-                    *(platform.event_display, platform.executor, platform.identities, platform.storage),
+                    *(platform.event_display, platform.executor, platform.identities),
+                    *(platform.truth_cache, platform.storage),
                     *(platform.model_zoo, platform.repo_cards),
                 ):
                     await part.close()

@@ -2,11 +2,11 @@
 
 import pytest
 from tests.hub import HubServer, hub, own_hub
-from tests.s3 import s3_server
+from tests.s3 import own_s3, s3_server
 
 from .public_client import programs
 
-__all__ = ["HubServer", "hub", "own_hub", "programs", "s3_server"]
+__all__ = ["HubServer", "hub", "own_hub", "own_s3", "programs", "s3_server"]
 
 
 @pytest.fixture

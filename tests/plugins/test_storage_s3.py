@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 import pytest
-from tests.s3 import READER, USER, S3Server, client, s3_settings
+from tests.s3 import READER, USER, S3Server, client, s3_settings, s3_variables
 
 from collidium import settings
 from collidium.contracts.storage import MissingFile, StorageUnavailable
@@ -105,12 +105,11 @@ async def test_a_put_that_fails_midway_leaves_nothing(s3_server: S3Server, tmp_p
     assert unfinished.get("Uploads", []) == []
 
 
-async def test_a_get_of_a_server_that_dies_leaves_nothing(tmp_path: Path) -> None:
-    server = S3Server(tmp_path / "server")
-    storage = storage_on(server.url)
+async def test_a_get_of_a_server_that_dies_leaves_nothing(own_s3: S3Server, tmp_path: Path) -> None:
+    storage = storage_on(own_s3.url)
     (tmp_path / "file").write_bytes(bytes(20 * MEBIBYTE))
     await storage.put("a", tmp_path / "file")
-    server.kill()
+    own_s3.kill()
     (tmp_path / "got").mkdir()
     for call in (storage.exists("a"), storage.delete("a"), storage.get("a", tmp_path / "got" / "copy")):
         with pytest.raises(StorageUnavailable, match="cannot be reached"):
@@ -136,10 +135,9 @@ def test_memory_does_not_grow_with_the_file(s3_server: S3Server, tmp_path: Path)
     (tmp_path / "small").write_bytes(b"x")
     with (tmp_path / "large").open("wb") as file:
         file.truncate(200 * MEBIBYTE)
-    variables = {f"PLATFORM_{name.upper()}": value for name, value in s3_settings(s3_server.url).items()}
     done = subprocess.run(
         [sys.executable, str(script)],
-        env={"AWS_ACCESS_KEY_ID": USER[0], "AWS_SECRET_ACCESS_KEY": USER[1], **variables},
+        env=s3_variables(s3_server.url, USER),
         cwd=tmp_path,
         stdout=subprocess.PIPE,
         check=True,
@@ -181,17 +179,7 @@ async def test_a_usable_bucket_passes_and_stays_empty(s3_server: S3Server) -> No
 
 
 def test_a_server_does_not_start_without_its_bucket(s3_server: S3Server, tmp_path: Path) -> None:
-    server = ServerProcess(
-        tmp_path,
-        env={
-            **{
-                f"PLATFORM_{name.upper()}": value
-                for name, value in s3_settings(s3_server.url, "s3://absent").items()
-            },
-            "AWS_ACCESS_KEY_ID": USER[0],
-            "AWS_SECRET_ACCESS_KEY": USER[1],
-        },
-    )
+    server = ServerProcess(tmp_path, env=s3_variables(s3_server.url, USER, "s3://absent"))
     done = server.run("serve", "--port", "0")
     assert done.returncode == 1
     assert "s3://absent: NoSuchBucket" in done.stderr
