@@ -18,6 +18,7 @@ from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
+from collidium.errors import ConfigurationError
 from collidium.event_display import EventDisplay
 from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
@@ -72,9 +73,11 @@ class Platform:
         ``loaded`` are the plugins of this process, if they are loaded already.
 
         The embedded SQLite database is brought up to this release; any other is its operator's to migrate.
-        Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know
-        and for a part that is not installed.
+        Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know,
+        for a part that is not installed, and for what is not set where machines may share the database.
         """
+        if missing := settings.missing_to_share():
+            raise ConfigurationError(f"several machines may share PostgreSQL: {'; '.join(missing)}")
         await asyncio.to_thread(data_directory.prepare, settings)
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)

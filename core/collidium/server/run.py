@@ -68,9 +68,10 @@ FILE = "admin-token"
 def ensure_admin_token(settings: Settings) -> Settings:
     """The settings with an admin token: the one that is set, else the data directory's, made when absent.
 
+    With PostgreSQL it has to be set, which the platform checks when it opens.
     Prints where the token is, never the token. Raises ConfigurationError for a file that holds none.
     """
-    if settings.admin_token is not None:
+    if settings.admin_token is not None or not settings.sqlite_file:
         return settings
     path = settings.data_dir / FILE
     if make_secret_file(path, secrets.token_urlsafe(32)):

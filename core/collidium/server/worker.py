@@ -205,4 +205,5 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
+    await simulations.sweep_scratch(settings)
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

@@ -40,7 +40,9 @@ class GeneralSettings(BaseSettings):
         ge=0,
         description="Maximum bytes of the repositories of one account on the local hub.",
     )
-    hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
+    hub_url: str = Field(
+        "", description="Address of the hub; `local`, or empty with SQLite: the local hub, mounted at /hub."
+    )
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")
     storage_hub_repo: str = Field(
@@ -136,8 +138,8 @@ class GeneralSettings(BaseSettings):
 
     @field_validator("hub_url")
     @classmethod
-    def _no_trailing_slash(cls, value: str) -> str:
-        return value.rstrip("/")
+    def _plain(cls, value: str) -> str:
+        return "" if value == "local" else value.rstrip("/")
 
     @model_validator(mode="after")
     def _storage_is_complete(self) -> Self:

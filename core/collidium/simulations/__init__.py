@@ -15,6 +15,7 @@ from collidium.simulations.requests import (
     list_requests,
     ordered_by,
     output_of,
+    sweep_scratch,
     unfinished,
     were_ordered,
 )
@@ -44,6 +45,7 @@ __all__ = [
     "output_of",
     "place",
     "reports",
+    "sweep_scratch",
     "unfinished",
     "were_ordered",
 ]
