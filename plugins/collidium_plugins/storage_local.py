@@ -39,6 +39,7 @@ class LocalStorage(Storage):
     """A file per key; whole or absent, also after a crash."""
 
     name = "local"
+    is_shared = False
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory

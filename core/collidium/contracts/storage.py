@@ -6,7 +6,7 @@ import re
 import secrets
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 
@@ -47,6 +47,8 @@ class Storage(ABC):
     """
 
     name: str
+    #: Whether processes of other machines, with the same settings, have the same files.
+    is_shared: ClassVar[bool] = True
 
     @abstractmethod
     async def put(self, key: str, path: Path) -> None:
