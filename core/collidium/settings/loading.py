@@ -40,11 +40,11 @@ class Settings(
         if self.sqlite_file:
             return []
         wanted = {
-            "PLATFORM_SECRET_KEY": (self.secret_key, _HOW_TO_MAKE),
-            "ADMIN_TOKEN": (self.admin_token, _HOW_TO_MAKE),
+            "PLATFORM_SECRET_KEY": (self.secret_key is not None, _HOW_TO_MAKE),
+            "ADMIN_TOKEN": (self.admin_token is not None, _HOW_TO_MAKE),  # empty: there is no first operator
             "PLATFORM_HUB_URL": ("hub_url" in self.model_fields_set, "the hub's address, or `local`"),
         }
-        return [f"{name} is not set ({how})" for name, (value, how) in wanted.items() if not value]
+        return [f"{name} is not set ({how})" for name, (is_set, how) in wanted.items() if not is_set]
 
 
 def load(**overrides: object) -> Settings:

@@ -116,7 +116,8 @@ def _hold(directory: Path) -> int | None:
     fcntl.flock(held, fcntl.LOCK_SH)
     try:
         if os.path.samestat(os.fstat(held), directory.stat()):
-            os.utime(directory, ns=(time.time_ns(),) * 2)  # the kernel's own time is coarser
+            moment = time.time_ns()  # the kernel's own is coarser
+            os.utime(directory, ns=(moment, moment))
             return held
     except FileNotFoundError:
         pass  # removed in between
