@@ -157,5 +157,7 @@ def _open(settings: Settings) -> S3Store:
 
 def _reason(text: str) -> str:
     """The store's error code, else the status or what became of the connection."""
+    if re.search("/latest/(api/token|meta-data)", text):  # the metadata of AWS's machines, asked last
+        return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     found = (re.search(pattern, text) for pattern in _REASONS)
     return next((match[1].strip() for match in found if match), "the object store cannot be reached")

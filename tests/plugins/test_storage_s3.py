@@ -174,6 +174,16 @@ async def test_a_bucket_that_cannot_be_used_is_named(
             await storage.get("a", tmp_path / "copy")
 
 
+async def test_missing_credentials_are_named(
+    s3_server: S3Server, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{unused_tcp_port}")
+    with pytest.raises(StorageUnavailable, match="no credentials; set AWS_ACCESS_KEY_ID"):
+        await storage_on(s3_server.url).check()
+
+
 async def test_a_usable_bucket_passes_and_stays_empty(s3_server: S3Server) -> None:
     await storage_on(s3_server.url, "s3://files/checked").check()
     assert s3_server.client().list_objects_v2(Bucket="files", Prefix="checked/")["KeyCount"] == 0
