@@ -44,7 +44,7 @@ Part = Callable[["Settings", "Plugins"], Awaitable[Finding]]
 
 
 async def examine(settings: Settings, loaded: Plugins) -> list[Check]:
-    """Try every part of the configuration, changing nothing that lasts."""
+    """Try every part of the configuration; what is made is what a server makes when it starts."""
     found = [await _tried(name, settings, loaded, *part) for name, part in PARTS.items()]
     if found[-1].status == "failed":  # the database
         return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -30,7 +31,16 @@ def test_an_empty_machine_scores_while_its_store_is_there(
         assert answer.status_code == 200, answer.text
         assert answer.json()["scores"]["trackml_weighted_efficiency"] == 1
         assert any((other.data_dir / "truth" / "tracking").iterdir())
+        assert storage_check(other) == ("ok", "")
         own_s3.kill()
         answer = ada.post("/v1/benchmark/tracking/submit", content=parquet(oracle, compression="none"))
         assert answer.status_code == 503
         assert int(answer.headers["Retry-After"]) > 0
+        assert storage_check(other)[0] == "failed"
+
+
+def storage_check(server: ServerProcess) -> tuple[str, str]:
+    """What `collidium doctor` says of the storage, and what to do."""
+    checks = json.loads(server.run("doctor", "--json").stdout)
+    (found,) = (check for check in checks if check["name"] == "storage")
+    return found["status"], found["advice"]
