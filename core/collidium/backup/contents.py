@@ -21,7 +21,7 @@ MANIFEST: Final = "manifest.json"
 #: The database of the platform; another name than any file below the data directory has.
 DATABASES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.dump"}
 #: Below the data directory. All else there is scratch, a cache, or belongs to jobs of this machine.
-KEPT: Final = ("truth", "storage", "hub", "seed/state.json", "secret-key", "admin-token")
+KEPT: Final = ("storage", "hub", "seed/state.json", "secret-key", "admin-token")
 #: Directories of files that are being received.
 _INCOMING: Final = frozenset({"INCOMING", "uploads"})
 _CHUNK: Final = 1024**2
@@ -75,29 +75,23 @@ def _is_scratch(name: str) -> bool:
 
 
 async def named_files() -> dict[str, str]:
-    """SHA-256 of the files that the connected database names, by path below the data directory.
-
-    Those below ``storage`` are in the storage backend, under the rest of their path.
-    """
+    """SHA-256 of the files in the storage that the connected database names, by key; empty if unknown."""
     stored = await scorings.stored_files() | await simulations.stored_files()
-    return {f"storage/{key}": sha256 for key, sha256 in stored.items()} | await truth_versions.stored_files()
+    return stored | await truth_versions.stored_files()
 
 
 async def missing_files(
     named: Mapping[str, str], files: Mapping[str, File], settings: Settings
 ) -> tuple[str, ...]:
-    """Those of the named files that the backup lacks or has damaged, and that an other storage lacks."""
+    """Keys of files that the backup lacks or has damaged; where it has none, that the storage lacks."""
     if settings.storage == "local":
-        return tuple(path for path in named if path not in files or files[path].sha256 != named[path])
-    in_files = {path: sha256 for path, sha256 in named.items() if not path.startswith("storage/")}
-    missing = [path for path in in_files if path not in files or files[path].sha256 != in_files[path]]
+        found = {key: files.get(f"storage/{key}") for key in named}
+        return tuple(key for key, file in found.items() if not file or named[key] not in {"", file.sha256})
     storage = _storage(settings)
     try:
-        keys = [path for path in named if path not in in_files]
-        missing += [path for path in keys if not await storage.exists(path.removeprefix("storage/"))]
+        return tuple([key for key in named if not await storage.exists(key)])
     finally:
         await storage.close()
-    return tuple(missing)
 
 
 def _storage(settings: Settings) -> Storage:

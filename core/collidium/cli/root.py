@@ -110,6 +110,7 @@ FOR_OPERATORS = {
 ON_THE_SERVER = {
     "backup": "collidium.cli.backup:backup",
     "db": "collidium.cli.serve:db",
+    "doctor": "collidium.cli.doctor:doctor",
     "ledger": "collidium.cli.serve:ledger",
     "plugin": "collidium.cli.plugin:plugin",
     "restore": "collidium.cli.backup:restore",

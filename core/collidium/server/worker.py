@@ -24,6 +24,8 @@ from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
+from collidium.contracts.storage import StorageUnavailable
+from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, metrics, subprocesses
@@ -58,6 +60,8 @@ async def _serve(
 ) -> None:
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
+        if multiprocessing.parent_process() is None:
+            await check_storage(platform)
         app = create_app(settings, platform.plugins)
         if settings.follow_requests:
             await stack.enter_async_context(background_work(platform))
@@ -85,6 +89,14 @@ async def _answer(
     config = hypercorn_config(listeners, settings.log_level)
     async with in_background(metrics.keep_sampling(database.occupancy)):
         await serve(served, config, shutdown_trigger=until_stopped)
+
+
+async def check_storage(platform: Platform) -> None:
+    """Raise ConfigurationError where the storage cannot be used as configured."""
+    try:
+        await platform.storage.check()
+    except StorageUnavailable as error:
+        raise ConfigurationError(f"the storage cannot be used: {error}") from None
 
 
 def hide_secrets() -> None:
@@ -176,10 +188,12 @@ def follow(settings: Settings, listeners: Sequence[socket.socket], announce: Cal
 async def _follow(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
-    async with Platform.open(settings) as platform, background_work(platform):
-        if listeners:
-            await _answer(platform, create_monitor(), listeners, announce)
-        else:
+    async with Platform.open(settings) as platform:
+        await check_storage(platform)
+        async with background_work(platform):
+            if listeners:
+                await _answer(platform, create_monitor(), listeners, announce)
+                return
             announce()
             await stop_requested()
 
@@ -209,4 +223,5 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
+    await simulations.sweep_scratch(settings)
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

@@ -2,7 +2,7 @@
 
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
-from collidium.simulations.follower import following
+from collidium.simulations.follower import following, processes
 from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, limits
 from collidium.simulations.placing import DeliveryOptions, place
@@ -16,6 +16,7 @@ from collidium.simulations.requests import (
     ordered_by,
     output_of,
     stored_files,
+    sweep_scratch,
     unfinished,
     were_ordered,
 )
@@ -44,8 +45,10 @@ __all__ = [
     "ordered_by",
     "output_of",
     "place",
+    "processes",
     "reports",
     "stored_files",
+    "sweep_scratch",
     "unfinished",
     "were_ordered",
 ]

@@ -121,7 +121,7 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
             (server.data_dir / name).write_text("{}")
         made = done(server, "backup", str(backup))
         kept = {path.name for path in files_below(backup)}
-        assert kept >= {"state.json", "hub.sqlite3", "secret-key", "admin-token", "manifest.json"}
+        assert kept >= {"state.json", "hub.sqlite3", "manifest.json"}
         assert not kept & {"large", "torn"}
         assert [path.name for path in backup.parent.iterdir()] == ["one"], "what was left is swept"
         before = board(server)
@@ -134,7 +134,9 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
     rmtree(target.data_dir)
     assert done(target, "restore", str(backup))["files"] == made["files"]
     assert (target.data_dir / "seed" / "state.json").read_text() == "{}"
-    assert (target.data_dir / "secret-key").stat().st_mode & 0o777 == 0o600
+    secrets = [path for path in files_below(backup) if path.name in {"secret-key", "admin-token"}]
+    assert len(secrets) == (0 if "PLATFORM_SECRET_KEY" in target.environment else 2)
+    assert all((target.data_dir / path.name).stat().st_mode & 0o777 == 0o600 for path in secrets)
     with target:
         assert board(target) == before
     again = run(target, "restore", str(backup))
@@ -150,12 +152,12 @@ def test_a_damaged_backup_is_refused_and_nothing_is_written(
         with signed_in(server, "alice") as alice:
             assert submit(alice, oracle).is_success
         done(server, "backup", str(backup))
-        (kept,) = files_below(server.data_dir / "storage")
+        (kept,) = files_below(server.data_dir / "storage" / "predictions")
         kept.write_bytes(kept.read_bytes()[:-1] + b"x")
         damaged = run(server, "backup", str(tmp_path / "damaged"))
         assert damaged.returncode == 1
-        assert json.loads(damaged.stdout)["missing"] == [str(kept.relative_to(server.data_dir))]
-    (copy,) = files_below(backup / "storage")
+        assert json.loads(damaged.stdout)["missing"] == [f"predictions/{kept.name}"]
+    (copy,) = files_below(backup / "storage" / "predictions")
     whole = copy.read_bytes()
     target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
     for content, problem in (

@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
-from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.executor import OverLimit, WorkerDied
 from collidium.contracts.identity import ERASED
 from collidium.errors import InvalidInput, ScoringFailed, Unavailable
@@ -173,11 +172,11 @@ def _cause(error: Exception) -> str:
 async def _score(
     platform: Platform, task: Task, truth_version: str, path: Path, extra_columns: ExtraColumns
 ) -> Evaluation:
-    truth = await truth_versions.open_truth(platform, task.card.name, parts.whole(truth_version))
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
-        async with budget:
+        # The time does not include that of fetching truth, which other files share.
+        async with platform.truth_cache.opened(task.card.name, parts.whole(truth_version)) as truth, budget:
             return await engine.evaluate(
                 *(task, truth, path),
                 executor=platform.executor,

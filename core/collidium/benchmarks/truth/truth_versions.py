@@ -1,4 +1,4 @@
-"""Versions of truth: imported by operators, pointed to by the task list, opened to score against."""
+"""Versions of truth: imported by operators, pointed to by the task list."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth.task_data import Found, find_data, located
+from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
-from collidium.errors import NotFound
+from collidium.errors import NotFound, Unavailable
 from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.files import Truth, table_path
+from collidium.scoring.truth.cache import manifest_key, table_key
+from collidium.scoring.truth.files import TruthTable
 from collidium.scoring.truth.importing import Progress, build_from
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ async def import_truth(
     same truth named stays where nothing is given.
 
     Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
-    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
+    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, and Unavailable where the
+    storage does not take it.
     """
     task = platform.tasks.find(task_name)
     settings = platform.settings
@@ -89,7 +91,7 @@ async def import_truth(
     truth = await build_from(
         *(task, place),
         config=config,
-        directory=_root(platform),
+        directory=platform.truth_cache.directory,
         executor=platform.executor,
         limits=settings.scoring_limits,
         events=events,
@@ -97,6 +99,10 @@ async def import_truth(
         cache=cache,
         progress=progress,
     )
+    try:
+        await platform.truth_cache.store(truth)
+    except StorageUnavailable as error:
+        raise Unavailable(f"the storage takes no truth: {error}") from error
     return await _make_current(truth.as_dict(), data)
 
 
@@ -116,22 +122,15 @@ async def find(task_name: str, version: str) -> TruthRecord:
     return _record(row, current=current)
 
 
-async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
-    """The files of a version. Raises ConfigurationError when they are not there or not whole."""
-    return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
-
-
 async def stored_files() -> dict[str, str]:
-    """SHA-256 of the tables that challenges score against, by path below the data directory."""
+    """SHA-256 of the truth in the storage that challenges score against, by key; empty for manifests."""
     used = await Challenge.filter(truth_version__not_isnull=True)
     current = {(row.task, parts.whole(row.truth_version)) for row in used if row.truth_version is not None}
     rows = await TruthVersion.filter(task__in=[name for name, _ in current])
-    return {
-        str(table_path(Path("truth") / row.task / row.version, name)): table["sha256"]
-        for row in rows
-        if (row.task, row.version) in current
-        for name, table in row.manifest["tables"].items()
-    }
+    truths = [row for row in rows if (row.task, row.version) in current]
+    tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
+    manifests = {manifest_key(row.task, row.version): "" for row in truths}
+    return manifests | {table_key(table): table.sha256 for table in tables}
 
 
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
@@ -161,10 +160,6 @@ async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
     """What the database keeps; the blocks, many for a large dataset, stay with the files."""
     return {key: value for key, value in manifest.items() if key != "blocks"}
-
-
-def _root(platform: Platform) -> Path:
-    return platform.settings.data_dir / "truth"
 
 
 def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
