@@ -1,6 +1,13 @@
 """What the API answers, each thing once: domains return records, the API writes them, clients read them."""
 
-from collidium.records.accounts import Account, Transaction, Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records.accounts import (
+    Account,
+    Notifications,
+    Transaction,
+    Webhook,
+    WebhookDelivery,
+    WebhookRemoved,
+)
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     Announcement,
@@ -14,6 +21,7 @@ from collidium.records.benchmarks import (
     Metric,
     Place,
     PredictionColumn,
+    Quota,
     RankChange,
     Ranking,
     Receipt,
@@ -82,6 +90,7 @@ __all__ = [
     "LocalScores",
     "Metric",
     "Moment",
+    "Notifications",
     "OperatedRequest",
     "Operator",
     "OrderLimits",
@@ -91,6 +100,7 @@ __all__ = [
     "Place",
     "PredictionColumn",
     "Preset",
+    "Quota",
     "Range",
     "RankChange",
     "Ranking",

@@ -188,6 +188,15 @@ class Challenge(Record, frozen=True):
     card: Annotated[TaskCard | None, Meta(description="Of its task; null in lists.")] = None
 
 
+class Quota(Record, frozen=True):
+    """What the caller may still submit to a challenge."""
+
+    submissions_per_day: int
+    submissions_left: Annotated[int, Meta(description="Of this day, in UTC; 0 where none is taken now.")]
+    resets_at: Annotated[Time, Meta(description="When the next day begins.")]
+    closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
+
+
 class Receipt(Record, frozen=True):
     """The answer to a submission."""
 
