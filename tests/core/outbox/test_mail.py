@@ -252,7 +252,7 @@ async def test_a_password_is_sent_over_tls_alone(
         seen.append((session.ssl is not None, data.login, data.password))
         return AuthResult(success=True)
 
-    options = {"authenticator": check, "auth_required": True, "auth_require_tls": False}
+    options = {"authenticator": check, "auth_require_tls": False}
     with taking_mail(**options) as bare, taking_mail(tls_context=context, **options) as secure:
         for number, mail in enumerate((bare, secure)):
             monkeypatch.setenv("PLATFORM_SMTP_URL", mail.url.replace("//", "//collidium:s3cr%40t@"))
