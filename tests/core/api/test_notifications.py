@@ -57,6 +57,8 @@ def test_each_thing_that_happens_is_sent_once(start_platform: StartServer, oracl
             one_click = {"List-Unsubscribe": "One-Click"}
             assert httpx.post(unsubscribe, data=one_click, trust_env=False).status_code == 200
             assert anna.get(PATH).json()["email"] is None
+            quota = anna.get(f"/v1/challenges/{NAME}/quota").json()
+            assert (quota["submissions_left"], quota["closes_at"] is not None) == (0, True), "it has closed"
         title = "spring-2027"
         assert Counter(subject.partition(" on ")[0] for subject in mail.subjects) == {
             f"{title}: your submission was scored": 1,
