@@ -55,8 +55,8 @@ async def of_challenge(
     platform: Platform, row: Challenge, kind: Literal["deadline", "closed", "results"]
 ) -> None:
     """Announce something of a challenge to all accounts that submitted to it."""
-    rows = await Submission.filter(challenge=row.name).only("account_id")
-    account_ids = sorted({one.account_id for one in rows})
+    rows = await Submission.filter(challenge=row.name).distinct().values("account_id")
+    account_ids = sorted(one["account_id"] for one in rows)
     # Without what is long and no news.
     view = structs.replace(challenges.view(row, platform), rules="", announcements=())
     await outbox.announce(kind, account_ids, row.name, records.as_json(view))
