@@ -23,6 +23,7 @@ from collidium_plugins.webapps import (
     front,
     leaderboard,
     models,
+    notifications,
     simulate,
     submissions,
 )
@@ -37,7 +38,12 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/events": events.ROUTES,
     "/datasets": datasets.ROUTES,
     "/simulate": simulate.ROUTES,
-    "/leaderboard": [*leaderboard.ROUTES, *provenance.ROUTES, *submissions.ROUTES],
+    "/leaderboard": [
+        *leaderboard.ROUTES,
+        *provenance.ROUTES,
+        *submissions.ROUTES,
+        *notifications.ROUTES,
+    ],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
     "/guide": assets.GUIDE_ROUTES,

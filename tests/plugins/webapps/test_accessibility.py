@@ -48,6 +48,7 @@ OWN = (
     "/simulate/requests/{request_id}",
     "/leaderboard/tracking/submit",
     "/leaderboard/mine",
+    "/leaderboard/notifications",
 )
 
 
