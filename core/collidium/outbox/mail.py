@@ -120,9 +120,9 @@ Text = tuple[str, list[str]]
 
 def _confirm(_: Mapping[str, Any]) -> Text:
     return "Confirm your e-mail address", [
-        "Somebody, probably you, wants notifications of their submissions and jobs at this address.",
-        "Nothing is sent to it before you follow this link, which is valid for three days. If it was",
-        "not you, do nothing.",
+        "Notifications of submissions, challenges and jobs were requested for this address. Nothing is sent",
+        "to it before you follow this link, which is valid for three days. If you did not request them, do",
+        "nothing.",
     ]
 
 
