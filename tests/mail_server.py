@@ -24,6 +24,10 @@ class MailServer:
     messages: list[EmailMessage] = field(default_factory=list)
     answer: Callable[[str], str] = lambda _: "250 OK"
     open: Event = field(default_factory=Event)
+    #: Whether it ends a connection when it is asked to.
+    ends: bool = True
+    #: Set when the server is to end.
+    stop: Event = field(default_factory=Event)
 
     @property
     def url(self) -> str:
@@ -52,13 +56,20 @@ class MailServer:
         await asyncio.to_thread(self.open.wait, 30)
         return "250 OK"
 
+    async def handle_QUIT(  # noqa: N802 -- its name there
+        self, server: SMTP, session: Session, envelope: Envelope
+    ) -> str:
+        if not self.ends:
+            await asyncio.to_thread(self.stop.wait)
+        return "221 Bye"
+
 
 @contextmanager
 def taking_mail(**options: Any) -> Iterator[MailServer]:
     """A mail server in a thread; ``options`` are those of aiosmtpd."""
     mail = MailServer()
     mail.open.set()
-    listening, stop = Event(), Event()
+    listening = Event()
 
     async def serve() -> None:
         loop = asyncio.get_running_loop()
@@ -66,7 +77,7 @@ def taking_mail(**options: Any) -> Iterator[MailServer]:
         async with server:
             mail.port = server.sockets[0].getsockname()[1]
             listening.set()
-            await asyncio.to_thread(stop.wait)
+            await asyncio.to_thread(mail.stop.wait)
 
     thread = Thread(target=asyncio.run, args=(serve(),))
     thread.start()
@@ -75,7 +86,7 @@ def taking_mail(**options: Any) -> Iterator[MailServer]:
         yield mail
     finally:
         mail.open.set()
-        stop.set()
+        mail.stop.set()
         thread.join()
 
 

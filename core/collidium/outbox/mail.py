@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from email.headerregistry import Address
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 LINK_PATH: Final = "/mail"
 #: Long lines stay whole: folded, Python encodes addresses of links beyond recognition.
 _POLICY: Final = SMTP.clone(max_line_length=900, cte_type="7bit")
+#: How long to wait for the answer to a good-bye.
+_QUIT_SECONDS: Final = 1.0
 #: From this code of SMTP on a rejection is for good.
 _PERMANENT: Final = 500
 
@@ -43,27 +46,27 @@ class Mailer:
     async def send(self, attempt: Attempt, address: str) -> Outcome:
         """Send an event to an address; failures are returned, not raised."""
         # Here: most commands and servers send none.
-        from aiosmtplib import SMTPDataError, SMTPException, SMTPRecipientsRefused, send
+        from aiosmtplib import SMTP, SMTPDataError, SMTPException, SMTPRecipientsRefused
 
         server = self._server
         if server is None:
             return Outcome(None, "this server sends no e-mail any more", final=True)
         message = self._message(attempt, address)
+        client = SMTP(
+            hostname=server.host,
+            port=server.port,
+            username=server.username,
+            password=server.password,
+            local_hostname=urlsplit(self._url).hostname,
+            use_tls=server.tls,
+            start_tls=True if server.password and not server.tls else None,
+            timeout=self._seconds,
+        )
+        sender = message["From"].addresses[0].addr_spec
         try:
             async with asyncio.timeout(self._seconds):
-                await send(
-                    message.as_bytes(policy=_POLICY),
-                    sender=message["From"].addresses[0].addr_spec,
-                    recipients=[address],
-                    hostname=server.host,
-                    port=server.port,
-                    username=server.username,
-                    password=server.password,
-                    local_hostname=urlsplit(self._url).hostname,
-                    use_tls=server.tls,
-                    start_tls=True if server.password and not server.tls else None,
-                    timeout=self._seconds,
-                )
+                await client.connect()
+                await client.sendmail(sender, [address], message.as_bytes(policy=_POLICY))
         except SMTPRecipientsRefused as error:
             code = error.recipients[0].code
             if code < _PERMANENT:
@@ -76,6 +79,11 @@ class Mailer:
             # Neither its words, which may be those of a server that was sent a password, nor the account's.
             cause = f"{type(error).__name__} {getattr(error, 'code', '')}".rstrip()
             return Outcome(None, "the mail server could not be used", cause, ours=True)
+        finally:
+            # Apart from the above: what was taken stays so, however the connection ends.
+            with suppress(SMTPException, OSError):
+                await client.quit(timeout=_QUIT_SECONDS)
+            client.close()
         await recipients.accepted(attempt.account_id)
         return Outcome(None, None)
 

@@ -265,6 +265,14 @@ async def test_a_password_is_sent_over_tls_alone(
     assert [len(mail.messages) for mail in (bare, secure)] == [0, 1]
 
 
+async def test_what_was_taken_is_sent_however_the_connection_ends(post: Post, mail: MailServer) -> None:
+    await subscribe(post)
+    mail.ends = False
+    await announce(post, "scored")
+    assert await post.deliver(webhook_timeout_seconds=2) == 1
+    assert [delivery.state for delivery in await post.log()][-1] == "delivered"
+
+
 async def test_text_of_users_makes_no_headers(post: Post, mail: MailServer) -> None:
     for hostile in (
         "anna@example.org\r\nBcc: bob@example.org",
