@@ -26,7 +26,7 @@ from collidium.benchmarks.submissions.links import LONGEST_LINK
 from collidium.contracts.identity import USERNAME
 from collidium.operations import Scope
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
-from collidium.outbox import LONGEST_URL
+from collidium.outbox import LONGEST_URL, Kind
 from collidium.simulations import State
 
 
@@ -361,6 +361,17 @@ class WebhookBody(Body):
         description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
     )
     rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
+
+
+class NotificationsBody(Body):
+    """What an account wants to be notified of."""
+
+    model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
+
+    email: str | None = Field(
+        None, max_length=254, description="E-mail address; null: none. Left out, it stays as it is."
+    )
+    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off; others stay.")
 
 
 # -- operators -----------------------------------------------------------------------------------------

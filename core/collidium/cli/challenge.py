@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.context import client
+from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message, show_record
+from collidium.errors import Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -138,7 +141,25 @@ def show(name: str, as_json: bool) -> None:
     collidium challenge show jets-2027
     """
     with client() as server:
-        _show(server.challenge(name), as_json)
+        found = server.challenge(name)
+        _show(found, as_json)
+        if not as_json:
+            with suppress(Unauthenticated):  # for those who are logged in
+                show_quota(server.quota(name))
+
+
+@challenge.command()
+@name_argument
+@json_option
+def quota(name: str, as_json: bool) -> None:
+    """Show how many submissions to NAME you have left today, and until when they are taken.
+
+    \b
+    collidium challenge quota jets-2027
+    """
+    with client() as server:
+        left = server.quota(name)
+    print_json(left) if as_json else show_quota(left)
 
 
 @challenge.command()

@@ -73,6 +73,7 @@ class LazyGroup(click.Group):
 
 #: Command -> module:attribute, of commands that call a server over the network or need none.
 FOR_USERS = {
+    "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.submissions:check",

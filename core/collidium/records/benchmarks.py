@@ -243,6 +243,15 @@ class MembersAdded(Record, frozen=True):
     members: Annotated[int, Meta(description="How many there are now.")]
 
 
+class Quota(Record, frozen=True):
+    """What the caller may still submit to a challenge."""
+
+    submissions_per_day: int
+    submissions_left: Annotated[int, Meta(description="Of this day, in UTC; 0 where none is taken now.")]
+    resets_at: Annotated[Time, Meta(description="When the next day begins.")]
+    closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
+
+
 class Receipt(Record, frozen=True):
     """The answer to a submission."""
 

@@ -49,6 +49,7 @@ OWN = (
     "/leaderboard/tracking/submit",
     "/leaderboard/mine",
     "/leaderboard/tracking/team",
+    "/leaderboard/notifications",
 )
 
 

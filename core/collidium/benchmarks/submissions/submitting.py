@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
-from collidium import accounts, records
+from collidium import accounts, outbox, records
 from collidium.benchmarks import challenges, members, tasklist, teams
 from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
@@ -59,10 +60,15 @@ class Admission:
 
     @property
     def participant(self) -> str:
-        """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
-        if self.account.baseline:
-            return f"baseline:{self.arrival}"
-        return teams.participant(self.team) if self.team else f"account:{self.account.id}"
+        """Who competes."""
+        return participant_of(self.account, self.team, self.arrival)
+
+
+def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
+    """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
+    if account.baseline:
+        return f"baseline:{arrival}"
+    return teams.participant(team) if team else f"account:{account.id}"
 
 
 @asynccontextmanager
@@ -132,22 +138,41 @@ async def received(platform: Platform, admission: Admission) -> None:
     await Arrival.filter(id=admission.arrival).update(received_at=moment)
 
 
+async def quota(platform: Platform, account: AccountView, name: str) -> records.Quota:
+    """What an account may still submit to a challenge; raises NotFound."""
+    challenge, moment = await challenges.get(name), now()
+    if not challenge.listed:
+        raise challenges.unknown(name)
+    participant = participant_of(account, await teams.team_of(account.id, name))
+    left = await _quota(challenge, participant, platform.settings, moment)
+    if challenges.why_closed(challenge, moment):
+        return structs.replace(left, submissions_left=0)
+    return left
+
+
+async def _quota(challenge: Challenge, participant: str, settings: Settings, now: datetime) -> records.Quota:
+    """What a participant has left of the UTC day."""
+    per_day = challenge.submissions_per_day or settings.submissions_per_day
+    midnight = midnight_before(now)
+    counted = await teams.counted_for(participant)
+    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
+    return records.Quota(
+        per_day, max(per_day - kept, 0), midnight + timedelta(days=1), closes_at=challenge.closes_at
+    )
+
+
 async def require_submission_left(admission: Admission, settings: Settings, now: datetime) -> None:
     """Raise TooManyRequests when the participant's submissions of the UTC day are used up.
 
     Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
     challenge = admission.challenge
-    per_day = challenge.submissions_per_day or settings.submissions_per_day
-    midnight = midnight_before(now)
-    counted = await teams.counted_for(admission.participant)
-    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
-    if kept >= per_day:
-        tomorrow = midnight + timedelta(days=1)
+    quota = await _quota(challenge, admission.participant, settings, now)
+    if not quota.submissions_left:
         raise TooManyRequests(
-            f"{per_day} submissions a day are taken for {challenge.name}; the next from {tomorrow:%Y-%m-%d} "
-            "00:00 UTC. Checks are not counted",
-            retry_after=int((tomorrow - now).total_seconds()) + 1,
+            f"{quota.submissions_per_day} submissions a day are taken for {challenge.name}; the next from "
+            f"{quota.resets_at:%Y-%m-%d} 00:00 UTC. Checks are not counted",
+            retry_after=int((quota.resets_at - now).total_seconds()) + 1,
         )
 
 
@@ -288,7 +313,9 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    return Outcome(view(submission, truth), deduplicated=False)
+    kept = view(submission, truth)
+    await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
+    return Outcome(kept, deduplicated=False)
 
 
 @transactional
