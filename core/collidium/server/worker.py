@@ -22,6 +22,8 @@ from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
+from collidium.contracts.storage import StorageUnavailable
+from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, subprocesses
@@ -67,6 +69,8 @@ async def _serve(
 
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
+        if multiprocessing.parent_process() is None:
+            await check_storage(platform)
         app = create_app(settings, platform.plugins)
         context.give(app, platform)
         if settings.follow_requests:
@@ -74,6 +78,14 @@ async def _serve(
         served = HubPort(app, settings.hub_port) if settings.hub_port else app
         config = hypercorn_config(listeners, settings.log_level)
         await serve(served, config, shutdown_trigger=until_stopped)
+
+
+async def check_storage(platform: Platform) -> None:
+    """Raise ConfigurationError where the storage cannot be used as configured."""
+    try:
+        await platform.storage.check()
+    except StorageUnavailable as error:
+        raise ConfigurationError(f"the storage cannot be used: {error}") from None
 
 
 def hide_secrets() -> None:
@@ -161,9 +173,11 @@ def follow(settings: Settings, announce: Callable[[], None]) -> None:
 
 
 async def _follow(settings: Settings, announce: Callable[[], None]) -> None:
-    async with Platform.open(settings) as platform, background_work(platform):
-        announce()
-        await stop_requested()
+    async with Platform.open(settings) as platform:
+        await check_storage(platform)
+        async with background_work(platform):
+            announce()
+            await stop_requested()
 
 
 @asynccontextmanager
@@ -191,4 +205,5 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
+    await simulations.sweep_scratch(settings)
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

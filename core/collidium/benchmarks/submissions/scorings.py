@@ -12,7 +12,6 @@ import msgspec
 import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
-from collidium.benchmarks.truth import truth_versions
 from collidium.errors import Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.scoring import engine, parts
@@ -141,11 +140,11 @@ async def score(
 
     Raises what :func:`~collidium.scoring.engine.evaluate` raises, and Unavailable past that time.
     """
-    truth = await truth_versions.open_truth(platform, task.card.name, parts.whole(truth_version))
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
-        async with budget:
+        # The time does not include that of fetching truth, which other files share.
+        async with platform.truth_cache.opened(task.card.name, parts.whole(truth_version)) as truth, budget:
             return await engine.evaluate(
                 *(task, truth, path),
                 executor=platform.executor,
