@@ -54,6 +54,8 @@ class Admission:
     practice: bool
     #: Names the file on its way, for which the end of the challenge waits.
     arrival: str
+    #: Whether it is admitted before the challenge is listed and opens.
+    early: bool
 
     @property
     def participant(self) -> str:
@@ -62,11 +64,13 @@ class Admission:
 
 
 @asynccontextmanager
-async def admitted(platform: Platform, account: AccountView, name: str) -> AsyncIterator[Admission]:
+async def admitted(
+    platform: Platform, account: AccountView, name: str, *, early: bool = False
+) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    Raises NotFound for one that is not listed, Conflict for one that is not open, and Unavailable for one
-    that cannot score now.
+    Baselines may be ``early``, before it is listed and opens. Raises NotFound for one that is not listed,
+    Conflict for one that is not open, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -76,7 +80,7 @@ async def admitted(platform: Platform, account: AccountView, name: str) -> Async
     await arrival.save(force_create=True)
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
-        yield await _admission(platform, account, await challenges.get(name), arrival.id)
+        yield await _admission(platform, account, await challenges.get(name), arrival.id, early)
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -89,13 +93,16 @@ async def _renew(arrival: str, lease: timedelta) -> None:
             await Arrival.filter(id=arrival).update(leased_until=now() + lease)
 
 
-async def _admission(platform: Platform, account: AccountView, row: Challenge, arrival: str) -> Admission:
+async def _admission(
+    platform: Platform, account: AccountView, row: Challenge, arrival: str, early: bool
+) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
-    if not status.listed:
+    early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
+    if not (status.listed or early):
         raise tasklist.unknown(row.name)
-    if reason := challenges.why_closed(row, now()):
+    if not early and (reason := challenges.why_closed(row, now())):
         raise Conflict(f"{row.name} takes no submissions: {reason}")
-    if status.reason is not None or row.truth_version is None:
+    if (status.reason is not None and not early) or row.truth_version is None:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, now()) == "practice"
@@ -104,7 +111,7 @@ async def _admission(platform: Platform, account: AccountView, row: Challenge, a
     await challenges.require_concealed(row, version)
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
-    return Admission(account, row, task, truth, largest_file, practice, arrival)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -247,7 +254,7 @@ async def _keep_once(
         is_scored_so = whole(version) == whole(submission.truth_version)
     else:
         is_scored_so = version == submission.truth_version
-    if not challenge.listed or not is_scored_so:
+    if not (challenge.listed or admission.early) or not is_scored_so:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
