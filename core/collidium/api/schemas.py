@@ -121,6 +121,13 @@ class LeaderboardQuery(Page):
     )
 
 
+class ResultsQuery(BaseModel):
+    """Query of the results of a challenge."""
+
+    format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
+    all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
+
+
 class HistoryQuery(BaseModel):
     """Query of how a best came about."""
 

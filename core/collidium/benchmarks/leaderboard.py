@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -25,7 +25,7 @@ from collidium.benchmarks.models import Submission
 from collidium.benchmarks.rank_intervals import Intervals, RankInterval
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, claim_of, derived
 from collidium.database import connection, rows_of
-from collidium.errors import InvalidInput, UnknownCursor
+from collidium.errors import Conflict, InvalidInput, UnknownCursor
 from collidium.records import BestStep, Place
 from collidium.runtime.shared_calls import SharedCalls
 
@@ -202,6 +202,25 @@ async def places(
     if len(rows) <= limit or not found:
         return found, None
     return found, _cursor(found[-1].rank, page[-1], counter.ranked)
+
+
+async def all_places(
+    edition: Edition, *, intervals: Intervals | None, selection: Selection
+) -> AsyncIterator[list[Place]]:
+    """All selected places of an edition, some at a time, best first.
+
+    Raises Conflict where the events that count change meanwhile: places would be missing.
+    """
+    cursor = None
+    while True:
+        found, cursor = await places(
+            edition, limit=_CHUNK, cursor=cursor, intervals=intervals, selection=selection
+        )
+        yield found
+        if cursor is None:
+            break
+    if (await current_edition(edition.challenge)).truth_version != edition.truth_version:
+        raise Conflict(f"{edition.challenge} was scored on other events meanwhile; try again")
 
 
 @dataclass(slots=True)

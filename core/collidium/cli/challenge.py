@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import sys
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,9 +13,9 @@ from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
-    from collidium.client import Challenge, Client, Place, Ranking
+    from collidium.client import Challenge, Ranking
     from collidium.platform import Platform
     from collidium.seeding.steps import Report, Seeding
 
@@ -303,19 +301,8 @@ def export(name: str, every: bool, as_json: bool) -> None:
     collidium challenge export jets-2027 > results.csv
     """
     with client() as server:
-        metrics = [metric.name for metric in server.task(name).metrics]
-        places = list(_places(server, name, every))
-    if as_json:
-        print_json(places)
-        return
-    writer = csv.writer(sys.stdout)
-    named = [column for metric in metrics for column in (metric, f"{metric}_error")]
-    writer.writerow(("rank", "account", "submission", "submitted_at", "baseline", "model", *named))
-    for place in places:
-        values = (of.get(metric) for metric in metrics for of in (place.scores, place.uncertainties))
-        when = place.submitted_at.isoformat()
-        head = place.rank, place.hub_username, place.submission_id, when, place.baseline, place.model_repo
-        writer.writerow((*head, *values))
+        found = server.results(name, as_csv=not as_json, every=every)
+    click.echo(found, nl=as_json)
 
 
 @challenge.command()
@@ -372,15 +359,6 @@ def reinstate(
         else:
             ranking = server.admin_reinstate(name, submission_id, idempotency_key=idempotency_key)
     _show_ranking(ranking, as_json)
-
-
-def _places(server: Client, name: str, every: bool) -> Iterator[Place]:
-    cursor = None
-    while True:
-        page = server.leaderboard(name, every=every, limit=100, cursor=cursor)
-        yield from page.items
-        if (cursor := page.next_cursor) is None:
-            return
 
 
 def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
