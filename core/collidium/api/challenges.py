@@ -12,7 +12,7 @@ from collidium.api.benchmarks import PART
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body, table_answer
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery, SubmitQuery
-from collidium.benchmarks import challenges, tasklist
+from collidium.benchmarks import challenges, closing
 from collidium.records import BestStep, Challenge, Checked, Place, Receipt
 
 blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
@@ -31,7 +31,7 @@ async def list_() -> Response:
 @document_response(Challenge)
 async def show(name: str) -> Response:
     """A challenge, with the card of its task."""
-    return answer(await tasklist.challenge_with_card(platform(), name))
+    return answer(await closing.shown(platform(), name))
 
 
 @blueprint.post("/<name>/submit")

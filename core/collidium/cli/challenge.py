@@ -266,7 +266,9 @@ def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
     with client() as server:
         closed = server.admin_close_challenge(name, idempotency_key=idempotency_key)
     _show(closed, as_json)
-    if closed.results_at is None:
+    if closed.results_wait_for:
+        note(f"Final results wait for {', '.join(closed.results_wait_for)}, which has the same events.")
+    elif closed.results_at is None:
         note(f"Final results come when what is being received is scored: collidium leaderboard {name}")
 
 
@@ -384,6 +386,7 @@ def _show(found: Challenge, as_json: bool) -> None:
         "opens": found.opens_at,
         "closes": found.closes_at or "when it is closed",
         "final results": found.results_at,
+        **({"results wait for": found.results_wait_for} if found.results_wait_for else {}),
         "events": part,
         "submissions a day": found.submissions_per_day,
         "final submissions": found.final_submissions,

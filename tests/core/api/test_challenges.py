@@ -95,6 +95,7 @@ def test_what_is_held_back_decides_in_the_end(
     (leader, loser) = public
     card = alice.get(f"/v1/challenges/{NAME}").json()["card"]
     assert (card["phase"], card["public_percent"]) == ("public", 50)
+    assert {metric["floor"] for metric in card["metrics"]} == {None}, "floors are of all events"
     assert [credits_of(client) for client in (alice, bob)] == [10, 10], "nothing is earned yet"
     assert alice.get("/v1/leaderboard/tracking").json() == [], "the task's own challenge is another"
     again = bob.post(SUBMIT, content=good_at(oracle, 4)).json()
@@ -357,8 +358,9 @@ def test_no_other_challenge_shows_what_is_held_back(
     assert admin.post("/admin/challenges", json=twin).status_code == 201
     sent = alice.post("/v1/challenges/twin-2027/submit", content=good_at(oracle, 3))
     assert sent.status_code == 200, "the same part is public in both"
-    close(admin, "twin-2027")
-    assert alice.get("/v1/challenges/twin-2027").json()["results_at"] is None
+    assert close(admin, "twin-2027")["results_wait_for"] == [NAME]
+    waiting = alice.get("/v1/challenges/twin-2027").json()
+    assert (waiting["results_at"], waiting["results_wait_for"]) == (None, [NAME])
     close(admin)
     eventually(lambda: has_results(alice))
     eventually(lambda: alice.get("/v1/challenges/twin-2027").json()["results_at"] is not None)
