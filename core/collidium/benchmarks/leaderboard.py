@@ -59,9 +59,7 @@ SELECT id FROM (
         ORDER BY submitted_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS best
     FROM (
-        SELECT id, submitted_at, {sign} CAST(
-            (SELECT value FROM {json_each}(scores) WHERE key = ?) AS double precision
-        ) AS worth
+        SELECT id, submitted_at, {sign} CAST({score} AS double precision) AS worth
         FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score IS NOT NULL
     ) AS scored WHERE worth IS NOT NULL
 ) AS compared WHERE best IS NULL OR worth > best
@@ -364,8 +362,9 @@ async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit:
     InvalidInput for a metric that the task does not have.
     """
     metric = _metric(card, metric_name)
-    json_each = "json_each" if isinstance(connection(), SqliteClient) else "jsonb_each_text"
-    query = _STEPS.format(sign="" if metric.higher_is_better else "-", json_each=json_each)
+    is_sqlite = isinstance(connection(), SqliteClient)
+    score = """json_extract(scores, '$."' || ? || '"')""" if is_sqlite else "scores ->> CAST(? AS text)"
+    query = _STEPS.format(sign="" if metric.higher_is_better else "-", score=score)
     rows = await rows_of(query, metric.name, edition.challenge, edition.truth_version, limit)
     ids = [row["id"] for row in reversed(rows)]
     kept = {row.id: row for row in await Submission.filter(id__in=ids)}

@@ -11,6 +11,7 @@ import click
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_record
+from collidium.cli.tasks import data_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -395,6 +396,8 @@ def _show(found: Challenge, as_json: bool) -> None:
     }
     show_record(found, rows, as_json=as_json)
     if not as_json:
+        for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
+            note(text)
         for one in found.announcements:
             note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
         for line in found.rules.splitlines():
