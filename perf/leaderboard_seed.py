@@ -18,7 +18,7 @@ BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
 def scoring(row: Submission, random: np.random.Generator) -> Scoring:
     """What ranks are compared by: the primary metric of 200 draws."""
-    draws = random.normal(row.rank_score, 0.004, 200).astype(np.float32)
+    draws = random.normal(row.rank_score or 0, 0.004, 200).astype(np.float32)
     return Scoring(
         submission_id=row.id,
         scorer_version=row.scorer_version,
