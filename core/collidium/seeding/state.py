@@ -60,7 +60,9 @@ class State:
         directory = data_dir / DIRECTORY
         try:
             kept: dict[str, Any] = json.loads((directory / _FILE).read_text("utf-8"))
-            return cls(directory, **kept | {"size": kept["size"] or size})
+            state = cls(directory, **kept)
+            state.size = state.size or size
+            return state
         except FileNotFoundError:
             return cls(directory, size)
         except (ValueError, TypeError) as error:

@@ -307,13 +307,17 @@ def test_without_the_hub_a_claim_is_unverified(
         assert ada.patch(address, json=links).json()["model_claim"] == "verified"
 
 
+def client_of(caller: Caller) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {caller.environment['HF_TOKEN']}"}
+    return httpx.Client(base_url=caller.server.base_url, headers=headers, timeout=60, trust_env=False)
+
+
 def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file: bytes) -> None:
     """By a command with the owner's token; the server writes nothing."""
     owner, other = Caller(platform, "maria"), Caller(platform, "mario")
     hub = HfApi(endpoint=f"{platform.base_url}/hub", token=owner.environment["HF_TOKEN"])
     hub.create_repo("maria/helix")
-    headers = {"Authorization": f"Bearer {owner.environment['HF_TOKEN']}"}
-    with httpx.Client(base_url=platform.base_url, headers=headers, timeout=60, trust_env=False) as client:
+    with client_of(owner) as client:
         sent = submit(client, file).json()
         words = "publish-scores", sent["submission_id"]
         assert "names no model" in owner(*words).stderr
@@ -325,6 +329,13 @@ def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file
     assert owner.data(*words)["changed"]
     head = hub.model_info("maria/helix").sha
     assert not owner.data(*words)["changed"]
+    assert hub.model_info("maria/helix").sha == head
+    with client_of(other) as client:
+        borrowed = submit(client, file, "maria/helix").json()["submission_id"]
+    refused = other("publish-scores", borrowed)
+    assert (refused.returncode, "does not let the token's owner" in refused.stderr) == (3, True), (
+        refused.stderr
+    )
     assert hub.model_info("maria/helix").sha == head
     with TemporaryDirectory() as directory:
         path = hub.hf_hub_download("maria/helix", "README.md", local_dir=directory)
