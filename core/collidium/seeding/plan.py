@@ -183,6 +183,8 @@ def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source 
     kind = _kind(card)
     if kind == "reading":
         raise InvalidInput(f"{card.name} is scored on public events: use `collidium challenge new`")
+    if kind == "mix" and source is not None and events.train:
+        raise InvalidInput("the channels of a mix are truth: none of it can be learned from (--events 0)")
     channels: tuple[str, ...] = (events.channel or "ttbar",)
     config = f"{events.channel or 'ttbar'}_pu{events.pileup}"
     train, scored = f"{name}-train", f"{name}-eval"

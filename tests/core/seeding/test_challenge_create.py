@@ -103,6 +103,8 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     assert "has 5 events, not 3 and 3" in create(server, *few, name="few-tracks").stderr
     public = ("--dataset", f"baselines/{NAME}-train", "--task", "tracking_small", "--events", "1")
     assert "is public" in create(server, *public, "--eval", "2", name="no-secret").stderr
+    told = create(server, "--task", "anomaly", *OPTIONS[2:], name="told-mix")
+    assert "the channels of a mix are truth" in told.stderr
     reading = create(server, "--task", "data_loading", *OPTIONS[2:], name="read-it")
     assert "is scored on public events" in reading.stderr
     planned = create(server, *OPTIONS, "--dry-run", "--json", name="more-tracks-2027")
