@@ -30,6 +30,7 @@ from collidium.api import (
     openapi,
     problems,
     simulations,
+    teams,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -45,6 +46,7 @@ BLUEPRINTS: Final = (
     benchmarks.blueprint,
     leaderboards.blueprint,
     challenges.blueprint,
+    teams.blueprint,
     models.blueprint,
     datasets.blueprint,
     admin.blueprint,

@@ -59,6 +59,7 @@ _TAG_OF = {
     "challenges": "benchmark",
     "leaderboards": "benchmark",
     "simulations": "simulation",
+    "teams": "benchmark",
 }
 
 PARQUET = "application/vnd.apache.parquet"

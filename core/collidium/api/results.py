@@ -25,6 +25,7 @@ _COLUMNS: Final = {
     "rank_high": "rank_high",
     "may_be_equal": "may_be_equal",
     "account": "hub_username",
+    "team": "team",
     "submission": "submission_id",
     "submitted_at": "submitted_at",
     "baseline": "baseline",

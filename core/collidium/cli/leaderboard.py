@@ -90,7 +90,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         (
             (
                 place.rank,
-                f"{place.hub_username} (baseline)" if place.baseline else place.hub_username,
+                _name_cell(place),
                 *(score_cell(place, metric) for metric in metrics),
                 *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),
@@ -102,6 +102,12 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         ),
         title=title,
     )
+
+
+def _name_cell(place: Place) -> str:
+    if place.baseline:
+        return f"{place.hub_username} (baseline)"
+    return f"{place.hub_username}, team {place.team}" if place.team else place.hub_username
 
 
 def score_cell(scored: Place | Submission | Receipt | LocalScores, metric: str) -> str:

@@ -96,6 +96,7 @@ FOR_USERS = {
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
+    "team": "collidium.cli.team:team",
     "withdraw": "collidium.cli.submissions:withdraw",
     "webhook": "collidium.cli.account:webhook",
 }

@@ -49,6 +49,7 @@ OWN = (
     "/simulate/requests/{request_id}",
     "/leaderboard/tracking/submit",
     "/leaderboard/mine",
+    "/leaderboard/tracking/team",
 )
 
 

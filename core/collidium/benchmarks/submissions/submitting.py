@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,8 +15,8 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import challenges, tasklist
-from collidium.benchmarks.models import Arrival, Challenge, Submission
+from collidium.benchmarks import challenges, members, tasklist, teams
+from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import links, scorings
 from collidium.benchmarks.submissions.reading import view
@@ -56,21 +56,31 @@ class Admission:
     arrival: str
     #: Whether it is admitted before the challenge is listed and opens.
     early: bool
+    #: The team that the account is in.
+    team: Team | None
 
     @property
     def participant(self) -> str:
         """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
-        return f"baseline:{self.arrival}" if self.account.baseline else f"account:{self.account.id}"
+        if self.account.baseline:
+            return f"baseline:{self.arrival}"
+        return teams.participant(self.team) if self.team else f"account:{self.account.id}"
 
 
 @asynccontextmanager
 async def admitted(
-    platform: Platform, account: AccountView, name: str, *, early: bool = False
+    platform: Platform,
+    account: AccountView,
+    name: str,
+    organisations: Collection[str] = (),
+    *,
+    early: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    Baselines may be ``early``, before it is listed and opens. Raises NotFound for one that is not listed,
-    Conflict for one that is not open, and Unavailable for one that cannot score now.
+    ``organisations`` are those of the hub that the account is in; baselines may be ``early``, before it is
+    listed and opens. Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden
+    for one that does not admit the account, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -80,7 +90,8 @@ async def admitted(
     await arrival.save(force_create=True)
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
-        yield await _admission(platform, account, await challenges.get(name), arrival.id, early)
+        row = await challenges.get(name)
+        yield await _admission(platform, account, row, arrival.id, organisations, early)
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -94,7 +105,12 @@ async def _renew(arrival: str, lease: timedelta) -> None:
 
 
 async def _admission(
-    platform: Platform, account: AccountView, row: Challenge, arrival: str, early: bool
+    platform: Platform,
+    account: AccountView,
+    row: Challenge,
+    arrival: str,
+    organisations: Collection[str],
+    early: bool,
 ) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
@@ -102,6 +118,7 @@ async def _admission(
         raise tasklist.unknown(row.name)
     if not early and (reason := challenges.why_closed(row, now())):
         raise Conflict(f"{row.name} takes no submissions: {reason}")
+    await members.require_admitted(row, account, organisations)
     if (status.reason is not None and not early) or row.truth_version is None:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
@@ -111,7 +128,8 @@ async def _admission(
     await challenges.require_concealed(row, version)
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
-    return Admission(account, row, task, truth, largest_file, practice, arrival, early)
+    team = await teams.team_of(account.id, row.name)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -135,9 +153,8 @@ async def require_submission_left(admission: Admission, settings: Settings, now:
     challenge = admission.challenge
     per_day = challenge.submissions_per_day or settings.submissions_per_day
     midnight = midnight_before(now)
-    kept = await Submission.filter(
-        challenge=challenge.name, participant=admission.participant, submitted_at__gte=midnight
-    ).count()
+    counted = await teams.counted_for(admission.participant)
+    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
     if kept >= per_day:
         tomorrow = midnight + timedelta(days=1)
         raise TooManyRequests(
@@ -198,7 +215,6 @@ async def submit(
         task=task.card.name,
         account_id=account.id,
         hub_username=account.hub_username,
-        participant=admission.participant,
         standing="practice" if admission.practice else "ranked",
         baseline=account.baseline,
         sha256=predictions.sha256,
@@ -261,6 +277,10 @@ async def _keep_once(
     if first := await _same_file(submission):
         return await _again(first, submission)
     await challenges.require_concealed(challenge, submission.truth_version)
+    # Whom it is submitted for may have changed meanwhile.
+    team = await teams.team_of(submission.account_id, challenge.name)
+    admission = replace(admission, team=team)
+    submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)
     submission.rows = evaluation.rows

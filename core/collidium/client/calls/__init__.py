@@ -9,11 +9,12 @@ from collidium.client.calls.benchmarks import BenchmarkCalls, Links
 from collidium.client.calls.datasets import DatasetCalls, EventData
 from collidium.client.calls.operators import OperatorCalls
 from collidium.client.calls.simulations import AccountCalls, SimulationCalls
+from collidium.client.calls.teams import TeamCalls
 
 __all__ = ["Calls", "EventData", "Links"]
 
 
-class Calls(AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, OperatorCalls):
+class Calls(AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, TeamCalls, OperatorCalls):
     """All calls of a client.
 
     Each action of operators is done once for its ``idempotency_key``. Without one it gets a key of its own,
