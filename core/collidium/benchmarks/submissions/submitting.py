@@ -55,6 +55,8 @@ class Admission:
     practice: bool
     #: Names the file on its way, for which the end of the challenge waits.
     arrival: str
+    #: Whether it is admitted before the challenge is listed and opens.
+    early: bool
     #: The team that the account is in.
     team: Team | None
 
@@ -73,13 +75,18 @@ def participant_of(account: AccountView, team: Team | None, arrival: str = "") -
 
 @asynccontextmanager
 async def admitted(
-    platform: Platform, account: AccountView, name: str, organisations: Collection[str] = ()
+    platform: Platform,
+    account: AccountView,
+    name: str,
+    organisations: Collection[str] = (),
+    *,
+    early: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    ``organisations`` are those of the hub that the account is in. Raises NotFound for one that is not listed,
-    Conflict for one that is not open, Forbidden for one that does not admit the account, and Unavailable for
-    one that cannot score now.
+    ``organisations`` are those of the hub that the account is in; baselines may be ``early``, before it is
+    listed and opens. Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden
+    for one that does not admit the account, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -90,7 +97,7 @@ async def admitted(
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         row = await challenges.get(name)
-        yield await _admission(platform, account, row, arrival.id, organisations)
+        yield await _admission(platform, account, row, arrival.id, organisations, early)
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -104,15 +111,21 @@ async def _renew(arrival: str, lease: timedelta) -> None:
 
 
 async def _admission(
-    platform: Platform, account: AccountView, row: Challenge, arrival: str, organisations: Collection[str]
+    platform: Platform,
+    account: AccountView,
+    row: Challenge,
+    arrival: str,
+    organisations: Collection[str],
+    early: bool,
 ) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
-    if not status.listed:
+    early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
+    if not (status.listed or early):
         raise tasklist.unknown(row.name)
-    if reason := challenges.why_closed(row, now()):
+    if not early and (reason := challenges.why_closed(row, now())):
         raise Conflict(f"{row.name} takes no submissions: {reason}")
     await members.require_admitted(row, account, organisations)
-    if status.reason is not None or row.truth_version is None:
+    if (status.reason is not None and not early) or row.truth_version is None:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, now()) == "practice"
@@ -122,7 +135,7 @@ async def _admission(
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     team = await teams.team_of(account.id, row.name)
-    return Admission(account, row, task, truth, largest_file, practice, arrival, team)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -282,7 +295,7 @@ async def _keep_once(
         is_scored_so = whole(version) == whole(submission.truth_version)
     else:
         is_scored_so = version == submission.truth_version
-    if not challenge.listed or not is_scored_so:
+    if not (challenge.listed or admission.early) or not is_scored_so:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
