@@ -16,6 +16,7 @@ import signal
 import socket
 import struct
 import sys
+from abc import abstractmethod
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -79,9 +80,10 @@ _KEPT: Final = frozenset(
     }
 )
 
-#: What became of a call: the word for it, the encoded result or error, the bytes of :class:`Opaque` parts,
-#: and whether processes are left that it started.
-_Answer = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)], bool]
+#: What became of a call: the word for it, the encoded result or error, the bytes of :class:`Opaque` parts.
+Answer = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)]]
+#: The same, and whether processes are left that it started.
+_Finished = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)], bool]
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +93,54 @@ def collidium_executors(settings: Settings) -> list[Executor]:
     return [Processes(settings.scoring_workers)]
 
 
-class Processes(Executor):
+class EncodedCalls(Executor):
+    """Executors that pass calls on as bytes; what comes back is decoded here, and nothing of it executed."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many calls run at the same time."""
+
+    async def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        limits: Limits,
+        *,
+        raises: tuple[type[Exception], ...] = (),
+        fresh: bool = False,
+        local: bool = False,
+    ) -> AsyncGenerator[Result, None]:
+        async def result_of(item: Item) -> Result:
+            call = pickle.dumps((function, item, limits.memory_bytes), pickle.HIGHEST_PROTOCOL)
+            kind, value, opaque = await self.run(call, limits, fresh=fresh, local=local)
+            if kind == "memory":
+                raise _over_memory(limits)
+            if len(value) > _LARGEST_VALUE:
+                raise OverLimit(f"returned {len(value)} bytes of data; {_LARGEST_VALUE} are allowed")
+            if kind == "raised":
+                raise _error(value, raises)
+            return cast("Result", _result(function, value, opaque))
+
+        calls: deque[asyncio.Task[Result]] = deque()
+        try:
+            for item in items:
+                if len(calls) >= _AHEAD * self.slots:
+                    yield await calls.popleft()
+                calls.append(asyncio.create_task(result_of(item)))
+            while calls:
+                yield await calls.popleft()
+        finally:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+    @abstractmethod
+    async def run(self, call: bytes, limits: Limits, *, fresh: bool, local: bool) -> Answer:
+        """Run a pickled call: function, item, and its limit of memory. Raises OverLimit and WorkerDied."""
+
+
+class Processes(EncodedCalls):
     """Runs calls in worker processes: started when first needed, used again, shared in turn."""
 
     name = "processes"
@@ -105,45 +154,19 @@ class Processes(Executor):
         self._all: set[_Worker] = set()
         self._closed = False
 
-    async def map(
-        self,
-        function: Callable[[Item], Result],
-        items: Sequence[Item],
-        limits: Limits,
-        *,
-        raises: tuple[type[Exception], ...] = (),
-        fresh: bool = False,
-    ) -> AsyncGenerator[Result, None]:
-        calls: deque[asyncio.Task[Result]] = deque()
-        try:
-            for item in items:
-                if len(calls) >= _AHEAD * self.workers:
-                    yield await calls.popleft()
-                calls.append(asyncio.create_task(self._run(function, item, limits, raises, fresh)))
-            while calls:
-                yield await calls.popleft()
-        finally:
-            for call in calls:
-                call.cancel()
-            await asyncio.gather(*calls, return_exceptions=True)
+    @property
+    def slots(self) -> int:
+        return self.workers
 
     async def close(self) -> None:
         self._closed = True
         await asyncio.gather(*map(self._reap, self._all))
 
-    async def _run(
-        self,
-        function: Callable[[Item], Result],
-        item: Item,
-        limits: Limits,
-        raises: tuple[type[Exception], ...],
-        fresh: bool,
-    ) -> Result:
-        call = pickle.dumps((function, item, limits.memory_bytes), pickle.HIGHEST_PROTOCOL)
+    async def run(self, call: bytes, limits: Limits, *, fresh: bool, local: bool) -> Answer:
         async with self._free:
             worker = await self._begin(call)
             try:
-                kind, value, opaque, has_children = await worker.finish(limits)
+                *answer, has_children = await worker.finish(limits)
             except BaseException:
                 # Over its limit, dead, or cancelled: it cannot be used again.
                 await self._end(worker)
@@ -152,13 +175,7 @@ class Processes(Executor):
                 await self._end(worker)  # and the children with it
             else:
                 self._idle.append(worker)
-        if kind == "memory":
-            raise _over_memory(limits)
-        if len(value) > _LARGEST_VALUE:
-            raise OverLimit(f"returned {len(value)} bytes of data; {_LARGEST_VALUE} are allowed")
-        if kind == "raised":
-            raise _error(value, raises)
-        return cast("Result", _result(function, value, opaque))
+        return cast("Answer", tuple(answer))
 
     async def _begin(self, call: bytes) -> _Worker:
         """A worker that has taken the call; one that died while it was idle is replaced."""
@@ -234,11 +251,11 @@ class _Worker:
         """Hand over a call and wait until its code is imported. Raises WorkerDied."""
         await self._exchange(call, "started")
 
-    async def finish(self, limits: Limits) -> _Answer:
+    async def finish(self, limits: Limits) -> _Finished:
         """Wait for what becomes of the call. Raises OverLimit and WorkerDied."""
         try:
             async with asyncio.timeout(limits.seconds):
-                answer: _Answer = await self._receive(_Answer)
+                answer: _Finished = await self._receive(_Finished)
         except TimeoutError:
             raise OverLimit(f"took longer than its {limits.seconds:g} seconds") from None
         except WorkerDied:

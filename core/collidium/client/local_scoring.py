@@ -193,6 +193,7 @@ class _Threads(Executor):
         *,
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
+        local: bool = False,
     ) -> AsyncGenerator[Result, None]:
         pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
         try:

@@ -41,6 +41,7 @@ class Executor(ABC):
         *,
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
+        local: bool = False,
     ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 
@@ -60,6 +61,8 @@ class Executor(ABC):
             Those that the caller handles, made again from the plain arguments of their constructor.
         fresh : bool
             End each worker after its call: the call may run third-party code, which may change the process.
+        local : bool
+            Run the calls on this machine: they are short, take much data, or read files that are here alone.
 
         Yields
         ------
@@ -75,6 +78,16 @@ class Executor(ABC):
         WorkerDied
             If a worker ends without a result.
         """
+
+    async def serve(self) -> None:
+        """Run the calls of other machines on this one, until cancelled; ``collidium worker --calls`` does.
+
+        Raises
+        ------
+        NotImplementedError
+            If the executor has workers on its own machine alone.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     async def close(self) -> None:
