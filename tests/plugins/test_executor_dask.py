@@ -134,6 +134,7 @@ async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
     """And a call that was cancelled leaves no process, though Dask would let it run on."""
     with running(tmp_path, 2) as cluster:
         executor = Dask(cluster.settings())
+        await (await executor._connected()).wait_for_workers(2)
         names = [tmp_path / "first", tmp_path / "second"]
         calls = asyncio.create_task(collect(executor, names))
         await until(lambda: all(name.exists() and name.read_text() for name in names))
