@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -112,11 +112,21 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
+@asynccontextmanager
+async def connected(cluster: Cluster, workers: int, **other: object) -> AsyncIterator[Dask]:
+    """The executor, once the workers have come."""
+    executor = Dask(cluster.settings(**other))
+    try:
+        await (await executor._connected()).wait_for_workers(workers)
+        yield executor
+    finally:
+        await executor.close()
+
+
 @pytest.fixture
 async def executor(cluster: Cluster) -> AsyncIterator[Dask]:
-    executor = Dask(cluster.settings())
-    yield executor
-    await executor.close()
+    async with connected(cluster, 2) as executor:
+        yield executor
 
 
 async def test_the_executor_conforms(executor: Dask) -> None:
@@ -133,48 +143,45 @@ async def test_short_calls_stay_on_this_machine(executor: Dask) -> None:
 async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
     """And a call that was cancelled leaves no process, though Dask would let it run on."""
     with running(tmp_path, 2) as cluster:
-        executor = Dask(cluster.settings())
-        await (await executor._connected()).wait_for_workers(2)
-        names = [tmp_path / "first", tmp_path / "second"]
-        calls = asyncio.create_task(collect(executor, names))
-        await until(lambda: all(name.exists() and name.read_text() for name in names))
-        assert len({name.read_text() for name in names}) == 2
-        os.killpg(cluster.processes[1].pid, signal.SIGKILL)
-        for name in names:
-            name.with_suffix(".go").touch()
-        assert await calls == [str(name) for name in names]
-        assert len(list(tmp_path.glob("*.again"))) == 1
-        hanging = asyncio.create_task(collect(executor, [tmp_path / "cancelled"]))
-        await until(lambda: (tmp_path / "cancelled").exists() and (tmp_path / "cancelled").read_text() != "")
-        process = int((tmp_path / "cancelled").read_text())
-        hanging.cancel()
-        await until(lambda: not Path(f"/proc/{process}").exists())
-        await executor.close()
+        async with connected(cluster, 2) as executor:
+            names = [tmp_path / "first", tmp_path / "second"]
+            calls = asyncio.create_task(collect(executor, names))
+            await until(lambda: all(name.exists() and name.read_text() for name in names))
+            assert len({name.read_text() for name in names}) == 2
+            os.killpg(cluster.processes[1].pid, signal.SIGKILL)
+            for name in names:
+                name.with_suffix(".go").touch()
+            assert await calls == [str(name) for name in names]
+            assert len(list(tmp_path.glob("*.again"))) == 1
+            cancelled = tmp_path / "cancelled"
+            hanging = asyncio.create_task(collect(executor, [cancelled]))
+            await until(lambda: cancelled.exists() and cancelled.read_text() != "")
+            process = int(cancelled.read_text())
+            hanging.cancel()
+            await until(lambda: not Path(f"/proc/{process}").exists())
 
 
-async def test_a_lost_scheduler_is_unavailable_until_it_is_back(tmp_path: Path) -> None:
+async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
     with running(tmp_path, 1) as cluster:
-        executor = Dask(cluster.settings(dask_wait_seconds=2))
-        calls = asyncio.create_task(collect(executor, [tmp_path / "one"]))
-        await until((tmp_path / "one").exists)
-        cluster.processes[0].kill()
-        with pytest.raises(Unavailable, match="cannot be reached"):
-            await calls
-        with pytest.raises(Unavailable, match="cannot be reached") as caught:
-            await collect(executor, [tmp_path / "two"])
-        assert caught.value.headers["Retry-After"] == "30"
-        await executor.close()
+        async with connected(cluster, 1, dask_wait_seconds=2) as executor:
+            calls = asyncio.create_task(collect(executor, [tmp_path / "one"]))
+            await until((tmp_path / "one").exists)
+            cluster.processes[0].kill()
+            with pytest.raises(Unavailable, match="cannot be reached"):
+                await calls
+            with pytest.raises(Unavailable, match="cannot be reached") as caught:
+                await collect(executor, [tmp_path / "two"])
+            assert caught.value.headers["Retry-After"] == "30"
 
 
 async def test_workers_with_other_code_get_no_calls(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    executor = Dask(cluster.settings(dask_wait_seconds=1))
     monkeypatch.setattr(executor_dask, "same_code", lambda: "collidium-other")
-    with pytest.raises(Unavailable, match="no worker of this release"):
-        await collect(executor, [tmp_path / "never"])
+    async with connected(cluster, 2, dask_wait_seconds=1) as executor:
+        with pytest.raises(Unavailable, match="no worker of this release"):
+            await collect(executor, [tmp_path / "never"])
     assert not (tmp_path / "never").exists()
-    await executor.close()
 
 
 def test_missing_settings_are_named_together(tmp_path: Path) -> None:
