@@ -18,10 +18,13 @@ import struct
 import sys
 from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path, PurePath
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_type_hints
 
 from msgspec import DecodeError, Meta, msgpack
@@ -34,6 +37,7 @@ from collidium.contracts.executor import (
     Opaque,
     OverLimit,
     Result,
+    StoredFile,
     WorkerDied,
 )
 from collidium.hookspecs import hookimpl
@@ -93,6 +97,16 @@ def collidium_executors(settings: Settings) -> list[Executor]:
     return [Processes(settings.scoring_workers)]
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it is sent: function, item and limit of memory, pickled with numbers in place of files."""
+
+    pickled: bytes
+    limits: Limits
+    fresh: bool
+    files: tuple[StoredFile, ...] = ()
+
+
 class EncodedCalls(Executor):
     """Executors that pass calls on as bytes; what comes back is decoded here, and nothing of it executed."""
 
@@ -110,10 +124,15 @@ class EncodedCalls(Executor):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
+        files: Mapping[Path, StoredFile] = MappingProxyType({}),
     ) -> AsyncGenerator[Result, None]:
+        elsewhere = files if self.is_remote and not local else {}
+        paths = list(elsewhere)
+
         async def result_of(item: Item) -> Result:
-            call = pickle.dumps((function, item, limits.memory_bytes), pickle.HIGHEST_PROTOCOL)
-            kind, value, opaque = await self.run(call, limits, fresh=fresh, local=local)
+            pickled = _pickled((function, item, limits.memory_bytes), paths)
+            call = Call(pickled, limits, fresh, tuple(elsewhere.values()))
+            kind, value, opaque = await self.run(call, local=local)
             if kind == "memory":
                 raise _over_memory(limits)
             if len(value) > _LARGEST_VALUE:
@@ -136,8 +155,23 @@ class EncodedCalls(Executor):
             await asyncio.gather(*calls, return_exceptions=True)
 
     @abstractmethod
-    async def run(self, call: bytes, limits: Limits, *, fresh: bool, local: bool) -> Answer:
-        """Run a pickled call: function, item, and its limit of memory. Raises OverLimit and WorkerDied."""
+    async def run(self, call: Call, *, local: bool) -> Answer:
+        """Run a call. Raises OverLimit and WorkerDied."""
+
+
+def _pickled(value: Any, paths: Sequence[Path]) -> bytes:
+    """Pickle a value, with numbers in place of ``paths``."""
+    if not paths:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    numbers = {path: number for number, path in enumerate(paths)}
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, part: Any) -> int | None:
+            return numbers.get(part) if isinstance(part, Path) else None
+
+    file = BytesIO()
+    Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
+    return file.getvalue()
 
 
 class Processes(EncodedCalls):
@@ -162,16 +196,21 @@ class Processes(EncodedCalls):
         self._closed = True
         await asyncio.gather(*map(self._reap, self._all))
 
-    async def run(self, call: bytes, limits: Limits, *, fresh: bool, local: bool) -> Answer:
+    async def run(self, call: Call, *, local: bool) -> Answer:
+        return await self.run_with(call, ())
+
+    async def run_with(self, call: Call, paths: Sequence[Path]) -> Answer:
+        """Run a call whose files are at ``paths``. Raises OverLimit and WorkerDied."""
+        data = pickle.dumps(([str(path) for path in paths], call.pickled), pickle.HIGHEST_PROTOCOL)
         async with self._free:
-            worker = await self._begin(call)
+            worker = await self._begin(data)
             try:
-                *answer, has_children = await worker.finish(limits)
+                *answer, has_children = await worker.finish(call.limits)
             except BaseException:
                 # Over its limit, dead, or cancelled: it cannot be used again.
                 await self._end(worker)
                 raise
-            if has_children or fresh:
+            if has_children or call.fresh:
                 await self._end(worker)  # and the children with it
             else:
                 self._idle.append(worker)

@@ -3,107 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
 import pytest
-import trustme
+from tests.dask_cluster import Cluster, running
 from tests.plugins.dask_calls import parent_of_parent, wait_for_word
-from tests.waiting import eventually, until
+from tests.waiting import until
 
 from collidium import settings
 from collidium.contracts.executor import Limits
 from collidium.errors import ConfigurationError, Unavailable
-from collidium.settings import Settings
 from collidium.testing.conformance import check_executor
-from collidium.testing.processes import ending_with_parent, isolated_environment
 from collidium_plugins import executor_dask
 from collidium_plugins.executor_dask import Dask, collidium_executors
 
 LIMITS: Final = Limits(memory_bytes=512 * 1024**2, seconds=60)
-
-
-class Cluster:
-    """A scheduler and its workers; each process ends with the test run."""
-
-    def __init__(self, directory: Path, authority: trustme.CA) -> None:
-        self.directory = directory
-        certificate = authority.issue_cert("127.0.0.1")
-        self.files = {name: directory / f"{name}.pem" for name in ("ca", "certificate", "key")}
-        authority.cert_pem.write_to_path(self.files["ca"])
-        certificate.cert_chain_pems[0].write_to_path(self.files["certificate"])
-        certificate.private_key_pem.write_to_path(self.files["key"])
-        self.address = ""
-        self.processes: list[subprocess.Popen[bytes]] = []
-
-    def settings(self, **other: object) -> Settings:
-        files = {f"dask_{name}": path for name, path in self.files.items()}
-        given = {"executor": "dask", "dask_scheduler": self.address, "scoring_workers": 1, **files, **other}
-        return settings.load(data_dir=self.directory, **given)
-
-    def start_scheduler(self) -> subprocess.Popen[bytes]:
-        names = {"ca": "--tls-ca-file", "certificate": "--tls-cert", "key": "--tls-key"}
-        tls = [word for name, option in names.items() for word in (option, str(self.files[name]))]
-        address = ["--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
-        note = self.directory / "scheduler.json"
-        note.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *address, *tls]
-        process = self._start([*command, "--scheduler-file", str(note)], "scheduler")
-        log = self.directory / "scheduler.log"
-        eventually(lambda: process.poll() is not None or (note.exists() and note.stat().st_size > 0))
-        assert process.poll() is None, log.read_text()
-        self.address = json.loads(note.read_text())["address"]
-        return process
-
-    def start_worker(self) -> subprocess.Popen[bytes]:
-        command = [sys.executable, "-m", "collidium", "worker", "--dask", self.address]
-        return self._start(command, f"worker-{len(self.processes)}")
-
-    def _start(self, command: list[str], name: str) -> subprocess.Popen[bytes]:
-        values = {f"PLATFORM_DASK_{kind.upper()}": str(path) for kind, path in self.files.items()}
-        values |= {"PLATFORM_SCORING_WORKERS": "1", "PLATFORM_DATA_DIR": str(self.directory / name)}
-        values["PYTHONPATH"] = str(Path(__file__).parents[2])  # of the functions that are called
-        with (self.directory / f"{name}.log").open("wb") as log:
-            process = subprocess.Popen(
-                ending_with_parent(command),
-                env=isolated_environment(self.directory, values),
-                stdout=log,
-                stderr=log,
-                stdin=subprocess.DEVNULL,
-                start_new_session=True,
-                cwd=self.directory,
-            )
-        self.processes.append(process)
-        return process
-
-    def close(self) -> None:
-        for process in self.processes:
-            process.terminate()
-        for process in self.processes:
-            try:
-                process.wait(30)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-@contextmanager
-def running(directory: Path, workers: int) -> Iterator[Cluster]:
-    cluster = Cluster(directory, trustme.CA())
-    try:
-        cluster.start_scheduler()
-        for _ in range(workers):
-            cluster.start_worker()
-        yield cluster
-    finally:
-        cluster.close()
 
 
 @pytest.fixture(scope="module")

@@ -108,6 +108,7 @@ FOR_OPERATORS = {
 #: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {
     "db": "collidium.cli.serve:db",
+    "doctor": "collidium.cli.doctor:doctor",
     "ledger": "collidium.cli.serve:ledger",
     "plugin": "collidium.cli.plugin:plugin",
     "seed": "collidium.cli.seed:seed",

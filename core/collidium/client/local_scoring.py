@@ -9,11 +9,12 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import plugins
 from collidium.client.uploads import predictions_file
-from collidium.contracts.executor import Executor, Item, Limits, Result
+from collidium.contracts.executor import Executor, Item, Limits, Result, StoredFile
 from collidium.contracts.task import EventRange, Task
 from collidium.datasets.access import event_range
 from collidium.errors import CollidiumError, InvalidInput, ScoringFailed
@@ -194,6 +195,7 @@ class _Threads(Executor):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
+        files: Mapping[Path, StoredFile] = MappingProxyType({}),
     ) -> AsyncGenerator[Result, None]:
         pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
         try:

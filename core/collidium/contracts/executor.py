@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from types import MappingProxyType
+from typing import ClassVar, TypeVar
+
+from collidium.contracts.storage import Storage
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -17,6 +21,15 @@ class Limits:
 
     memory_bytes: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of the storage, as other machines find it; ``sha256`` is checked where it is known."""
+
+    key: str
+    bytes: int
+    sha256: str | None = None
 
 
 class Opaque(bytes):
@@ -31,6 +44,8 @@ class Executor(ABC):
     """
 
     name: str
+    #: Whether calls run on other machines, where the files of this one are not.
+    is_remote: ClassVar[bool] = False
 
     @abstractmethod
     def map(
@@ -42,6 +57,7 @@ class Executor(ABC):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
+        files: Mapping[Path, StoredFile] = MappingProxyType({}),
     ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 
@@ -63,6 +79,8 @@ class Executor(ABC):
             End each worker after its call: the call may run third-party code, which may change the process.
         local : bool
             Run the calls on this machine: they are short, take much data, or read files that are here alone.
+        files : mapping of paths
+            Where another machine finds the files whose paths are in the items.
 
         Yields
         ------
@@ -79,8 +97,13 @@ class Executor(ABC):
             If a worker ends without a result.
         """
 
-    async def serve(self) -> None:
-        """Run the calls of other machines on this one, until cancelled; ``collidium worker --calls`` does.
+    async def serve(self, storage: Storage) -> None:
+        """Run the calls of other machines on this one, until cancelled; ``collidium worker --dask`` does.
+
+        Parameters
+        ----------
+        storage : Storage
+            Where the files of calls are.
 
         Raises
         ------

@@ -7,12 +7,13 @@ as a problem of the file, the second is the operator's to mend and goes to the l
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
-from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, WorkerDied
+from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, StoredFile, WorkerDied
 from collidium.contracts.task import Problem, Task
 from collidium.errors import ScoringFailed, Unavailable
 from collidium.runtime.logs import message_of
@@ -39,6 +40,8 @@ class Workers:
     task: Task
     executor: Executor
     limits: Limits
+    #: Where other machines find the files of the jobs.
+    files: Mapping[Path, StoredFile]
 
     async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Call a function that only reads the file, on this machine.
@@ -60,9 +63,9 @@ class Workers:
     ) -> list[span.ScoringResult]:
         """Score jobs, in order of events. Raises Unreadable, Disordered, Unavailable and ScoringFailed.
 
-        Sorted rows are on this machine, and scored here.
+        Where rows were sorted, their files are on this machine alone, and they are scored here.
         """
-        local = any(job.partitions is not None for job in jobs)
+        local = not self.files or any(job.partitions is not None for job in jobs)
         done: list[span.ScoringResult] = []
         try:
             async with aclosing(self._map(span.score, jobs, local=local)) as results:
@@ -100,7 +103,13 @@ class Workers:
     ) -> AsyncGenerator[Result, None]:
         is_own = type(self.task).__module__.partition(".")[0] in OWN_PACKAGES
         return self.executor.map(
-            function, items, self.limits, raises=(Unreadable, Disordered), fresh=not is_own, local=local
+            function,
+            items,
+            self.limits,
+            raises=(Unreadable, Disordered),
+            fresh=not is_own,
+            local=local,
+            files=self.files,
         )
 
     def fail(self, reason: str, error: Exception | None = None) -> NoReturn:

@@ -48,6 +48,11 @@ class ScoringSettings(BaseSettings):
     max_submission_bytes: int = Field(
         8 * GIBIBYTE, gt=0, description="Largest file of predictions that is taken."
     )
+    truth_cache_bytes: int = Field(
+        100 * GIBIBYTE,
+        ge=0,
+        description="Truth that this machine keeps of what is in the storage, but for what is in use.",
+    )
     scoring_workers: int = Field(
         0, ge=0, le=256, description="Processes that score; 0: one for each core of the machine."
     )

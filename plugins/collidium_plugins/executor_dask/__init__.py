@@ -18,10 +18,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium.contracts.executor import Executor, Limits, WorkerDied
+from collidium.contracts.executor import Executor, WorkerDied
+from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError, Unavailable
+from collidium.files.held import scratch_directory
 from collidium.hookspecs import hookimpl
-from collidium_plugins.executor_processes import Answer, EncodedCalls, Processes
+from collidium_plugins.executor_processes import Answer, Call, EncodedCalls, Processes
 
 if TYPE_CHECKING:
     from distributed import Client, Future, Security
@@ -60,6 +62,7 @@ class Dask(EncodedCalls):
     """
 
     name = "dask"
+    is_remote = True
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -72,38 +75,43 @@ class Dask(EncodedCalls):
         threads = self._client.scheduler_info()["total_threads"] if self._client else 0
         return max(threads, self._here.workers)
 
-    async def run(self, call: bytes, limits: Limits, *, fresh: bool, local: bool) -> Answer:
-        if local:
-            return await self._here.run(call, limits, fresh=fresh, local=True)
+    async def run(self, call: Call, *, local: bool) -> Answer:
         from collidium_plugins.executor_dask import worker
 
+        if local:
+            return await self._here.run(call, local=True)
         client = await self._connected()
         key = f"collidium-{uuid.uuid4().hex}"
         # A worker of another release does not have the resource, and so unpickles nothing.
-        future = client.submit(
-            worker.run, key, call, limits, fresh, key=key, pure=False, resources={same_code(): 1}
-        )
+        future = client.submit(worker.run, key, call, key=key, pure=False, resources={same_code(): 1})
         try:
             return await self._result(client, future)
         finally:
             if not future.done():
                 await client.cancel([future], asynchronous=True, force=True)
 
-    async def serve(self) -> None:
+    async def serve(self, storage: Storage) -> None:
         """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
+        async with scratch_directory(self._settings.data_dir / "dask") as directory:
+            await self._serve(storage, directory)
+
+    async def _serve(self, storage: Storage, directory: Path) -> None:
         from distributed import Worker
 
-        from collidium_plugins.executor_dask.worker import Calls
+        from collidium_plugins.executor_dask.worker import Calls, StoredFiles
 
         address, security = self._cluster()
+        files = StoredFiles(storage, directory / "files", self._settings.truth_cache_bytes)
+        (directory / "files").mkdir()
         options: dict[str, Any] = {
             "nthreads": self._here.workers,
             "resources": {same_code(): self._here.workers},
             "security": security,
             # Our own limits hold; Dask's would pause or end the worker.
             "memory_limit": 0,
-            "plugins": (Calls(self._here),),
+            "plugins": (Calls(self._here, files),),
             "dashboard": False,
+            "local_directory": str(directory),
         }
         try:
             async with Worker(address, **options) as worker:
@@ -155,6 +163,10 @@ class Dask(EncodedCalls):
             answer: Answer = result.result()
         except FutureCancelledError as error:
             raise _unreachable(self._settings.dask_scheduler) from error
+        except StorageUnavailable as error:
+            raise Unavailable(
+                f"a machine that scores cannot read the storage: {error}", retry_after=30
+            ) from error
         except KilledWorker as error:
             raise WorkerDied(f"machines were lost: {error}") from error
         finally:

@@ -1,4 +1,4 @@
-"""Versions of truth: imported by operators, pointed to by the task list, opened to score against."""
+"""Versions of truth: imported by operators, pointed to by the task list."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth.task_data import Found, find_data, located
+from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
-from collidium.errors import NotFound
+from collidium.errors import NotFound, Unavailable
 from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Progress, build_from
 
 if TYPE_CHECKING:
@@ -71,7 +70,8 @@ async def import_truth(
     same truth named stays where nothing is given.
 
     Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
-    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
+    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, and Unavailable where the
+    storage does not take it.
     """
     task = platform.tasks.find(task_name)
     settings = platform.settings
@@ -89,7 +89,7 @@ async def import_truth(
     truth = await build_from(
         *(task, place),
         config=config,
-        directory=_root(platform),
+        directory=platform.truth_cache.directory,
         executor=platform.executor,
         limits=settings.scoring_limits,
         events=events,
@@ -97,6 +97,10 @@ async def import_truth(
         cache=cache,
         progress=progress,
     )
+    try:
+        await platform.truth_cache.store(truth)
+    except StorageUnavailable as error:
+        raise Unavailable(f"the storage takes no truth: {error}") from error
     return await _make_current(truth.as_dict(), data)
 
 
@@ -114,11 +118,6 @@ async def find(task_name: str, version: str) -> TruthRecord:
         raise NotFound(f"there is no truth {version!r} of task {task_name!r}")
     current = await Challenge.exists(task=task_name, truth_version=version)
     return _record(row, current=current)
-
-
-async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
-    """The files of a version. Raises ConfigurationError when they are not there or not whole."""
-    return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
 
 
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
@@ -148,10 +147,6 @@ async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
     """What the database keeps; the blocks, many for a large dataset, stay with the files."""
     return {key: value for key, value in manifest.items() if key != "blocks"}
-
-
-def _root(platform: Platform) -> Path:
-    return platform.settings.data_dir / "truth"
 
 
 def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
