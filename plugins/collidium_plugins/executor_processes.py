@@ -24,7 +24,6 @@ from dataclasses import dataclass
 from functools import cache
 from io import BytesIO
 from pathlib import Path, PurePath
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_type_hints
 
 from msgspec import DecodeError, Meta, msgpack
@@ -124,9 +123,9 @@ class EncodedCalls(Executor):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
-        files: Mapping[Path, StoredFile] = MappingProxyType({}),
+        files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
-        elsewhere = files if self.is_remote and not local else {}
+        elsewhere = files if files and self.is_remote and not local else {}
         paths = list(elsewhere)
 
         async def result_of(item: Item) -> Result:

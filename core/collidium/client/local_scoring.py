@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Mapping, Sequen
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import plugins
@@ -195,7 +194,7 @@ class _Threads(Executor):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
-        files: Mapping[Path, StoredFile] = MappingProxyType({}),
+        files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
         pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
         try:

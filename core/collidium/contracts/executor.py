@@ -6,7 +6,6 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import ClassVar, TypeVar
 
 from collidium.contracts.storage import Storage
@@ -57,7 +56,7 @@ class Executor(ABC):
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
         local: bool = False,
-        files: Mapping[Path, StoredFile] = MappingProxyType({}),
+        files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 

@@ -11,7 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from collidium.contracts.executor import Executor, Limits, Opaque, StoredFile
@@ -64,7 +63,7 @@ async def evaluate(
     job_rows: int | None = None,
     extra_columns: ExtraColumns = "refuse",
     part: Part | None = None,
-    files: Mapping[Path, StoredFile] = MappingProxyType({}),
+    files: Mapping[Path, StoredFile] | None = None,
 ) -> Evaluation:
     """Check and score the predictions at ``path``.
 

@@ -41,7 +41,7 @@ class Workers:
     executor: Executor
     limits: Limits
     #: Where other machines find the files of the jobs.
-    files: Mapping[Path, StoredFile]
+    files: Mapping[Path, StoredFile] | None
 
     async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
         """Call a function that only reads the file, on this machine.

@@ -173,10 +173,12 @@ async def score(
 
 
 @asynccontextmanager
-async def _lent(platform: Platform, truth: Truth, path: Path) -> AsyncIterator[Mapping[Path, StoredFile]]:
+async def _lent(
+    platform: Platform, truth: Truth, path: Path
+) -> AsyncIterator[Mapping[Path, StoredFile] | None]:
     """Put predictions where other machines find them, for the context; nothing where none scores."""
     if not platform.executor.is_remote:
-        yield {}
+        yield None
         return
     size = (await asyncio.to_thread(path.stat)).st_size
     predictions = StoredFile(f"uploads/{uuid.uuid4().hex}.parquet", size)
