@@ -36,7 +36,7 @@ DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
 #: Which groups concern whom.
 TAG_GROUPS = {
     "Public": ("benchmark", "datasets", "models", "health"),
-    "Account": ("account", "simulation", "webhooks"),
+    "Account": ("account", "simulation", "webhooks", "notifications"),
     "Operators": ("admin",),
 }
 
@@ -44,7 +44,8 @@ TAG_GROUPS = {
 TAGS = {
     "account": "The caller's account and ledger.",
     "simulation": "Orders of simulated events.",
-    "webhooks": "Where an account is notified of its requests.",
+    "webhooks": "Where an account is notified over HTTPS.",
+    "notifications": "What an account is notified of, and its e-mail address.",
     "benchmark": "Tasks, submissions and leaderboards.",
     "models": "Models on the hub.",
     "datasets": "Public datasets, and single events of them.",
@@ -77,6 +78,7 @@ _PART = "_collidium_file_part"
 _FILE = "_collidium_file_answer"
 _EVENT = "_collidium_event_answer"
 _STREAM = "_collidium_stream_answer"
+_TABLE = "_collidium_table_answer"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
@@ -98,6 +100,12 @@ def parquet_answer(handler: F) -> F:
 def event_answer(handler: F) -> F:
     """Say that a handler answers with an event, as Arrow or for Phoenix."""
     setattr(handler, _EVENT, True)
+    return handler
+
+
+def table_answer(handler: F) -> F:
+    """Say that a handler can also answer with a table."""
+    setattr(handler, _TABLE, True)
     return handler
 
 
@@ -169,6 +177,8 @@ class Provider(OpenAPIProvider):
                 operation["responses"]["200"] = {"description": "The file.", "content": content}
             if hasattr(handler, _EVENT):
                 operation["responses"]["200"] = {"description": "The event.", "content": _EVENT_CONTENT}
+            if hasattr(handler, _TABLE):
+                operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}}
             if hasattr(handler, _STREAM):
                 content = {"text/event-stream": {"schema": {"type": "string"}}}
                 operation["responses"]["200"] = {"description": "The events.", "content": content}

@@ -26,7 +26,7 @@ from collidium.benchmarks.submissions.links import LONGEST_LINK
 from collidium.contracts.identity import USERNAME
 from collidium.operations import Scope
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
-from collidium.outbox import LONGEST_URL
+from collidium.outbox import LONGEST_URL, Kind
 from collidium.simulations import State
 
 
@@ -121,6 +121,13 @@ class LeaderboardQuery(Page):
     )
 
 
+class ResultsQuery(BaseModel):
+    """Query of the results of a challenge."""
+
+    format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
+    all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
+
+
 class HistoryQuery(BaseModel):
     """Query of how a best came about."""
 
@@ -170,6 +177,9 @@ class NewChallengeBody(ChallengeBody):
 
     name: str = Field(max_length=64, description="Words of a-z and 0-9, joined by hyphens.")
     task: str = Field(max_length=64, description="A task that is installed and has truth.")
+    truth_version: str | None = Field(
+        None, max_length=64, description="Of the task; null: that of the task's own challenge."
+    )
 
 
 class OpenQuery(BaseModel):
@@ -361,6 +371,17 @@ class WebhookBody(Body):
         description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
     )
     rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
+
+
+class NotificationsBody(Body):
+    """What an account wants to be notified of."""
+
+    model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
+
+    email: str | None = Field(
+        None, max_length=254, description="E-mail address; null: none. Left out, it stays as it is."
+    )
+    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off; others stay.")
 
 
 # -- operators -----------------------------------------------------------------------------------------

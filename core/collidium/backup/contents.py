@@ -76,7 +76,7 @@ def _is_scratch(name: str) -> bool:
 
 async def named_files() -> dict[str, str]:
     """SHA-256 of the files in the storage that the connected database names, by key; empty if unknown."""
-    stored = await scorings.stored_files() | await simulations.stored_files()
+    stored = await scorings.stored_predictions() | await simulations.stored_files()
     return stored | await truth_versions.stored_files()
 
 

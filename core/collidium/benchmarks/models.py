@@ -19,6 +19,8 @@ class Challenge(Model):
     # Submissions are taken from the one to the other; None: always.
     opens_at = fields.DatetimeField(null=True)
     closes_at = fields.DatetimeField(null=True)
+    # The last date that was announced, and as what.
+    notice = fields.CharField(max_length=64, default="")
     # When its final results came into force.
     ended_at = fields.DatetimeField(null=True)
     # Whether submissions are scored on the public part after that, and never ranked.

@@ -9,10 +9,10 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, limit_option
-from collidium.cli.output import cell, print_json, print_table
+from collidium.cli.output import cell, note, print_json, print_table
 
 if TYPE_CHECKING:
-    from collidium.client import BestStep, LocalScores, Place, Receipt, Submission, TaskCard
+    from collidium.client import BestStep, LocalScores, Place, Quota, Receipt, Submission, TaskCard
 
 
 @click.command()
@@ -126,3 +126,10 @@ def value_cell(score: float | None, error: float | None) -> str:
     from collidium.client.quantities import written
 
     return cell(None) if score is None else written(score, error)
+
+
+def show_quota(quota: Quota) -> None:
+    """Note what is left to submit."""
+    from collidium.client.quantities import quota_text
+
+    note(quota_text(quota))

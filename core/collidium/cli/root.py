@@ -73,6 +73,7 @@ class LazyGroup(click.Group):
 
 #: Command -> module:attribute, of commands that call a server over the network or need none.
 FOR_USERS = {
+    "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.submissions:check",
@@ -87,6 +88,7 @@ FOR_USERS = {
     "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
+    "publish-scores": "collidium.cli.submissions:publish_scores",
     "requests": "collidium.cli.requests:requests",
     "score": "collidium.cli.score:score",
     "simulate": "collidium.cli.simulate:simulate",

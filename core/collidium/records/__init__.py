@@ -1,6 +1,13 @@
 """What the API answers, each thing once: domains return records, the API writes them, clients read them."""
 
-from collidium.records.accounts import Account, Transaction, Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records.accounts import (
+    Account,
+    Notifications,
+    Transaction,
+    Webhook,
+    WebhookDelivery,
+    WebhookRemoved,
+)
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     Announcement,
@@ -18,6 +25,7 @@ from collidium.records.benchmarks import (
     Participation,
     Place,
     PredictionColumn,
+    Quota,
     RankChange,
     Ranking,
     Receipt,
@@ -90,6 +98,7 @@ __all__ = [
     "MembersAdded",
     "Metric",
     "Moment",
+    "Notifications",
     "OperatedRequest",
     "Operator",
     "OrderLimits",
@@ -100,6 +109,7 @@ __all__ = [
     "Place",
     "PredictionColumn",
     "Preset",
+    "Quota",
     "Range",
     "RankChange",
     "Ranking",

@@ -193,6 +193,10 @@ class Challenge(Record, frozen=True):
     opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
     results_at: Annotated[Time | None, Meta(description="When final results came; null: not yet.")] = None
+    results_wait_for: Annotated[
+        tuple[str, ...],
+        Meta(description="Challenges that hold back the same events and close later; empty in lists."),
+    ] = ()
     truth_version: str | None = None
     phase: Phase = None
     public_percent: PublicPercent = None
@@ -241,6 +245,15 @@ class MembersAdded(Record, frozen=True):
     challenge: str
     added: int
     members: Annotated[int, Meta(description="How many there are now.")]
+
+
+class Quota(Record, frozen=True):
+    """What the caller may still submit to a challenge."""
+
+    submissions_per_day: int
+    submissions_left: Annotated[int, Meta(description="Of this day, in UTC; 0 where none is taken now.")]
+    resets_at: Annotated[Time, Meta(description="When the next day begins.")]
+    closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
 
 
 class Receipt(Record, frozen=True):

@@ -19,12 +19,13 @@ from hypercorn.config import Config
 from quart import Quart
 from tortoise.timezone import now
 
-from collidium import database, outbox, simulations
+from collidium import database, outbox, plugins, simulations
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
-from collidium.contracts.storage import StorageUnavailable
+from collidium.contracts.executor import Executor
+from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
@@ -196,6 +197,35 @@ async def _follow(
                 return
             announce()
             await stop_requested()
+
+
+def score(settings: Settings) -> None:
+    """Run calls of the servers' executor until SIGTERM or SIGINT.
+
+    Raises ConfigurationError when it cannot start, and Unavailable where there is nobody to work for.
+    """
+    logs.configure(settings.log_level, settings.log_format)
+    log_plugin_errors()
+    loaded = plugins.load(settings.plugins_blocked)
+    executor = loaded.executors(settings).get(settings.executor)
+    storage = loaded.storages(settings).get(settings.storage)
+    hide_secrets()
+    asyncio.run(_score(executor, storage))
+
+
+async def _score(executor: Executor, storage: Storage) -> None:
+    serving = asyncio.create_task(executor.serve(storage))
+    stopping = asyncio.create_task(stop_requested())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+    finally:
+        serving.cancel()
+        stopping.cancel()
+        await asyncio.gather(serving, stopping, return_exceptions=True)
+        await executor.close()
+        await storage.close()
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
 from collidium.settings.general import GeneralSettings
+from collidium.settings.mail import MailSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings
@@ -24,7 +25,13 @@ _HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32
 
 
 class Settings(
-    WebSettings, DisplaySettings, RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings
+    WebSettings,
+    DisplaySettings,
+    RunnerSettings,
+    MailSettings,
+    SimulationSettings,
+    ScoringSettings,
+    GeneralSettings,
 ):
     """The platform's settings; :func:`load` reads them."""
 

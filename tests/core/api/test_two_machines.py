@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx
 import pyarrow as pa
+from tests.dask_cluster import running
 from tests.s3 import USER, S3Server, own_s3, s3_variables
 from tests.waiting import eventually
 
@@ -64,6 +65,31 @@ def test_a_backup_looks_for_the_files_in_the_store(
         eventually(lambda: httpx.get(f"{server.base_url}/readyz", trust_env=False).status_code == 503)
         state = httpx.get(f"{server.base_url}/readyz", trust_env=False).json()
         assert (state["database"], state["storage"]) == ("ok", "away")
+
+
+def test_a_worker_elsewhere_scores_what_a_server_receives(
+    own_s3: S3Server, tmp_path: Path, oracle: pa.Table
+) -> None:
+    """They have the bucket alone in common, which keeps no copy of what was received."""
+    database = sqlite_url(tmp_path / "server.sqlite3")
+    migrate(database)
+    store = s3_variables(own_s3.url, USER)
+    import_truth(ServerProcess(tmp_path / "importing", database, store))
+    with (
+        running(tmp_path / "cluster", 1, store) as cluster,
+        ServerProcess(
+            tmp_path / "server",
+            database,
+            {**store, **cluster.variables(), "PLATFORM_DASK_WAIT_SECONDS": "30"},
+        ) as server,
+        signed_in(server, "ada") as ada,
+    ):
+        answer = ada.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
+        assert answer.status_code == 200, answer.text
+        assert answer.json()["scores"]["trackml_weighted_efficiency"] == 1
+        fetched = list((tmp_path / "cluster" / "worker-1").glob("dask/**/files/*"))
+        assert len(fetched) == 3  # two tables of truth, and the predictions
+        assert "Contents" not in own_s3.client().list_objects_v2(Bucket="files", Prefix="uploads/")
 
 
 def storage_check(server: ServerProcess) -> tuple[str, str]:

@@ -11,10 +11,11 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
-from collidium import accounts, records
+from collidium import accounts, outbox, records
 from collidium.benchmarks import challenges, members, tasklist, teams
 from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
@@ -54,26 +55,38 @@ class Admission:
     practice: bool
     #: Names the file on its way, for which the end of the challenge waits.
     arrival: str
+    #: Whether it is admitted before the challenge is listed and opens.
+    early: bool
     #: The team that the account is in.
     team: Team | None
 
     @property
     def participant(self) -> str:
-        """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
-        if self.account.baseline:
-            return f"baseline:{self.arrival}"
-        return teams.participant(self.team) if self.team else f"account:{self.account.id}"
+        """Who competes."""
+        return participant_of(self.account, self.team, self.arrival)
+
+
+def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
+    """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
+    if account.baseline:
+        return f"baseline:{arrival}"
+    return teams.participant(team) if team else f"account:{account.id}"
 
 
 @asynccontextmanager
 async def admitted(
-    platform: Platform, account: AccountView, name: str, organisations: Collection[str] = ()
+    platform: Platform,
+    account: AccountView,
+    name: str,
+    organisations: Collection[str] = (),
+    *,
+    early: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    ``organisations`` are those of the hub that the account is in. Raises NotFound for one that is not listed,
-    Conflict for one that is not open, Forbidden for one that does not admit the account, and Unavailable for
-    one that cannot score now.
+    ``organisations`` are those of the hub that the account is in; baselines may be ``early``, before it is
+    listed and opens. Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden
+    for one that does not admit the account, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -84,7 +97,7 @@ async def admitted(
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         row = await challenges.get(name)
-        yield await _admission(platform, account, row, arrival.id, organisations)
+        yield await _admission(platform, account, row, arrival.id, organisations, early)
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -98,15 +111,21 @@ async def _renew(arrival: str, lease: timedelta) -> None:
 
 
 async def _admission(
-    platform: Platform, account: AccountView, row: Challenge, arrival: str, organisations: Collection[str]
+    platform: Platform,
+    account: AccountView,
+    row: Challenge,
+    arrival: str,
+    organisations: Collection[str],
+    early: bool,
 ) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
-    if not status.listed:
+    early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
+    if not (status.listed or early):
         raise tasklist.unknown(row.name)
-    if reason := challenges.why_closed(row, now()):
+    if not early and (reason := challenges.why_closed(row, now())):
         raise Conflict(f"{row.name} takes no submissions: {reason}")
     await members.require_admitted(row, account, organisations)
-    if status.reason is not None or row.truth_version is None:
+    if (status.reason is not None and not early) or row.truth_version is None:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, now()) == "practice"
@@ -116,7 +135,7 @@ async def _admission(
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     team = await teams.team_of(account.id, row.name)
-    return Admission(account, row, task, truth, largest_file, practice, arrival, team)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -132,22 +151,41 @@ async def received(platform: Platform, admission: Admission) -> None:
     await Arrival.filter(id=admission.arrival).update(received_at=moment)
 
 
+async def quota(platform: Platform, account: AccountView, name: str) -> records.Quota:
+    """What an account may still submit to a challenge; raises NotFound."""
+    challenge, moment = await challenges.get(name), now()
+    if not challenge.listed:
+        raise challenges.unknown(name)
+    participant = participant_of(account, await teams.team_of(account.id, name))
+    left = await _quota(challenge, participant, platform.settings, moment)
+    if challenges.why_closed(challenge, moment):
+        return structs.replace(left, submissions_left=0)
+    return left
+
+
+async def _quota(challenge: Challenge, participant: str, settings: Settings, now: datetime) -> records.Quota:
+    """What a participant has left of the UTC day."""
+    per_day = challenge.submissions_per_day or settings.submissions_per_day
+    midnight = midnight_before(now)
+    counted = await teams.counted_for(participant)
+    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
+    return records.Quota(
+        per_day, max(per_day - kept, 0), midnight + timedelta(days=1), closes_at=challenge.closes_at
+    )
+
+
 async def require_submission_left(admission: Admission, settings: Settings, now: datetime) -> None:
     """Raise TooManyRequests when the participant's submissions of the UTC day are used up.
 
     Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
     challenge = admission.challenge
-    per_day = challenge.submissions_per_day or settings.submissions_per_day
-    midnight = midnight_before(now)
-    counted = await teams.counted_for(admission.participant)
-    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
-    if kept >= per_day:
-        tomorrow = midnight + timedelta(days=1)
+    quota = await _quota(challenge, admission.participant, settings, now)
+    if not quota.submissions_left:
         raise TooManyRequests(
-            f"{per_day} submissions a day are taken for {challenge.name}; the next from {tomorrow:%Y-%m-%d} "
-            "00:00 UTC. Checks are not counted",
-            retry_after=int((tomorrow - now).total_seconds()) + 1,
+            f"{quota.submissions_per_day} submissions a day are taken for {challenge.name}; the next from "
+            f"{quota.resets_at:%Y-%m-%d} 00:00 UTC. Checks are not counted",
+            retry_after=int((quota.resets_at - now).total_seconds()) + 1,
         )
 
 
@@ -257,7 +295,7 @@ async def _keep_once(
         is_scored_so = whole(version) == whole(submission.truth_version)
     else:
         is_scored_so = version == submission.truth_version
-    if not challenge.listed or not is_scored_so:
+    if not (challenge.listed or admission.early) or not is_scored_so:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
@@ -288,7 +326,9 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    return Outcome(view(submission, truth), deduplicated=False)
+    kept = view(submission, truth)
+    await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
+    return Outcome(kept, deduplicated=False)
 
 
 @transactional

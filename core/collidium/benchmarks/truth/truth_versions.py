@@ -59,9 +59,10 @@ async def import_truth(
     inputs: str | None = None,
     train: str | None = None,
     token: str | None = None,
+    current: bool = True,
     progress: Progress | None = None,
 ) -> TruthRecord:
-    """Prepare truth from a dataset and score against it from now on.
+    """Prepare truth from a dataset and score the task's own challenge against it, if it is ``current``.
 
     ``source`` is a directory or a hub repository ``namespace/name``, read with ``token`` where it is private;
     ``events`` are the card's by default, ``options`` choices among the task's ``truth_options``. The same
@@ -103,7 +104,7 @@ async def import_truth(
         await platform.truth_cache.store(truth)
     except StorageUnavailable as error:
         raise Unavailable(f"the storage takes no truth: {error}") from error
-    return await _make_current(truth.as_dict(), data)
+    return await _keep(truth.as_dict(), data, current)
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
@@ -140,21 +141,26 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
 
 
 @transactional
-async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
+async def _keep(manifest: dict[str, Any], data: Found, current: bool) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
-    await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
-    row = await Challenge.select_for_update().get(name=name)
     for truth in await TruthVersion.filter(task=name, version__startswith=version) if data else ():
         truth.manifest = truth.manifest | {"data": truth.manifest.get("data", {}) | data}
         await truth.save(update_fields=["manifest"])
+    if current:
+        await _make_current(name, version)
+    return _record(await TruthVersion.get(task=name, version=version), current=current)
+
+
+async def _make_current(name: str, version: str) -> None:
+    await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
+    row = await Challenge.select_for_update().get(name=name)
     if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
         # What was closed is about other truth.
         row.truth_version, row.closes_at, row.ended_at = version, None, None
         await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])
-    return _record(await TruthVersion.get(task=name, version=version), current=True)
 
 
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:

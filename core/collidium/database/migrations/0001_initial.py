@@ -200,6 +200,7 @@ class Migration(migrations.Migration):
                 "listed": fields.BooleanField(default=True),
                 "opens_at": fields.DatetimeField(null=True),
                 "closes_at": fields.DatetimeField(null=True),
+                "notice": fields.CharField(default="", max_length=64),
                 "ended_at": fields.DatetimeField(null=True),
                 "practice": fields.BooleanField(default=False),
                 "submissions_per_day": fields.IntField(null=True),
@@ -236,11 +237,10 @@ class Migration(migrations.Migration):
             {
                 "id": fields.CharField(primary_key=True, max_length=40),
                 "type": fields.CharField(max_length=64),
-                "request_id": fields.CharField(max_length=64),
+                "reference": fields.CharField(max_length=64),
                 "body": fields.TextField(),
                 "created_at": fields.DatetimeField(),
             },
-            unique_together=(("request_id", "type"),),
         ),
         _table(
             "Delivery",
@@ -507,6 +507,19 @@ class Migration(migrations.Migration):
                 "url": fields.CharField(null=True, max_length=2000),
                 "secret": fields.TextField(),
                 "created_at": fields.DatetimeField(),
+            },
+        ),
+        _table(
+            "Recipient",
+            "mail_recipients",
+            "What an account wants to be notified of, and its e-mail address.",
+            {
+                "id": fields.BigIntField(primary_key=True),
+                "account_id": fields.BigIntField(unique=True),
+                "address": fields.CharField(null=True, max_length=254),
+                "confirmed_at": fields.DatetimeField(null=True),
+                "rejections": fields.IntField(default=0),
+                "off": fields.JSONField(default=list),
             },
         ),
         _table(

@@ -14,6 +14,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from collidium.contracts.executor import StoredFile
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files.held import held_directory, lock, locked, scratch_directory
@@ -100,6 +101,14 @@ class TruthCache:
 def table_key(table: TruthTable) -> str:
     """Where a table of truth is in the storage."""
     return f"truth/{table.sha256}.arrow"
+
+
+def stored_files(truth: Truth) -> dict[Path, StoredFile]:
+    """Where other machines find the tables of an opened version."""
+    return {
+        path: StoredFile(table_key(truth.tables[name]), truth.tables[name].bytes, truth.tables[name].sha256)
+        for name, path in truth.paths.items()
+    }
 
 
 def manifest_key(task: str, version: str) -> str:

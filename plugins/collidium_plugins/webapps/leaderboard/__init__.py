@@ -14,6 +14,9 @@ from werkzeug.datastructures import MultiDict
 
 from collidium.api.cards import rendered
 from collidium.client import Challenge, Submission, TaskCard
+from collidium.client.quantities import quota_text
+from collidium.errors import CollidiumError
+from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
@@ -21,6 +24,8 @@ from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Places on a page.
 ROWS: Final = 50
+#: Places on the page that is printed; files have all.
+PRINTED: Final = 1000
 #: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
 STEPS: Final = 50
 PLACES: Final = 150
@@ -81,6 +86,16 @@ async def board_of(name: str) -> tuple[Challenge, TaskCard]:
     return challenge, structs.replace(card, name=challenge.name, title=challenge.title)
 
 
+async def viewers_quota(card: TaskCard) -> str:
+    """What the viewer may still submit; empty where there is none, or it is not known now."""
+    if context.viewer() is None or not card.accepts_submissions:
+        return ""
+    try:
+        return quota_text(await context.backend_as_user().quota(card.name))
+    except CollidiumError:
+        return ""
+
+
 async def show(name: str) -> Response:
     """``GET /leaderboard/<name>``: of a task, or of another challenge"""
     challenge, card = await board_of(name)
@@ -110,7 +125,24 @@ async def show(name: str) -> Response:
         picked=picked,
         next=places.next_cursor and picked.address(card.name, places.next_cursor),
         first=picked.cursor and picked.address(card.name),
+        quota=await viewers_quota(card),
         drawings=await _drawings(card) if is_start and places.items else [],
+    )
+
+
+async def results(name: str) -> Response:
+    """``GET /leaderboard/<name>/results``: all places on one page, for printing"""
+    challenge, card = await board_of(name)
+    places = await backend().leaderboard(name, limit=PRINTED)
+    return await render(
+        "results.html",
+        challenge=challenge,
+        card=card,
+        rules=await rendered(challenge.rules, ""),
+        places=places.items,
+        participants=sum(not place.baseline for place in places.items),
+        more=places.next_cursor is not None,
+        columns=card.metrics[:COLUMNS],
     )
 
 
@@ -133,4 +165,8 @@ async def _drawings(card: TaskCard) -> Sequence[Drawing]:
     return [drawings.front(card, front.items, best.items), *found]
 
 
-ROUTES: Final[list[Route]] = [("GET", "", first), ("GET", "/<name>", show)]
+ROUTES: Final[list[Route]] = [
+    ("GET", "", first),
+    ("GET", "/<name>", show),
+    ("GET", "/<name>/results", results),
+]
