@@ -16,7 +16,7 @@ from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
 from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
-from collidium.contracts.storage import Storage
+from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import Task
 from collidium.errors import ConfigurationError
 from collidium.event_display import EventDisplay
@@ -24,6 +24,7 @@ from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
 from collidium.hub.repo_cards import RepoCards
 from collidium.plugins import Plugins, Provided
+from collidium.runtime import metrics
 from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
@@ -82,8 +83,9 @@ class Platform:
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
-        secrets = await asyncio.to_thread(open_secrets, settings)
         storage = loaded.storages(settings).get(settings.storage)
+        metrics.measure(storage, ("put", "get", "exists", "delete"), StorageUnavailable)
+        secrets = await asyncio.to_thread(open_secrets, settings)
         platform = cls(
             settings=settings,
             plugins=loaded,

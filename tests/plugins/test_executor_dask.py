@@ -85,12 +85,15 @@ async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
         async with connected(cluster, 1, dask_wait_seconds=2) as executor:
             calls = asyncio.create_task(collect(executor, [tmp_path / "one"]))
             await until((tmp_path / "one").exists)
+            await executor.check()
             cluster.processes[0].kill()
             with pytest.raises(Unavailable, match="cannot be reached"):
                 await calls
             with pytest.raises(Unavailable, match="cannot be reached") as caught:
                 await collect(executor, [tmp_path / "two"])
             assert caught.value.headers["Retry-After"] == "30"
+            with pytest.raises(Unavailable, match="cannot be reached"):
+                await executor.check()
 
 
 async def test_workers_with_other_code_get_no_calls(
@@ -100,6 +103,8 @@ async def test_workers_with_other_code_get_no_calls(
     async with connected(cluster, 2, dask_wait_seconds=1) as executor:
         with pytest.raises(Unavailable, match="no worker of this release"):
             await collect(executor, [tmp_path / "never"])
+        with pytest.raises(Unavailable, match="no worker of this release"):
+            await executor.check()
     assert not (tmp_path / "never").exists()
 
 

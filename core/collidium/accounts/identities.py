@@ -18,6 +18,7 @@ from cachetools import TTLCache
 
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
 from collidium.errors import TooManyRequests
+from collidium.runtime import metrics
 from collidium.runtime.limits import CallerLimits, Clock, TokenBuckets
 from collidium.runtime.shared_calls import SharedCalls
 
@@ -36,6 +37,8 @@ MODEL_QUESTIONS: Final = 30
 #: How long a rejection holds: the token may have been made a moment ago. After a failure of the provider, it
 #: is not asked about the same known token for at least as long.
 REJECTED_SECONDS: Final = 5.0
+
+_HITS, _MISSES = (metrics.CACHE.labels("tokens", result) for result in ("hit", "miss"))
 
 
 @dataclass(slots=True)
@@ -99,7 +102,9 @@ class Identities:
         key = hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
         known = self._known.get(key)
         if known and self._clock() < known.fresh_until:
+            _HITS.inc()
             return known.identity
+        _MISSES.inc()
         if key in self._rejected:
             return None
         if not known and key not in self._asking:
@@ -158,7 +163,8 @@ class Identities:
         """Ask, and turn every failure of the provider into IdentityUnavailable."""
         provider = self._provider
         try:
-            identity = await provider.identify(token)
+            with metrics.timed(metrics.HUB, metrics.HUB_FAILURES, "identity", IdentityUnavailable):
+                identity = await provider.identify(token)
         except IdentityUnavailable:
             raise
         except (Exception, SystemExit) as error:

@@ -10,7 +10,7 @@ from typing import Final
 from quart import Quart, Response, g, request
 
 from collidium.errors import BadRequest, NotFound
-from collidium.runtime.logs import http_request_id
+from collidium.runtime import logs
 
 logger = logging.getLogger("collidium.access")
 
@@ -25,7 +25,8 @@ def install(app: Quart) -> None:
     async def begin() -> None:
         g.started = time.perf_counter()
         g.request_id = os.urandom(16).hex()
-        http_request_id.set(g.request_id)
+        logs.http_request_id.set(g.request_id)
+        logs.account.set("")
         _refuse_ambiguous()
         # No name, id or cursor holds one, and PostgreSQL cannot even compare with it.
         if "\0" in request.path or (request.query_string and "\0" in "".join(request.args.values())):

@@ -83,6 +83,16 @@ class App(Quart):
             raise RuntimeError("a handler asked the process to end") from error
 
 
+def create_monitor() -> Quart:
+    """The application of a process that serves nothing else: its health and its metrics."""
+    app = App("collidium.monitor", static_folder=None)
+    problems.install(app)
+    access_log.install(app)
+    metrics.install(app)
+    app.register_blueprint(health.blueprint)
+    return app
+
+
 def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
     """The application; it can answer once it has its platform (:func:`~collidium.api.context.give`).
 

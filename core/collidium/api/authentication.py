@@ -19,6 +19,7 @@ from collidium.contracts.identity import Identity
 from collidium.errors import Forbidden, Unauthenticated
 from collidium.operations import Scope
 from collidium.records import Operator
+from collidium.runtime import logs
 from collidium.sessions import Session
 
 P = ParamSpec("P")
@@ -44,6 +45,7 @@ async def caller() -> AccountView:
             raise Unauthenticated(browsers.ENDED)
         g.identity, g.token = identity, token
         grant = platform().settings.signup_grant
+        logs.account.set(identity.username)
         g.caller = await accounts.recognise(identity.username, signup_grant=grant)
     return cast(AccountView, g.caller)
 

@@ -15,7 +15,6 @@ from quart_schema import (
 )
 
 from collidium.accounts import AccountView
-from collidium.api import metrics
 from collidium.api.answers import answer, answer_list, cut, page_of
 from collidium.api.authentication import caller, check_claim, memberships, signed_in
 from collidium.api.bodies import receive_to_file
@@ -26,6 +25,7 @@ from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import links, reading, standing, submitting
 from collidium.benchmarks.submissions.submitting import Admission, Predictions, admitted
 from collidium.records import Checked, Receipt, Submission, TaskCard
+from collidium.runtime import metrics
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
 

@@ -7,19 +7,27 @@ from typing import cast
 
 from quart import Quart, current_app, request
 
+from collidium.api.readiness import Parts
 from collidium.platform import Platform
 
 _EXTENSION = "platform"
+_PARTS = "readiness"
 
 
 def give(app: Quart, opened: Platform) -> None:
     """Let the application serve that platform."""
     app.extensions[_EXTENSION] = opened
+    app.extensions[_PARTS] = Parts(opened)
 
 
 def platform() -> Platform:
     """The platform that the current application serves."""
     return cast(Platform, current_app.extensions[_EXTENSION])
+
+
+def parts() -> Parts:
+    """What the current application asks whether it is ready."""
+    return cast(Parts, current_app.extensions[_PARTS])
 
 
 def caller_address(proxies: int) -> str:

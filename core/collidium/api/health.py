@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from quart import Blueprint, Response
 from quart_schema import document_response, operation_id
-from tortoise.exceptions import BaseORMException
 
-from collidium import __version__, database, operations
+from collidium import __version__
+from collidium.api import readiness
 from collidium.api.answers import answer
-from collidium.api.context import platform
-from collidium.database.errors import is_away
+from collidium.api.context import parts, platform
 from collidium.records import Health, Readiness
 
 blueprint = Blueprint("health", __name__)
@@ -28,18 +29,20 @@ async def healthz() -> Response:
 @document_response(Readiness)
 @document_response(Readiness, 503)
 async def readyz() -> Response:
-    """Whether the server can do its work now; also names plugins that failed to load."""
-    failures = platform().plugins.failures
-    try:
-        await database.ping()
-        frozen = await operations.is_frozen()
-    except Exception as error:
-        if not is_away(error) and not isinstance(error, BaseORMException):  # a table that is missing
-            raise
-        away = Readiness(
-            status="not ready", database="away", submissions_frozen=None, plugins_failed=tuple(failures)
-        )
-        return answer(away, 503)
-    return answer(
-        Readiness(status="ready", database="ok", submissions_frozen=frozen, plugins_failed=tuple(failures))
+    """Whether the server can do its work now, and which part of it is away; also plugins that failed to load.
+
+    Storage and scoring are asked every few seconds at most.
+    """
+    frozen, storage, scoring = await asyncio.gather(
+        readiness.frozen(), parts().storage.answers(), parts().scoring.answers()
     )
+    is_ready = frozen is not None and storage and scoring
+    state = Readiness(
+        status="ready" if is_ready else "not ready",
+        database="away" if frozen is None else "ok",
+        storage="ok" if storage else "away",
+        scoring="ok" if scoring else "away",
+        submissions_frozen=frozen,
+        plugins_failed=tuple(platform().plugins.failures),
+    )
+    return answer(state, 200 if is_ready else 503)

@@ -15,6 +15,7 @@ from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
+from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
 
 blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
@@ -58,6 +59,7 @@ async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
     edition = await boards.current_edition(challenge)
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
+    CACHE.labels("leaderboards", "miss" if page is None else "hit").inc()
     if page is not None:
         return await _of_edition(edition, page)
     intervals = None

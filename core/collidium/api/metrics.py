@@ -1,10 +1,14 @@
-"""``/metrics``: counters for Prometheus, over all server processes that share the port."""
+"""``/metrics``: what server processes have counted, and what the database knows now."""
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import os
+import shutil
 import time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import timedelta
 
 from prometheus_client import (
     CONTENT_TYPE_LATEST,
@@ -14,24 +18,25 @@ from prometheus_client import (
     Histogram,
     generate_latest,
 )
+from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.registry import Collector
 from quart import Quart, Response, g, request
 from quart_schema import hide
+from tortoise.timezone import now
 
+from collidium import outbox
+from collidium.api import readiness
 from collidium.api.authentication import require_metrics_token
+from collidium.api.context import parts, platform
+from collidium.runtime.metrics import DURATION, REQUESTS
+from collidium.simulations import reports
+from collidium.simulations.follower import followers
 
-REQUESTS = Counter("collidium_http_requests", "HTTP requests answered.", ["method", "route", "status"])
-DURATION = Histogram(
-    "collidium_http_request_seconds",
-    "Time from a request's first byte to its answer.",
-    ["route"],
-    buckets=(0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300),
-)
 #: Any other word may stand where the method does, and each would be a series of its own.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-
-SUBMISSIONS = Counter("collidium_submissions", "Submissions kept.", ["task"])
-SIMULATIONS = Counter("collidium_simulation_orders", "Simulation requests answered.", ["answer"])
+#: A process that follows requests writes every five seconds that it does.
+FOLLOWS = timedelta(seconds=30)
 
 
 def install(app: Quart) -> None:
@@ -50,7 +55,8 @@ def install(app: Quart) -> None:
     @hide
     async def metrics() -> Response:
         await require_metrics_token()
-        return Response(generate_latest(_registry()), content_type=CONTENT_TYPE_LATEST)
+        text = generate_latest(_counted()) + generate_latest(await _known_now())
+        return Response(text, content_type=CONTENT_TYPE_LATEST)
 
 
 @functools.cache
@@ -59,9 +65,72 @@ def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
     return REQUESTS.labels(method, route, status), DURATION.labels(route)
 
 
-def _registry() -> CollectorRegistry:
+def _counted() -> CollectorRegistry:
     if "PROMETHEUS_MULTIPROC_DIR" not in os.environ:
         return REGISTRY
     registry = CollectorRegistry()
     MultiProcessCollector(registry)  # type: ignore[no-untyped-call]  # the library leaves it untyped
     return registry
+
+
+class _Families(Collector):
+    """Gauges that were read for one answer."""
+
+    def __init__(self) -> None:
+        self._families: list[GaugeMetricFamily] = []
+
+    def add(self, name: str, help_text: str, value: float) -> None:
+        self._families.append(GaugeMetricFamily(f"collidium_{name}", help_text, value=value))
+
+    def add_each(
+        self, name: str, help_text: str, labels: Sequence[str], values: Iterable[tuple[Sequence[str], float]]
+    ) -> None:
+        family = GaugeMetricFamily(f"collidium_{name}", help_text, labels=labels)
+        for key, value in values:
+            family.add_metric(key, value)
+        self._families.append(family)
+
+    def collect(self) -> Iterator[GaugeMetricFamily]:
+        return iter(self._families)
+
+
+async def _known_now() -> CollectorRegistry:
+    """Gauges of what all processes share; those of the database are missing while it is away."""
+    families = _Families()
+    frozen, storage, scoring = await asyncio.gather(
+        readiness.frozen(), parts().storage.answers(), parts().scoring.answers()
+    )
+    ready = [(["database"], frozen is not None), (["storage"], storage), (["scoring"], scoring)]
+    families.add_each("ready", "Whether a part of the platform answers.", ["part"], ready)
+    free = await asyncio.to_thread(lambda: shutil.disk_usage(platform().settings.data_dir).free)
+    families.add("disk_free_bytes", "Free space where the data directory is.", free)
+    if frozen is not None:
+        families.add("frozen", "Whether simulation requests are frozen.", frozen)
+        await _add_backlogs(families)
+    registry = CollectorRegistry()
+    registry.register(families)
+    return registry
+
+
+async def _add_backlogs(families: _Families) -> None:
+    unfinished = await reports.backlog()
+    families.add_each(
+        "simulation_requests",
+        "Unfinished simulation requests.",
+        ["runner", "state"],
+        unfinished.requests.items(),
+    )
+    families.add(
+        "simulations_overdue_seconds",
+        "How long the simulation request waits for a follower that is due for longest.",
+        unfinished.overdue_seconds,
+    )
+    families.add("leases", "Simulation requests that a follower works on.", unfinished.leased)
+    present = [one for one in await followers() if one.looked_at > now() - FOLLOWS]
+    families.add("followers", "Processes that follow simulation requests.", len(present))
+    families.add("webhooks_pending", "Webhook deliveries still to be made.", await outbox.backlog())
+    families.add(
+        "webhooks_overdue_seconds",
+        "How long the webhook delivery waits that is due for longest.",
+        await outbox.overdue_seconds(),
+    )

@@ -15,7 +15,6 @@ from quart_schema import (
 
 from collidium import simulations
 from collidium.accounts import AccountView
-from collidium.api import metrics
 from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
 from collidium.api.authentication import caller, caller_token, signed_in, token_is_read_only
 from collidium.api.context import platform
@@ -31,6 +30,7 @@ from collidium.api.schemas import (
 from collidium.errors import InvalidInput
 from collidium.order import order_of
 from collidium.records import Estimate, OrderLimits, Preset, SimulationRequest
+from collidium.runtime import metrics
 from collidium.simulations import PRESETS, DeliveryOptions, Order, State
 
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")

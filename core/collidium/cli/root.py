@@ -110,10 +110,12 @@ FOR_OPERATORS = {
 }
 #: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {
+    "backup": "collidium.cli.backup:backup",
     "db": "collidium.cli.serve:db",
     "doctor": "collidium.cli.doctor:doctor",
     "ledger": "collidium.cli.serve:ledger",
     "plugin": "collidium.cli.plugin:plugin",
+    "restore": "collidium.cli.backup:restore",
     "seed": "collidium.cli.seed:seed",
     "serve": "collidium.cli.serve:serve",
     "settings": "collidium.cli.settings:settings",

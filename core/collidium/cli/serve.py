@@ -55,8 +55,9 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
 def worker(data_dir: Path | None, dask: str | None) -> None:
     """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C, without serving.
 
-    Any number of workers and servers share the work, with the same settings and database. With --dask it
-    needs no database, but the storage and the plugins of the servers.
+    Any number of workers and servers share the work, with the same settings and database. With
+    PLATFORM_WORKER_PORT it answers /metrics, /healthz and /readyz. With --dask it needs no database, but the
+    storage and the plugins of the servers.
 
     \b
     collidium worker
@@ -64,13 +65,14 @@ def worker(data_dir: Path | None, dask: str | None) -> None:
     collidium worker --dask tls://dask.example.org:8786
     """
     from collidium import settings
-    from collidium.server.worker import follow, score
+    from collidium.server.run import run_worker
+    from collidium.server.worker import score
 
     given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir.absolute()}
     if dask is not None:
         score(settings.load(executor="dask", dask_scheduler=dask, **given))
         return
-    follow(settings.load(**given), lambda: click.echo("Following requests."))
+    run_worker(settings.load(**given), click.echo)
 
 
 @click.group()

@@ -96,6 +96,15 @@ class Executor(ABC):
             If a worker ends without a result.
         """
 
+    async def check(self) -> None:  # noqa: B027 -- what needs nothing else is always there
+        """Return at once if calls can be run now, for ``/readyz``; one that needs a scheduler asks it.
+
+        Raises
+        ------
+        Exception
+            If no call can be run now; the message says why.
+        """
+
     async def serve(self, storage: Storage) -> None:
         """Run the calls of other machines on this one, until cancelled; ``collidium worker --dask`` does.
 

@@ -1,6 +1,6 @@
 """The database: connections and dialects, transactions, the schema and its migrations."""
 
-from collidium.database.connections import APP, config, connected, connection, ping
+from collidium.database.connections import APP, config, connected, connection, occupancy, ping
 from collidium.database.schema import check, migrate, opened, require_known_schema
 from collidium.database.statements import Statement, insertion, loaded, rows_of, stored, together
 from collidium.database.transactions import on_commit, transactional, transactional_at_once
@@ -15,6 +15,7 @@ __all__ = [
     "insertion",
     "loaded",
     "migrate",
+    "occupancy",
     "on_commit",
     "opened",
     "ping",

@@ -88,6 +88,12 @@ def connection() -> BaseDBAsyncClient:
     return get_connection("default")
 
 
+def occupancy() -> dict[str, int]:
+    """How many connections to PostgreSQL this process has, by state; none to SQLite."""
+    found: dict[str, int] = getattr(connection(), "occupancy", dict)()
+    return found
+
+
 async def ping() -> None:
     """Ask the database something; raises when it does not answer."""
     await connection().execute_query("SELECT 1")

@@ -47,6 +47,13 @@ class PooledPostgresClient(AsyncpgDBClient):
         if self._pool is not None:
             await self._pool.release(connection)
 
+    def occupancy(self) -> dict[str, int]:
+        """How many connections of the pool are used and idle, and how many there may be."""
+        if self._pool is None:
+            return {}
+        size, idle = self._pool.get_size(), self._pool.get_idle_size()
+        return {"used": size - idle, "idle": idle, "limit": self._pool.get_max_size()}
+
     def _in_transaction(self) -> TransactionContext:
         return TransactionContextPooled(PooledTransaction(self), self._pool_init_lock)
 

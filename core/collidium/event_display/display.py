@@ -131,7 +131,7 @@ class EventDisplay:
             settings.event_cache_bytes, lambda event: len(event.content)
         )
         # Threads cannot be called off: what is begun is finished, and kept for the next who asks.
-        self._events = SharedCalls(kept, finish=True)
+        self._events = SharedCalls(kept, name="events", finish=True)
         self._lists: SharedCalls[None, DatasetList] = SharedCalls(TTLCache(1, KEPT_SECONDS), finish=True)
         self._last: DatasetList | None = None
 

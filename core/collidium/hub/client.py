@@ -80,6 +80,14 @@ class Hub:
 
         Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
         """
+        from collidium.runtime import (
+            metrics,  # takes 20 ms, and the client library's users call no hub at once
+        )
+
+        with metrics.timed(metrics.HUB, metrics.HUB_FAILURES, "client", HubUnavailable):
+            return await self._ask_in_time(function, seconds)
+
+    async def _ask_in_time(self, function: Callable[[HfApi], T], seconds: float) -> T:
         try:
             async with asyncio.timeout(seconds):
                 # A thread of its own: a slow hub takes none from the rest of the process.

@@ -90,7 +90,7 @@ class ModelZoo:
         kept: TTLCache[ModelQuery, ModelPage] = TTLCache[ModelQuery, ModelPage](
             KEPT_MODELS, KEPT_SECONDS, getsizeof=_weight
         )
-        self._pages = SharedCalls(kept)
+        self._pages = SharedCalls(kept, name="models")
         self._limits = CallerLimits(
             "questions about models", QUERIES_BURST, QUERIES_PER_MINUTE, QUERIES_IN_ALL
         )

@@ -39,7 +39,9 @@ class RepoCards:
         self._hub = hub
         self._tag = tag
         self._http = HttpClient(_TIMEOUT_SECONDS, _CONNECTIONS)
-        self._cards: SharedCalls[tuple[str, str], RepoCard] = SharedCalls(TTLCache(_KEPT, _KEPT_SECONDS))
+        self._cards: SharedCalls[tuple[str, str], RepoCard] = SharedCalls(
+            TTLCache(_KEPT, _KEPT_SECONDS), name="cards"
+        )
         self._limits = CallerLimits("cards", 60, 60, 300)
 
     async def read(self, kind: str, repo: str, address: str) -> RepoCard:

@@ -2,7 +2,7 @@
 
 from collidium.outbox import recipients
 from collidium.outbox.deliverer import delivering
-from collidium.outbox.deliveries import backlog, log_of, prune
+from collidium.outbox.deliveries import backlog, log_of, overdue_seconds, prune
 from collidium.outbox.events import TYPES, Kind, announce
 from collidium.outbox.mail import LINK_PATH
 from collidium.outbox.registration import find, forget, register, remove, require_secret
@@ -20,6 +20,7 @@ __all__ = [
     "find",
     "forget",
     "log_of",
+    "overdue_seconds",
     "prune",
     "recipients",
     "register",

@@ -23,6 +23,7 @@ from collidium.outbox.events import MAIL, announced
 from collidium.outbox.mail import Mailer
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
+from collidium.runtime import metrics
 from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:
@@ -144,6 +145,7 @@ class Deliverer(LeasedLoop[Attempt]):
         which = f"delivery {attempt.delivery_id} of {attempt.reference}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
+            metrics.WEBHOOKS.labels("delivered").inc()
             logger.info("%s: delivered at attempt %d", which, attempt.number)
             await deliveries.call_up(attempt.receiver, moment)
             return
@@ -152,6 +154,7 @@ class Deliverer(LeasedLoop[Attempt]):
         if not outcome.final and moment < last:
             again = min(moment + PAUSES.pause(attempt.number), last)
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
+        metrics.WEBHOOKS.labels("failed" if again else "given_up").inc()
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", which, why, f"again at {again}" if again else "given up")
         if not (outcome.final or outcome.ours):

@@ -13,6 +13,7 @@ from typing import Final
 
 from tortoise.expressions import F, Q
 from tortoise.queryset import QuerySet
+from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.database import rows_of, transactional
@@ -84,6 +85,14 @@ async def log_of(account_id: int, *, limit: int, before: int | None = None) -> l
 async def backlog() -> int:
     """How many deliveries are still to be made."""
     return await Delivery.filter(state=PENDING).count()
+
+
+async def overdue_seconds() -> float:
+    """How long the delivery waits that is due for longest; 0 where none is."""
+    moment = now()
+    waiting = Delivery.filter(state=PENDING, next_attempt_at__lte=moment).order_by("next_attempt_at").limit(1)
+    due: list[datetime] = [at for (at,) in await waiting.values_list("next_attempt_at")]
+    return (moment - due[0]).total_seconds() if due else 0.0
 
 
 # -- taking ------------------------------------------------------------------------------------------

@@ -182,5 +182,8 @@ class Readiness(Record, frozen=True):
 
     status: Annotated[str, Meta(extra_json_schema={"enum": ["ready", "not ready"]})]
     database: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})]
+    #: The storage backend, and what runs the scoring; None: a server that does not ask them.
+    storage: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
+    scoring: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
     submissions_frozen: bool | None = None
     plugins_failed: tuple[str, ...] = ()

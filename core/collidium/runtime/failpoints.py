@@ -56,6 +56,10 @@ Failpoint = Literal[
     "rescore.kept",
     "rescore.before_commit",
     "challenge.before_end",
+    "backup.database",
+    "backup.files",
+    "restore.copied",
+    "restore.files",
 ]
 #: All of them; the tests kill a process at each.
 NAMES: Final[frozenset[str]] = frozenset(get_args(Failpoint))

@@ -14,6 +14,9 @@ _LONGEST: Final = 200
 
 #: The id of the request being handled, empty outside one; set by the API.
 http_request_id: ContextVar[str] = ContextVar("http_request_id", default="")
+#: The account that calls, and the simulation request that is worked on; empty where there is none.
+account: ContextVar[str] = ContextVar("account", default="")
+simulation: ContextVar[str] = ContextVar("simulation", default="")
 
 
 class _Complete(logging.Filter):
@@ -21,6 +24,7 @@ class _Complete(logging.Filter):
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.http_request_id = http_request_id.get() or "-"
+        record.account, record.simulation = account.get(), simulation.get()
         try:
             record.getMessage()
         except BaseException:
@@ -57,6 +61,9 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             "request_id": getattr(record, "http_request_id", "-"),
         }
+        for name in ("account", "simulation"):
+            if value := getattr(record, name, ""):
+                line[name] = value
         if record.exc_info:
             line["traceback"] = self.formatException(record.exc_info)
         return json.dumps(line)

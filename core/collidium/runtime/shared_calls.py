@@ -18,13 +18,18 @@ class SharedCalls(Generic[K, V]):
     ----------
     kept
         Where results are kept, such as a ``cachetools.TTLCache``, whose bounds hold; default: nowhere.
+    name
+        Of the cache in metrics; default: it is not counted.
     finish
         Whether a call goes on when the last who waited for it has gone; default: it is cancelled.
     """
 
-    def __init__(self, kept: MutableMapping[K, V] | None = None, *, finish: bool = False) -> None:
+    def __init__(
+        self, kept: MutableMapping[K, V] | None = None, *, name: str = "", finish: bool = False
+    ) -> None:
         self._kept = kept
         self._finish = finish
+        self._count = _counter(name) if name else None
         self._tasks: dict[K, asyncio.Task[V]] = {}
         self._waiting: dict[K, int] = {}
 
@@ -39,8 +44,16 @@ class SharedCalls(Generic[K, V]):
     async def run(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
         """Return what is kept for ``key``, or the result of its call, which ``call`` starts if need be."""
         if self._kept is not None:
-            with suppress(KeyError):
-                return self._kept[key]
+            try:
+                result = self._kept[key]
+            except KeyError:
+                pass
+            else:
+                if self._count:
+                    self._count("hit")
+                return result
+        if self._count:
+            self._count("miss")
         task = self._tasks.get(key)
         if task is None:
             task = self._tasks[key] = asyncio.create_task(self._result(key, call()))
@@ -76,3 +89,10 @@ class SharedCalls(Generic[K, V]):
         # Asking for the error marks it as seen, also where every caller has gone.
         if task.done() and not task.cancelled():
             task.exception()
+
+
+def _counter(name: str) -> Callable[[str], None]:
+    from collidium.runtime.metrics import CACHE  # servers alone count
+
+    counters = {result: CACHE.labels(name, result) for result in ("hit", "miss")}
+    return lambda result: counters[result].inc()

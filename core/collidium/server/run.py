@@ -8,7 +8,7 @@ import resource
 import secrets
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, suppress
 
 import click
@@ -19,7 +19,7 @@ from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.supervisor import supervise
-from collidium.server.worker import BACKLOG, check_storage, hide_secrets, serve_here
+from collidium.server.worker import BACKLOG, check_storage, follow, hide_secrets, serve_here
 from collidium.settings import Settings
 
 
@@ -45,6 +45,19 @@ def run(settings: Settings) -> None:
             asyncio.run(_rehearse(settings))
             gc.enable()
             supervise(settings, listeners, announce)
+
+
+def run_worker(settings: Settings, announce: Callable[[str], None]) -> None:
+    """Work without serving until stopped; ``announce`` gets what it does. Raises ConfigurationError."""
+    logs.configure(settings.log_level, settings.log_format)
+    with ExitStack() as stack:
+        listeners, said = [], "Following requests."
+        if settings.worker_port is not None:
+            advice = "choose another with PLATFORM_WORKER_PORT, or 0 for any"
+            listener = listen(settings.host, settings.worker_port, settings.body_timeout_seconds, advice)
+            listeners.append(stack.enter_context(listener))
+            said += f" Metrics are at http://{settings.host}:{listener.getsockname()[1]}/metrics"
+        follow(settings, listeners, lambda: announce(said))
 
 
 def _allow_many_connections() -> None:

@@ -16,6 +16,8 @@ from time import monotonic
 from types import FrameType
 from typing import Final
 
+from prometheus_client.multiprocess import mark_process_dead
+
 from collidium.errors import CollidiumError
 from collidium.files.data_directory import metrics_directory
 from collidium.files.held import held_directory
@@ -108,6 +110,7 @@ class Place:
         if not was_ready and not proven and code >= 0:
             raise CollidiumError(f"a worker ended with {code} before it was ready")
         self.worker.join()
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]  # its gauges are of living processes
         self.worker = None
         if was_ready:
             logger.error("worker %s ended with %s and is replaced", pid, code)

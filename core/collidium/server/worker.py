@@ -9,17 +9,19 @@ import multiprocessing
 import os
 import signal
 import socket
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
+from typing import Any
 
 from hypercorn.asyncio import serve
 from hypercorn.config import Config
+from quart import Quart
 from tortoise.timezone import now
 
-from collidium import outbox, plugins, simulations
+from collidium import database, outbox, plugins, simulations
 from collidium.api import context
-from collidium.api.app import create_app
+from collidium.api.app import create_app, create_monitor
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
 from collidium.contracts.executor import Executor
@@ -27,7 +29,7 @@ from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
-from collidium.runtime import logs, subprocesses
+from collidium.runtime import logs, metrics, subprocesses
 from collidium.server import protocol
 from collidium.settings import Settings, forget_secrets
 
@@ -57,7 +59,22 @@ def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce:
 async def _serve(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
+    async with AsyncExitStack() as stack:
+        platform = await stack.enter_async_context(Platform.open(settings))
+        if multiprocessing.parent_process() is None:
+            await check_storage(platform)
+        app = create_app(settings, platform.plugins)
+        if settings.follow_requests:
+            await stack.enter_async_context(background_work(platform))
+        await _answer(platform, app, listeners, announce)
+
+
+async def _answer(
+    platform: Platform, app: Quart, listeners: Sequence[socket.socket], announce: Callable[[], None]
+) -> None:
+    """Answer requests until the process is to stop."""
     numbers = [listener.fileno() for listener in listeners]
+    settings = platform.settings
 
     async def until_stopped() -> None:
         for number in numbers:
@@ -68,16 +85,10 @@ async def _serve(
         await stop_requested()
         platform.watching.stopping.set()
 
-    async with AsyncExitStack() as stack:
-        platform = await stack.enter_async_context(Platform.open(settings))
-        if multiprocessing.parent_process() is None:
-            await check_storage(platform)
-        app = create_app(settings, platform.plugins)
-        context.give(app, platform)
-        if settings.follow_requests:
-            await stack.enter_async_context(background_work(platform))
-        served = HubPort(app, settings.hub_port) if settings.hub_port else app
-        config = hypercorn_config(listeners, settings.log_level)
+    context.give(app, platform)
+    served = HubPort(app, settings.hub_port) if settings.hub_port and len(listeners) > 1 else app
+    config = hypercorn_config(listeners, settings.log_level)
+    async with in_background(metrics.keep_sampling(database.occupancy)):
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
@@ -154,7 +165,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
     """
     platform.runner.check()
     async with (
-        pruning(platform.settings),
+        in_background(_prune_hourly(platform.settings)),
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
         closing.keeping_dates(platform),
@@ -162,21 +173,28 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
         yield
 
 
-def follow(settings: Settings, announce: Callable[[], None]) -> None:
+def follow(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
     """Work until SIGTERM or SIGINT; ``announce`` is called when it has begun.
+
+    Metrics and health are answered at the listeners, if any, which it takes over.
 
     Raises ConfigurationError when it cannot start.
     """
     logs.configure(settings.log_level, settings.log_format)
     log_plugin_errors()
     hide_secrets()
-    asyncio.run(_follow(settings, announce))
+    asyncio.run(_follow(settings, listeners, announce))
 
 
-async def _follow(settings: Settings, announce: Callable[[], None]) -> None:
+async def _follow(
+    settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
+) -> None:
     async with Platform.open(settings) as platform:
         await check_storage(platform)
         async with background_work(platform):
+            if listeners:
+                await _answer(platform, create_monitor(), listeners, announce)
+                return
             announce()
             await stop_requested()
 
@@ -211,9 +229,9 @@ async def _score(executor: Executor, storage: Storage) -> None:
 
 
 @asynccontextmanager
-async def pruning(settings: Settings) -> AsyncIterator[None]:
-    """Prune every hour while the context lasts."""
-    task = asyncio.create_task(_prune_hourly(settings))
+async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Do work without an end while the context lasts."""
+    task = asyncio.create_task(work)
     try:
         yield
     finally:

@@ -34,6 +34,13 @@ class GeneralSettings(BaseSettings):
         description="Port at whose root `collidium serve` has the local hub, too; 0: none; not set: the "
         "server's port + 1.",
     )
+    worker_port: int | None = Field(
+        None,
+        ge=0,
+        le=65535,
+        description="Port at which `collidium worker` has /metrics, /healthz and /readyz, on a server's "
+        "address; not set: none.",
+    )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
     hub_quota_bytes: int = Field(
         100 * GIBIBYTE,

@@ -8,12 +8,14 @@ from datetime import timedelta
 from decimal import Decimal
 from typing import Final
 
+from tortoise.functions import Count
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
+from collidium.database import loaded, rows_of
 from collidium.errors import InvalidInput
 from collidium.records import ChannelUsage, DayUsage, Failures, Usage, UserUsage
-from collidium.simulations.models import UsageTotal
+from collidium.simulations.models import SimulationRequest, State, UsageTotal
 from collidium.simulations.totals import MILLI, day_of, month_of
 
 _MONTH: Final = re.compile(r"(?!0000)[0-9]{4}-(0[1-9]|1[0-2])")
@@ -29,6 +31,38 @@ class Standing:
     node_hours_month: Decimal
     requests_month: int
     failures: Failures
+
+
+#: Which request nobody works on is due first. By the time: an index of leases has all that have ended.
+_DUE: Final = (
+    "SELECT due_at FROM simulation_requests WHERE due_at <= ? AND lease || '' = '' ORDER BY due_at LIMIT 1"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Backlog:
+    """What is not finished."""
+
+    #: Requests by runner and state.
+    requests: dict[tuple[str, str], int]
+    #: How long the first of them is waiting that is due; 0 where none is.
+    overdue_seconds: float
+    #: Requests that a process works on.
+    leased: int
+
+
+async def backlog() -> Backlog:
+    """What is not finished now; reads no request that has ended."""
+    unfinished = SimulationRequest.filter(state__in=[State.QUEUED, State.RUNNING])
+    counted = unfinished.annotate(number=Count("id")).group_by("runner", "state")
+    rows = await counted.values_list("runner", "state", "number")
+    moment = now()
+    waiting = [loaded(SimulationRequest, "due_at", row["due_at"]) for row in await rows_of(_DUE, moment)]
+    return Backlog(
+        {(runner, state): number for runner, state, number in rows},
+        (moment - waiting[0]).total_seconds() if waiting else 0.0,
+        await SimulationRequest.filter(lease__gt="", leased_until__gt=moment).count(),
+    )
 
 
 async def standing() -> Standing:

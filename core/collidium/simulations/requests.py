@@ -89,6 +89,14 @@ async def ordered_by(account_id: int) -> tuple[int, tuple[str, ...]]:
     return len(rows), tuple(keys)
 
 
+async def stored_files() -> dict[str, str]:
+    """SHA-256 of every output file in the storage, by key."""
+    rows = await SimulationRequest.filter(output__not_isnull=True).values_list("request_id", "output")
+    return {
+        storage_key(str(id_), file["path"]): file["sha256"] for id_, files in rows for file in files or ()
+    }
+
+
 async def unfinished(account_id: int) -> list[str]:
     """The ids of the account's requests that have not ended."""
     rows = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])

@@ -26,6 +26,7 @@ from collidium.contracts.runner import JobState, JobStatus
 from collidium.database import on_commit, transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict
+from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
@@ -173,6 +174,7 @@ async def finish(claimed: SimulationRequest, ending: Ending) -> records.Simulati
     await outbox.announce(
         "job", [row.account_id], row.request_id, records.as_json(ended), url=row.webhook_url
     )
+    on_commit(metrics.SIMULATIONS_ENDED.labels(row.runner, row.state).inc)
     reached("finish.before_commit")
     return ended
 

@@ -119,6 +119,11 @@ class Dask(EncodedCalls):
         except OSError as error:
             raise _unreachable(address) from error
 
+    async def check(self) -> None:
+        """Raise Unavailable without a scheduler, and without a worker of the same code."""
+        if not await _has_worker(await self._connected()):
+            raise Unavailable("no worker of this release and these plugins scores now", retry_after=60)
+
     async def close(self) -> None:
         await self._here.close()
         if self._client is not None:

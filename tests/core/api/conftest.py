@@ -72,7 +72,8 @@ def prepared(
         def opened(directory: Path, env: Mapping[str, str] | None = None) -> Iterator[ServerProcess]:
             with databases.copy(template) as url:
                 server = ServerProcess(directory, url, env)
-                copytree(original.data_dir / "truth", server.data_dir / "truth")
+                for name in ("truth", "storage"):
+                    copytree(original.data_dir / name, server.data_dir / name)
                 with server:
                     yield server
 

@@ -72,7 +72,7 @@ def scores_of(client: httpx.Client) -> list[object]:
 def test_every_bad_file_is_refused_and_leaves_nothing(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table, endpoint: str
 ) -> None:
-    wrong, kept = {}, files_below(platform.data_dir / "storage")
+    wrong, kept = {}, files_below(platform.data_dir / "storage" / "predictions")
     for name, (spoil, column) in BAD.items():
         answer = alice.post(f"/v1/benchmark/tracking/{endpoint}", content=spoil(oracle))
         document = answer.json()
@@ -87,7 +87,7 @@ def test_every_bad_file_is_refused_and_leaves_nothing(
     assert scores_of(alice) == []
     assert alice.get("/v1/me").json()["credits"] == 10
     assert files_below(platform.data_dir / "uploads") == []
-    assert files_below(platform.data_dir / "storage") == kept
+    assert files_below(platform.data_dir / "storage" / "predictions") == kept
 
 
 def test_all_problems_are_listed_at_once(alice: httpx.Client, oracle: pa.Table) -> None:

@@ -131,7 +131,7 @@ def test_a_person_is_erased(server: ServerProcess, oracle: pa.Table) -> None:
         assert (account["credits"], account["banned"]) == (balance, False)
         renamed = json.loads(json.dumps(usage).replace('"zara"', f'"{becomes}"'))
         assert admin.get("/admin/usage").json() == renamed
-        stored = [path.name for path in files_below(server.data_dir / "storage")]
+        stored = [path.name for path in files_below(server.data_dir / "storage" / "predictions")]
         assert len(stored) == 1  # what bob has sent, too
         with closing(sqlite3.connect(server.data_dir / "hub" / "hub.sqlite3")) as hub_rows:
             assert "zara" not in "".join(hub_rows.iterdump())

@@ -61,6 +61,8 @@ def test_health_and_readiness(platform: ServerProcess) -> None:
     assert httpx.get(f"{platform.base_url}/readyz", trust_env=False).json() == {
         "status": "ready",
         "database": "ok",
+        "storage": "ok",
+        "scoring": "ok",
         "submissions_frozen": False,
         "plugins_failed": [],
     }
@@ -120,6 +122,7 @@ def test_log_lines_carry_the_request_id_and_no_secret(start_server: StartServer)
         if line["request_id"] == answer.headers["X-Request-ID"] and "/v1/me" in line["message"]
     ]
     assert " 200 " in line["message"]
+    assert line["account"] == "alice"
     assert token not in log
     assert server.admin_token not in log
     assert "in-query" not in log

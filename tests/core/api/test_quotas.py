@@ -70,7 +70,7 @@ def test_who_is_banned_during_the_upload_gets_nothing(
         assert call.result().status_code == 403
         assert operator.get("/admin/accounts/mallory").json()["credits"] == 10
     assert places(fresh_platform) == 0
-    assert files_below(fresh_platform.data_dir / "storage") == []
+    assert files_below(fresh_platform.data_dir / "storage" / "predictions") == []
 
 
 def test_only_so_many_submissions_of_a_day_are_kept(start_platform: StartServer, oracle: pa.Table) -> None:
@@ -195,6 +195,6 @@ def test_a_file_of_more_bytes_than_the_truth_allows_is_not_taken(
             refused = alice.post(path, content=with_junk(parquet(few), 3_000_000))
             assert refused.status_code == 422, "more than its own rows need"
             assert refused.json()["errors"][0]["code"] == "too-large"
-        assert files_below(fresh_platform.data_dir / "storage") == []
+        assert files_below(fresh_platform.data_dir / "storage" / "predictions") == []
         assert alice.post(SUBMIT, content=parquet(oracle, row_group_size=1)).status_code == 200
         assert alice.post(SUBMIT, content=parquet(few)).status_code == 200

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import httpx
 import pyarrow as pa
 from tests.dask_cluster import running
 from tests.s3 import USER, S3Server, own_s3, s3_variables
+from tests.waiting import eventually
 
 from collidium.testing.databases import migrate, sqlite_url
 from collidium.testing.server import ServerProcess
@@ -38,6 +40,31 @@ def test_an_empty_machine_scores_while_its_store_is_there(
         assert answer.status_code == 503
         assert int(answer.headers["Retry-After"]) > 0
         assert storage_check(other)[0] == "failed"
+
+
+def test_a_backup_looks_for_the_files_in_the_store(
+    own_s3: S3Server, tmp_path: Path, oracle: pa.Table
+) -> None:
+    variables = s3_variables(own_s3.url, USER)
+    with ServerProcess(tmp_path / "one", env=variables) as server:
+        import_truth(server)
+        with signed_in(server, "ada") as ada:
+            assert ada.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).status_code == 200
+        assert server.run("backup", str(tmp_path / "backup")).returncode == 0
+        restored = ServerProcess(tmp_path / "restored", env=variables)
+        done = restored.run("restore", str(tmp_path / "backup"), "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout)["stored_files"] == 4, "a manifest, two tables, a file of predictions"
+        client = own_s3.client()
+        (found,) = client.list_objects_v2(Bucket="files", Prefix="predictions/")["Contents"]
+        client.delete_object(Bucket="files", Key=found["Key"])
+        lost = server.run("backup", str(tmp_path / "later"), "--json")
+        assert lost.returncode == 1
+        assert json.loads(lost.stdout)["missing"] == [found["Key"]]
+        own_s3.kill()
+        eventually(lambda: httpx.get(f"{server.base_url}/readyz", trust_env=False).status_code == 503)
+        state = httpx.get(f"{server.base_url}/readyz", trust_env=False).json()
+        assert (state["database"], state["storage"]) == ("ok", "away")
 
 
 def test_a_worker_elsewhere_scores_what_a_server_receives(

@@ -14,9 +14,11 @@ import msgspec
 import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
-from collidium.contracts.executor import StoredFile
-from collidium.errors import Unavailable
+from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
+from collidium.contracts.identity import ERASED
+from collidium.errors import InvalidInput, ScoringFailed, Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
+from collidium.runtime import metrics
 from collidium.scoring import engine, parts
 from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns
@@ -134,6 +136,12 @@ def storage_key(sha256: str) -> str:
     return f"predictions/{sha256}.parquet"
 
 
+async def stored_predictions() -> dict[str, str]:
+    """SHA-256 of every file of predictions in the storage, by key; those of erased persons are gone."""
+    rows = await Submission.all().distinct().values_list("hub_username", "sha256")
+    return {storage_key(str(sha256)): str(sha256) for name, sha256 in rows if not ERASED.fullmatch(str(name))}
+
+
 async def score(
     platform: Platform,
     task: Task,
@@ -145,6 +153,29 @@ async def score(
 
     Raises what :func:`~collidium.scoring.engine.evaluate` raises, and Unavailable past that time.
     """
+    name = task.card.name
+    with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
+        try:
+            evaluation = await _score(platform, task, truth_version, path, extra_columns)
+        except Exception as error:
+            metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
+            raise
+    metrics.SCORED_ROWS.labels(name).inc(evaluation.rows)
+    return evaluation
+
+
+def _cause(error: Exception) -> str:
+    """Why a file was not scored, for metrics."""
+    if isinstance(error, InvalidInput):
+        return "invalid"
+    if isinstance(error, ScoringFailed):
+        return {OverLimit: "limit", WorkerDied: "crash"}.get(type(error.__cause__), "task")  # type: ignore[arg-type]
+    return "time" if isinstance(error, Unavailable) else "other"
+
+
+async def _score(
+    platform: Platform, task: Task, truth_version: str, path: Path, extra_columns: ExtraColumns
+) -> Evaluation:
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:

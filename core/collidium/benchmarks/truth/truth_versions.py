@@ -17,6 +17,8 @@ from collidium.errors import NotFound, Unavailable
 from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
+from collidium.scoring.truth.cache import manifest_key, table_key
+from collidium.scoring.truth.files import TruthTable
 from collidium.scoring.truth.importing import Progress, build_from
 
 if TYPE_CHECKING:
@@ -119,6 +121,17 @@ async def find(task_name: str, version: str) -> TruthRecord:
         raise NotFound(f"there is no truth {version!r} of task {task_name!r}")
     current = await Challenge.exists(task=task_name, truth_version=version)
     return _record(row, current=current)
+
+
+async def stored_files() -> dict[str, str]:
+    """SHA-256 of the truth in the storage that challenges score against, by key; empty for manifests."""
+    used = await Challenge.filter(truth_version__not_isnull=True)
+    current = {(row.task, parts.whole(row.truth_version)) for row in used if row.truth_version is not None}
+    rows = await TruthVersion.filter(task__in=[name for name, _ in current])
+    truths = [row for row in rows if (row.task, row.version) in current]
+    tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
+    manifests = {manifest_key(row.task, row.version): "" for row in truths}
+    return manifests | {table_key(table): table.sha256 for table in tables}
 
 
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:

@@ -15,6 +15,7 @@ from collidium.datasets.cards import DatasetFile
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
 from collidium.order import Order
+from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
 from collidium.simulations import output, publication, transitions
 from collidium.simulations.dataset_card import Provenance
@@ -47,6 +48,8 @@ PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, Configuration
 
 async def work(platform: Platform, row: SimulationRequest) -> None:
     """Do the next step of a request. Failures appear in its timeline; only a failing database raises."""
+    logs.account.set(row.hub_username)
+    logs.simulation.set(row.request_id)
     try:
         await _work(platform, row)
     except LeaseLost:

@@ -1,0 +1,180 @@
+"""A backup of a server that is written to, restored: whole, or not there."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from shutil import rmtree
+from subprocess import CompletedProcess
+from threading import Event
+from typing import Any
+
+import httpx
+import pyarrow as pa
+from tests.waiting import eventually
+
+from collidium.runtime.failpoints import VARIABLE
+from collidium.testing.server import ServerProcess, run_command
+
+from .conftest import OpenPlatform, files_below, parquet, signed_in
+from .test_benchmark_api import SUBMIT, spoiled, submit
+
+BOARD = "/v1/leaderboard/tracking?all=true&limit=1000"
+SETTINGS = {
+    "PLATFORM_MOCK_SECONDS": "0",
+    "PLATFORM_SIGNUP_GRANT": "1000",
+    "PLATFORM_SUBMISSIONS_PER_DAY": "1000",
+    "PLATFORM_BURST_REQUESTS": "1000",
+    "PLATFORM_UNFINISHED_REQUESTS": "1000",
+}
+
+
+def run(server: ServerProcess, *arguments: str, failpoint: str = "") -> CompletedProcess[str]:
+    environment = server.environment | ({VARIABLE: failpoint} if failpoint else {})
+    return run_command((*arguments, "--json"), environment, server.directory)
+
+
+def done(server: ServerProcess, *arguments: str) -> Any:
+    result = run(server, *arguments)
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def board(server: ServerProcess) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = httpx.get(f"{server.base_url}{BOARD}", trust_env=False).json()
+    return rows
+
+
+def test_a_backup_under_load_is_whole(
+    open_platform: OpenPlatform, database_url: str, tmp_path: Path, oracle: pa.Table
+) -> None:
+    """No submission without its file, no credit without its entry, no rank without its score."""
+    stop, tokens = Event(), dict[str, str]()
+
+    def predictions(number: int) -> bytes:
+        return parquet(spoiled(oracle, 0.5 + number / 1000, number))
+
+    def repeat(act: Callable[[httpx.Client, int], httpx.Response], name: str) -> int:
+        with signed_in(server, name) as client:
+            tokens[name] = client.headers["Authorization"]
+            for number in range(300):
+                if stop.is_set():
+                    return number
+                answer = act(client, number)
+                assert answer.is_success, answer.text
+        return number
+
+    def send(client: httpx.Client, number: int) -> httpx.Response:
+        return client.post(SUBMIT, content=predictions(number))
+
+    def order(client: httpx.Client, number: int) -> httpx.Response:
+        order = {"channel": "ttbar", "events": 1, "pileup": 0, "seed": number}
+        return client.post("/v1/simulate", json=order)
+
+    with open_platform(tmp_path / "server", SETTINGS) as server, ThreadPoolExecutor(2) as pool:
+        writers = [pool.submit(repeat, send, "alice"), pool.submit(repeat, order, "bob")]
+        try:
+            eventually(lambda: bool(board(server)))
+            made = done(server, "backup", str(tmp_path / "backup"))
+        finally:
+            stop.set()
+        assert all(writer.result() for writer in writers)
+        before = {row["submission_id"]: row for row in board(server)}
+    assert made["missing"] == []
+    target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
+    restored = done(target, "restore", str(tmp_path / "backup"))
+    assert restored["missing"] == []
+    assert restored["stored_files"] == made["stored_files"] > 0
+    assert run(target, "ledger", "audit").returncode == 0
+    with target:
+        after = {row["submission_id"]: row for row in board(target)}
+        assert after
+        for name, row in after.items():
+            assert row["scores"] == before[name]["scores"]
+        # Her token, which the restored hub knows, and her file.
+        first = httpx.post(
+            f"{target.base_url}{SUBMIT}",
+            content=predictions(0),
+            headers={"Authorization": tokens["alice"]},
+            trust_env=False,
+        )
+        assert first.json()["deduplicated"] is True
+
+
+def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
+    open_platform: OpenPlatform, database_url: str, tmp_path: Path, oracle: pa.Table
+) -> None:
+    backup = tmp_path / "backups" / "one"
+    with open_platform(tmp_path / "server", SETTINGS) as server:
+        with signed_in(server, "alice") as alice:
+            for number in range(2):
+                assert submit(alice, spoiled(oracle, 0.8, number)).is_success
+        for place in ("backup.database", "backup.files"):
+            killed = run(server, "backup", str(backup), failpoint=place)
+            assert killed.returncode == -signal.SIGKILL, killed.stderr
+            assert not backup.exists()
+        for name in ("seed/state.json", "seed/cache/large", "uploads/torn", "hub/uploads/torn"):
+            (server.data_dir / name).parent.mkdir(parents=True, exist_ok=True)
+            (server.data_dir / name).write_text("{}")
+        made = done(server, "backup", str(backup))
+        kept = {path.name for path in files_below(backup)}
+        assert kept >= {"state.json", "hub.sqlite3", "manifest.json"}
+        assert not kept & {"large", "torn"}
+        assert [path.name for path in backup.parent.iterdir()] == ["one"], "what was left is swept"
+        before = board(server)
+    target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
+    killed = run(target, "restore", str(backup), failpoint="restore.copied")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    killed = run(target, "restore", str(backup), failpoint="restore.files")
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert "the data directory is not empty" in run(target, "restore", str(backup)).stderr
+    rmtree(target.data_dir)
+    assert done(target, "restore", str(backup))["files"] == made["files"]
+    assert (target.data_dir / "seed" / "state.json").read_text() == "{}"
+    secrets = [path for path in files_below(backup) if path.name in {"secret-key", "admin-token"}]
+    assert len(secrets) == (0 if "PLATFORM_SECRET_KEY" in target.environment else 2)
+    assert all((target.data_dir / path.name).stat().st_mode & 0o777 == 0o600 for path in secrets)
+    with target:
+        assert board(target) == before
+    again = run(target, "restore", str(backup))
+    assert again.returncode != 0
+    assert "already" in again.stderr or "tables" in again.stderr
+
+
+def test_a_damaged_backup_is_refused_and_nothing_is_written(
+    open_platform: OpenPlatform, database_url: str, tmp_path: Path, oracle: pa.Table
+) -> None:
+    backup = tmp_path / "backup"
+    with open_platform(tmp_path / "server", SETTINGS) as server:
+        with signed_in(server, "alice") as alice:
+            assert submit(alice, oracle).is_success
+        done(server, "backup", str(backup))
+        (kept,) = files_below(server.data_dir / "storage" / "predictions")
+        kept.write_bytes(kept.read_bytes()[:-1] + b"x")
+        damaged = run(server, "backup", str(tmp_path / "damaged"))
+        assert damaged.returncode == 1
+        assert json.loads(damaged.stdout)["missing"] == [f"predictions/{kept.name}"]
+    (copy,) = files_below(backup / "storage" / "predictions")
+    whole = copy.read_bytes()
+    target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
+    for content, problem in (
+        (whole[:-1] + b"x", "is damaged"),
+        (whole[:-1], "missing or not whole"),
+        (None, "missing or not whole"),
+    ):
+        copy.unlink()
+        if content is not None:
+            copy.write_bytes(content)
+        refused = run(target, "restore", str(backup))
+        assert refused.returncode != 0
+        assert problem in refused.stderr
+        assert files_below(target.data_dir) == []
+    copy.write_bytes(whole)
+    other = ServerProcess(
+        tmp_path / "other", "postgres://app@nowhere.invalid/x" if "sqlite" in database_url else None
+    )
+    assert "database" in run(other, "restore", str(backup)).stderr
+    done(target, "restore", str(backup))
