@@ -112,6 +112,8 @@ def test_what_is_held_back_decides_in_the_end(
     first = alice.get(f"/v1/submissions/{receipts[0]['submission_id']}").json()
     assert [earlier["scores"] for earlier in first["earlier_scores"]] == [receipts[0]["scores"]]
     assert alice.get(f"/v1/challenges/{NAME}").json()["state"] == "practice"
+    resent = bob.post(SUBMIT, content=good_at(oracle, 4)).json()
+    assert (resent["submission_id"], resent["deduplicated"]) == (receipts[1]["submission_id"], True)
     practised = alice.post(SUBMIT, content=parquet(oracle)).json()
     assert (practised["scores"][METRIC], practised["credits_earned"]) == (1, 0)
     kept = alice.get(f"/v1/submissions/{practised['submission_id']}").json()
@@ -154,6 +156,9 @@ def test_dates_open_and_close_by_themselves(admin: httpx.Client, caller: SignIn,
     eventually(lambda: has_results(alice))
     late = alice.post(SUBMIT, content=share(oracle, 0.5))
     assert (late.status_code, "it closed on" in late.json()["detail"]) == (409, True)
+    again = alice.post(SUBMIT, content=parquet(oracle))
+    assert (again.status_code, again.json().get("deduplicated")) == (200, True)
+    assert caller("bob").post(SUBMIT, content=parquet(oracle)).status_code == 409
     assert credits_of(alice) == 110
 
 

@@ -38,7 +38,13 @@ def platform(connected: str, database_kind: str) -> Platform:
 
 
 async def prepare(*challenges: str) -> None:
-    manifest = {"dataset": "toy", "revision": "1", "events": {"start": 0, "stop": 7}, "floors": {}, "tables": {}}
+    manifest = {
+        "dataset": "toy",
+        "revision": "1",
+        "events": {"start": 0, "stop": 7},
+        "floors": {},
+        "tables": {},
+    }
     await TruthVersion.create(task="toy", version=TRUTH, manifest=manifest)
     for name in challenges:
         await Challenge.create(name=name, task="toy", truth_version=TRUTH)

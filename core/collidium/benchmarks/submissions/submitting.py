@@ -54,6 +54,8 @@ class Admission:
     practice: bool
     #: Names the file on its way, for which the end of the challenge waits.
     arrival: str
+    #: Why nothing new is taken; a file that was sent before is answered as it was then.
+    refusal: Conflict | None = None
 
     @property
     def participant(self) -> str:
@@ -62,11 +64,14 @@ class Admission:
 
 
 @asynccontextmanager
-async def admitted(platform: Platform, account: AccountView, name: str) -> AsyncIterator[Admission]:
+async def admitted(
+    platform: Platform, account: AccountView, name: str, *, again: bool = False
+) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    Raises NotFound for one that is not listed, Conflict for one that is not open, and Unavailable for one
-    that cannot score now.
+    ``again``: also one that may have been sent before, where nothing new is taken. Raises NotFound for a
+    challenge that is not listed, Conflict for one that is not open, and Unavailable for one that cannot score
+    now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -76,7 +81,12 @@ async def admitted(platform: Platform, account: AccountView, name: str) -> Async
     await arrival.save(force_create=True)
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
-        yield await _admission(platform, account, await challenges.get(name), arrival.id)
+        admission = await _admission(platform, account, await challenges.get(name), arrival.id)
+        if admission.refusal is not None:
+            await arrival.delete()  # nothing waits for it
+            if not again or not await Submission.exists(challenge=name, account_id=account.id):
+                raise admission.refusal
+        yield admission
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -93,18 +103,22 @@ async def _admission(platform: Platform, account: AccountView, row: Challenge, a
     status = tasklist.status_in(platform.tasks, row.task, row)
     if not status.listed:
         raise tasklist.unknown(row.name)
-    if reason := challenges.why_closed(row, now()):
-        raise Conflict(f"{row.name} takes no submissions: {reason}")
-    if status.reason is not None or row.truth_version is None:
+    if row.truth_version is None or not status.installed:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, now()) == "practice"
     part = Part.of(row.truth_version)
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
-    await challenges.require_concealed(row, version)
+    refusal = None
+    try:
+        if reason := challenges.why_closed(row, now()):
+            raise Conflict(f"{row.name} takes no submissions: {reason}")
+        await challenges.require_concealed(row, version)
+    except Conflict as error:
+        refusal = error
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
-    return Admission(account, row, task, truth, largest_file, practice, arrival)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, refusal)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -183,7 +197,6 @@ async def submit(
     nothing was written.
     """
     links.validated({"model_repo": model_repo})
-    await received(platform, admission)
     account, task, truth = admission.account, admission.task, admission.truth
     submission = Submission(
         id=uuid.uuid4().hex,
@@ -200,7 +213,11 @@ async def submit(
         scorer_version=task.version,
         truth_version=truth.version,
     )
-    first = await _same_file(submission)
+    first = await _same_file(submission, admission)
+    if first is None:
+        if admission.refusal is not None:
+            raise admission.refusal
+        await received(platform, admission)
     if model_repo is not None and (first is None or first.model_repo is None):
         submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
@@ -226,7 +243,7 @@ async def _keep(
         return await _keep_once(platform.settings, admission, submission, evaluation)
     except IntegrityError:
         # Another request of this account kept the same file first: theirs is the submission.
-        first = await _same_file(submission)
+        first = await _same_file(submission, admission)
         if first is None:
             raise
         return await _again(first, submission)
@@ -251,7 +268,7 @@ async def _keep_once(
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
-    if first := await _same_file(submission):
+    if first := await _same_file(submission, admission):
         return await _again(first, submission)
     await challenges.require_concealed(challenge, submission.truth_version)
     submission.submitted_at = now()
@@ -299,14 +316,14 @@ async def _again(first: Submission, again: Submission) -> Outcome:
     return Outcome(view(first), deduplicated=True)
 
 
-async def _same_file(submission: Submission) -> Submission | None:
-    return await Submission.get_or_none(
-        account_id=submission.account_id,
-        challenge=submission.challenge,
-        sha256=submission.sha256,
-        scorer_version=submission.scorer_version,
-        truth_version=submission.truth_version,
+async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
+    """The first submission of the file; while a challenge is open, by the scorer and truth that count."""
+    same = Submission.filter(
+        account_id=submission.account_id, challenge=submission.challenge, sha256=submission.sha256
     )
+    if admission.refusal is None and not admission.practice:
+        same = same.filter(scorer_version=submission.scorer_version, truth_version=submission.truth_version)
+    return await same.order_by("submitted_at", "id").first()
 
 
 async def represent(submission: Submission) -> None:
