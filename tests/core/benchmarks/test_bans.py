@@ -25,7 +25,7 @@ from collidium.settings import Settings
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
-BY = {"actor": "test", "http_request_id": ""}
+BY: Any = {"actor": "test", "http_request_id": ""}
 TRUTH = "0123456789ab"
 
 
@@ -93,9 +93,9 @@ async def test_a_ban_reaches_a_submission_kept_meanwhile(platform: Platform) -> 
         kept.set()
         await go_on.wait()
 
-    keeping = asyncio.create_task(keep_slowly())
+    keeping = asyncio.ensure_future(keep_slowly())
     await kept.wait()
-    banning = asyncio.create_task(standing.ban(platform, "mallory", True, **BY))
+    banning = asyncio.ensure_future(standing.ban(platform, "mallory", True, **BY))
     try:
         await eventually_async(waits_for_a_lock, 20)
     finally:
@@ -121,12 +121,13 @@ async def test_accounts_are_locked_in_one_order(platform: Platform, action: str)
         await go_on.wait()
         await accounts.lock({zoe.id, mallory.id})
 
-    replaying = asyncio.create_task(replay_elsewhere())
+    replaying = asyncio.ensure_future(replay_elsewhere())
     await asked.wait()
+    acting: asyncio.Future[Any]
     if action == "ban":
-        acting: Any = asyncio.create_task(standing.ban(platform, "mallory", True, **BY))
+        acting = asyncio.ensure_future(standing.ban(platform, "mallory", True, **BY))
     else:
-        acting = asyncio.create_task(
+        acting = asyncio.ensure_future(
             standing.disqualify(platform, "toy-2", first, "x", take_back=True, pays=True, **BY)
         )
     try:

@@ -121,9 +121,9 @@ async def ban(
     # All of them, by name: no submission is kept in another one meanwhile. Then, at once, all accounts that
     # their bests are decided among. Replays lock in this order, too: no deadlock.
     held = await Challenge.all().order_by("name").select_for_update()
-    names = set(await sent.values_list("challenge", flat=True))
-    others = Submission.filter(challenge__in=list(names)).distinct()
-    await accounts.lock(await others.values_list("account_id", flat=True))
+    names = {row.challenge for row in await sent.only("id", "challenge")}
+    rivals = await Submission.filter(challenge__in=list(names)).only("id", "account_id")
+    await accounts.lock({row.account_id for row in rivals})
     account = await operations.ban(hub_username, banned, note, actor=actor, http_request_id=http_request_id)
     for challenge in [one for one in held if one.name in names]:
         older = sent.filter(challenge=challenge.name).exclude(truth_version=challenge.truth_version)
