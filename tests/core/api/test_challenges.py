@@ -318,6 +318,11 @@ def test_an_organiser_runs_one_challenge_and_no_money(
         seen = otto.get(f"{where}/submissions/{sent}/standing")
         assert seen.json()["changes"], "what it would do is shown to organisers, too"
         assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
+        (listed,) = otto.get(f"{where}/submissions", params={"user": "alice"}).json()
+        assert (listed["submission_id"], listed["unranked"]) == (sent, "disqualified: by hand")
+        (member,) = otto.get(f"{where}/roster").json()
+        assert (member["hub_username"], member["submissions"]) == ("alice", 1)
+        assert member["joined_at"] == member["last_submitted_at"] == listed["submitted_at"]
         assert otto.post(f"{where}/submissions/{sent}/reinstate").status_code == 200
         for refused in (
             otto.patch(where, json={"rewarded": True}),
@@ -345,6 +350,10 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert "course-1" in run("challenge", "list").stdout
     assert run("challenge", "close", "course-1").returncode == 0
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
+    assert (
+        run.data("challenge", "roster", "course-1"),
+        run.data("challenge", "submissions", "course-1"),
+    ) == ([], [])
     assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
     refused = run("challenge", "new", "course-1", "--task", "tracking")
     assert (refused.returncode, "course-1" in refused.stderr) == (3, True)
