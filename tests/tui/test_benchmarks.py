@@ -141,7 +141,7 @@ async def test_a_split_that_scores_again_names_its_command(server: ServerProcess
         await pilot.press("enter")
         await shows(pilot, "already; on the server's machine")
         await pilot.press("o")
-        await shows(pilot, "collidium benchmark rescore tracking_latency --preview")
+        await shows(pilot, "collidium benchmark rescore", "--preview", "--apply")
     assert operator.task("tracking_latency").phase is None
 
 

@@ -238,7 +238,8 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
 
     def action_rescore(self) -> None:
         command = f"collidium benchmark rescore {self.challenge.name} --preview"
-        self.notify(f"{command}\nthen the same with --apply", title="On the server's machine", markup=False)
+        message = f"{command}\nthen the same with --apply"
+        self.notify(message, title="On the server's machine", timeout=20, markup=False)
 
     def action_close_challenge(self) -> None:
         self.act(partial(close_challenge, self, self.challenge.name))
