@@ -96,7 +96,7 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
         if number in late:
             closed = closes.result()
             eventually(lambda: datetime.now(UTC) > closed)
-        answer = None
+        answer, began = None, datetime.now(UTC)
         while answer is None:  # a killed server is started again
             began = datetime.now(UTC)
             with suppress(httpx.TransportError):

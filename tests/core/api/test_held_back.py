@@ -103,7 +103,8 @@ class Recorder:
 
 
 def neutral(answer: Any) -> Any:
-    """Without floors of metrics, which are of all events until "results" has mended that."""
+    """Without what names a request, and cursors, which hold ids and times."""
+    # Floors of metrics are of all events: to be compared, too, once they are of the part that counts.
     if isinstance(answer, Mapping):
         return {
             name: neutral(value)
