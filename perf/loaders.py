@@ -170,13 +170,14 @@ def main() -> None:
                 print(f"{library}: not installed, not run")
         if not find_spec("torch"):
             return
-        for workers in (0, 2):
+        for shuffle, workers in itertools.product((False, True), (0, 2)):
             later = 1 if options.quick else 9
-            _, before_cpu = torch_epochs(stream(True), workers, 1)
-            (first, *others), cpu = torch_epochs(stream(True), workers, 1 + later)
+            _, before_cpu = torch_epochs(stream(shuffle), workers, 1)
+            (first, *others), cpu = torch_epochs(stream(shuffle), workers, 1 + later)
             after = f"then {min(others):.2f} s at best, {statistics.median(others):.2f} s in the middle"
             each = (cpu - before_cpu) / later
-            print(f"torch, {workers} workers: {first:.2f} s, {after}; then {each:.2f} s of CPU an epoch")
+            order = "shuffled" if shuffle else "in order"
+            print(f"torch, {workers} workers, {order}: {first:.2f} s, {after}; {each:.2f} s of CPU an epoch")
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def keep(owner: str, key: str | None, answer: object) -> list[Statement]:
 async def forget(owner: str, name: str) -> None:
     """Forget the keys of an owner, and those with answers that have ``name`` as a value."""
     quoted = json.dumps(json.dumps(name))[1:-1]
-    await IdempotencyKey.filter(Q(owner=owner) | Q(answer__contains=quoted)).delete()
+    await IdempotencyKey.filter(Q(owner=owner) | Q(answer__icontains=quoted)).delete()
 
 
 def _digest(question: object) -> str:

@@ -27,9 +27,11 @@ from collidium.api import (
     metrics,
     models,
     mounting,
+    notifications,
     openapi,
     problems,
     simulations,
+    teams,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -42,9 +44,11 @@ BLUEPRINTS: Final = (
     accounts.blueprint,
     simulations.blueprint,
     webhooks.blueprint,
+    notifications.blueprint,
     benchmarks.blueprint,
     leaderboards.blueprint,
     challenges.blueprint,
+    teams.blueprint,
     models.blueprint,
     datasets.blueprint,
     admin.blueprint,

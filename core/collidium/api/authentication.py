@@ -60,6 +60,12 @@ async def token_is_read_only() -> bool:
     return cast(Identity, g.identity).read_only
 
 
+async def memberships() -> frozenset[str]:
+    """The organisations of the hub that the caller is in; raises as :func:`caller` does."""
+    await caller()
+    return cast(Identity, g.identity).memberships
+
+
 async def check_claim(model_repo: str) -> links.Claim | None:
     """What the caller may claim of a model repository, checked with its token; None: the hub is away."""
     await caller()

@@ -7,13 +7,14 @@ from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api import benchmarks, leaderboards
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import signed_in
+from collidium.api.authentication import caller, signed_in
 from collidium.api.benchmarks import PART
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, SubmitQuery
 from collidium.benchmarks import challenges, tasklist
-from collidium.records import BestStep, Challenge, Checked, Place, Receipt
+from collidium.benchmarks.submissions import submitting
+from collidium.records import BestStep, Challenge, Checked, Place, Quota, Receipt
 
 blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
 
@@ -32,6 +33,14 @@ async def list_() -> Response:
 async def show(name: str) -> Response:
     """A challenge, with the card of its task."""
     return answer(await tasklist.challenge_with_card(platform(), name))
+
+
+@blueprint.get("/<name>/quota")
+@signed_in
+@document_response(Quota)
+async def quota(name: str) -> Response:
+    """How many submissions you have left today, and until when they are taken."""
+    return answer(await submitting.quota(platform(), await caller(), name))
 
 
 @blueprint.post("/<name>/submit")

@@ -14,7 +14,7 @@ from collidium.plugins import Plugins
 from collidium.settings import Settings
 
 #: First path segments that belong to the platform; no plugin may mount there.
-RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "metrics", "openapi.json"})
+RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "mail", "metrics", "openapi.json"})
 
 #: The front page: one plugin may have this address, and nothing below it.
 FRONT: Final = "/"

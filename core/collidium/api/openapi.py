@@ -36,7 +36,7 @@ DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
 #: Which groups concern whom.
 TAG_GROUPS = {
     "Public": ("benchmark", "datasets", "models", "health"),
-    "Account": ("account", "simulation", "webhooks"),
+    "Account": ("account", "simulation", "webhooks", "notifications"),
     "Operators": ("admin",),
 }
 
@@ -44,7 +44,8 @@ TAG_GROUPS = {
 TAGS = {
     "account": "The caller's account and ledger.",
     "simulation": "Orders of simulated events.",
-    "webhooks": "Where an account is notified of its requests.",
+    "webhooks": "Where an account is notified over HTTPS.",
+    "notifications": "What an account is notified of, and its e-mail address.",
     "benchmark": "Tasks, submissions and leaderboards.",
     "models": "Models on the hub.",
     "datasets": "Public datasets, and single events of them.",
@@ -59,6 +60,7 @@ _TAG_OF = {
     "challenges": "benchmark",
     "leaderboards": "benchmark",
     "simulations": "simulation",
+    "teams": "benchmark",
 }
 
 PARQUET = "application/vnd.apache.parquet"

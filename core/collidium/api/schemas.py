@@ -26,7 +26,7 @@ from collidium.benchmarks.submissions.links import LONGEST_LINK
 from collidium.contracts.identity import USERNAME
 from collidium.operations import Scope
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
-from collidium.outbox import LONGEST_URL
+from collidium.outbox import LONGEST_URL, Kind
 from collidium.simulations import State
 
 
@@ -151,6 +151,14 @@ class ChallengeBody(Body):
     )
     practice: bool = Field(False, description="Whether submissions are scored after closing, unranked.")
     rewarded: bool = Field(False, description="Whether new bests earn credits.")
+    access: Literal["open", "members"] = Field("open", description="Who may submit.")
+    organisation: HubUsername | None = Field(
+        None, description="An organisation of the hub that is admitted in addition to members."
+    )
+    team_size: int = Field(0, ge=0, le=100, description="How many people a team may have; below 2: no teams.")
+    teams_frozen_at: Date | None = Field(
+        None, description="With a time zone: from when on teams stay as they are; null: from closing on."
+    )
     rules: str = Field("", pattern=r"^[^\x00]*$", max_length=50_000, description="Markdown.")
     announcement: Text | None = Field(None, description="Markdown; the latest is shown first.")
 
@@ -168,6 +176,41 @@ class OpenQuery(BaseModel):
     """Until when a challenge is open."""
 
     closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
+
+
+class TeamBody(Body):
+    """A new team."""
+
+    model_config = example({"name": "Überflieger"}, strict=True)
+
+    name: str = Field(max_length=64, description="Shown on the leaderboard; in any script.")
+
+
+class InvitationBody(Body):
+    """Whom an invitation admits."""
+
+    model_config = example({"uses": 30, "expires_at": "2027-06-30T12:00:00+02:00"})
+
+    uses: int = Field(1, ge=1, le=10_000, strict=True, description="How many accounts.")
+    expires_at: Date | None = Field(None, description="With a time zone; null: in 14 days.")
+
+
+class JoinBody(Body):
+    """An invitation to use."""
+
+    model_config = example({"code": "collidium_invitation_..."}, strict=True)
+
+    code: str = Field(max_length=200)
+
+
+class MembersBody(Body):
+    """Accounts to add to the members of a challenge."""
+
+    model_config = example({"hub_usernames": ["alice", "bob"]}, strict=True)
+
+    hub_usernames: list[str] = Field(
+        min_length=1, max_length=10_000, description="They need not have signed in yet."
+    )
 
 
 class MySubmissionsQuery(Page):
@@ -318,6 +361,17 @@ class WebhookBody(Body):
         description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
     )
     rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
+
+
+class NotificationsBody(Body):
+    """What an account wants to be notified of."""
+
+    model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
+
+    email: str | None = Field(
+        None, max_length=254, description="E-mail address; null: none. Left out, it stays as it is."
+    )
+    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off; others stay.")
 
 
 # -- operators -----------------------------------------------------------------------------------------

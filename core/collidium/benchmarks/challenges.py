@@ -263,6 +263,9 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str
             problems.append({"field": name, "detail": f"{after.isoformat()} is in the past"})
     if opens is not None and closes is not None and opens >= closes:
         problems.append({"field": "closes_at", "detail": "it closes before it opens"})
+    if (frozen := fields.get("teams_frozen_at")) is not None and not moment < frozen <= (closes or frozen):
+        detail = f"{frozen.isoformat()} is in the past, or after it closes"
+        problems.append({"field": "teams_frozen_at", "detail": detail})
     return problems
 
 

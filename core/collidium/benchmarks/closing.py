@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import operations, records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, notices
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import replay, rescoring, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
@@ -185,6 +185,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     await Arrival.filter(challenge=name).delete()
     row.ended_at = now()
     await row.save(update_fields=["ended_at", "changed_at"])
+    await notices.of_challenge(platform, row, "results")
     failpoints.reached("challenge.before_end")
     return True
 
@@ -215,7 +216,7 @@ async def prune(before: datetime) -> None:
 
 
 class _Calendar(LeasedLoop[None]):
-    """Ends challenges whose date has passed, also while no server ran."""
+    """Reminds of dates, and ends challenges whose date has passed, also while no server ran."""
 
     def __init__(self, platform: Platform) -> None:
         super().__init__("challenges", CLOSED, IDLE_SECONDS)
@@ -223,8 +224,9 @@ class _Calendar(LeasedLoop[None]):
 
     async def take(self) -> bool:
         failed: Exception | None = None
-        for row in await Challenge.filter(closes_at__lte=now(), ended_at__isnull=True):
+        for row in await Challenge.filter(closes_at__lte=now() + notices.REMINDER, ended_at__isnull=True):
             try:
+                await notices.dates(self._platform, row)
                 await end(self._platform, row.name)
             except Exception as error:  # the others end all the same
                 failed = error

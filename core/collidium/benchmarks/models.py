@@ -19,6 +19,8 @@ class Challenge(Model):
     # Submissions are taken from the one to the other; None: always.
     opens_at = fields.DatetimeField(null=True)
     closes_at = fields.DatetimeField(null=True)
+    # The last date that was announced, and as what.
+    notice = fields.CharField(max_length=64, default="")
     # When its final results came into force.
     ended_at = fields.DatetimeField(null=True)
     # Whether submissions are scored on the public part after that, and never ranked.
@@ -31,6 +33,13 @@ class Challenge(Model):
     # Markdown.
     rules = fields.TextField(default="")
     announcements: Any = fields.JSONField(default=list)
+    # ``open``, or ``members``: only those on its list, or in the organisation of the hub, submit.
+    access = fields.CharField(max_length=16, default="open")
+    organisation = fields.CharField(max_length=96, null=True)
+    # How many people a team may have; below 2 there are no teams.
+    team_size = fields.IntField(default=0)
+    # None: when it closes.
+    teams_frozen_at = fields.DatetimeField(null=True)
     # The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
     # Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
@@ -53,6 +62,65 @@ class Arrival(Model):
 
     class Meta(Model.Meta):
         table = "arrivals"
+
+
+class Team(Model):
+    """People who compete in a challenge as one participant."""
+
+    id = fields.BigIntField(primary_key=True)
+    challenge = fields.CharField(max_length=64)
+    name = fields.CharField(max_length=64)
+    # The name without its case and variants of characters.
+    name_key = fields.CharField(max_length=64)
+    captain_id = fields.BigIntField()
+    created_at = fields.DatetimeField(auto_now_add=True)
+
+    class Meta(Model.Meta):
+        table = "teams"
+        unique_together = (("challenge", "name_key"),)
+
+
+class TeamMember(Model):
+    """An account in its only team of a challenge."""
+
+    id = fields.BigIntField(primary_key=True)
+    challenge = fields.CharField(max_length=64)
+    team_id = fields.BigIntField(db_index=True)
+    account_id = fields.BigIntField(db_index=True)
+    hub_username = fields.CharField(max_length=96)
+
+    class Meta(Model.Meta):
+        table = "team_members"
+        unique_together = (("challenge", "account_id"),)
+
+
+class Member(Model):
+    """Someone who may submit to a challenge for members only, who may not have signed in yet."""
+
+    id = fields.BigIntField(primary_key=True)
+    challenge = fields.CharField(max_length=64)
+    hub_username = fields.CharField(max_length=96)
+    name_key = fields.CharField(max_length=96, db_index=True)
+    added_at = fields.DatetimeField(auto_now_add=True)
+
+    class Meta(Model.Meta):
+        table = "challenge_members"
+        unique_together = (("challenge", "name_key"),)
+
+
+class Invitation(Model):
+    """A code that admits to the members of a challenge, or to a team, so many times until its end."""
+
+    # SHA-256 of the code, which is stored nowhere.
+    digest = fields.CharField(max_length=64, primary_key=True)
+    challenge = fields.CharField(max_length=64, db_index=True)
+    # None: to the members of the challenge.
+    team_id = fields.BigIntField(null=True)
+    uses_left = fields.IntField()
+    expires_at = fields.DatetimeField()
+
+    class Meta(Model.Meta):
+        table = "invitations"
 
 
 class TruthVersion(Model):
@@ -85,6 +153,8 @@ class Submission(Model):
     uncertainties: Any = fields.JSONField(null=True)
     # Who competes: an account, or a team; a baseline stands for itself.
     participant = fields.CharField(max_length=48)
+    # The name of that team. None: no team.
+    team = fields.CharField(max_length=64, null=True)
     # ``ranked``, or why it has no rank: ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
     standing = fields.CharField(max_length=16, default="ranked")
     standing_reason = fields.CharField(max_length=1000, null=True)

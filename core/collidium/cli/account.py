@@ -1,11 +1,11 @@
-"""``collidium me``, ``login`` and ``webhook``: the account, its ledger, token and webhook."""
+"""``collidium me``, ``login``, ``account`` and ``webhook``: the account, its ledger, token, notifications."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -20,6 +20,9 @@ from collidium.cli.output import (
     show_items,
     show_record,
 )
+
+if TYPE_CHECKING:
+    from collidium.client.calls import NotificationChanges
 
 LEDGER: Final[Mapping[str, ColumnSpec]] = {
     "when": "created_at",
@@ -100,8 +103,55 @@ def _read_token(token_stdin: bool) -> str:
 
 
 @click.group()
+def account() -> None:
+    """Set what you are notified of."""
+
+
+@account.command()
+@click.option("--email", metavar="ADDRESS", help="Where e-mail goes, once you followed the link sent there.")
+@click.option("--no-email", is_flag=True, help="Forget the address.")
+@click.option("--on", "on", metavar="KIND", multiple=True, help="Send this kind of event; repeatable.")
+@click.option("--off", "off", metavar="KIND", multiple=True, help="Do not send it; repeatable.")
+@json_option
+def notify(
+    email: str | None, no_email: bool, on: tuple[str, ...], off: tuple[str, ...], as_json: bool
+) -> None:
+    """Show what you are notified of, or change it.
+
+    Kinds are scored, disqualified, deadline, closed, results and job, all on at first. They are sent to
+    your address, if there is one, and to your webhook (`collidium webhook`).
+
+    \b
+    collidium account notify
+    collidium account notify --email anna@example.org --off scored --off job
+    collidium account notify --no-email
+    """
+    if email is not None and no_email:
+        raise click.UsageError("give an address, or --no-email")
+    if both := set(on) & set(off):
+        raise click.UsageError(f"{', '.join(sorted(both))}: both on and off")
+    changes: NotificationChanges = {}
+    if email is not None or no_email:
+        changes["email"] = email
+    if on or off:
+        changes["kinds"] = dict.fromkeys(on, True) | dict.fromkeys(off, False)
+    with client() as server:
+        found = server.set_notifications(**changes) if changes else server.notifications()
+    rows = {
+        "e-mail": found.email,
+        "confirmed": found.confirmed_at,
+        **({"problem": found.problem} if found.problem else {}),
+        "sent": [kind for kind, is_on in found.kinds.items() if is_on],
+        "not sent": [kind for kind, is_on in found.kinds.items() if not is_on],
+    }
+    show_record(found, rows, as_json=as_json)
+    if email is not None and found.confirmed_at is None and not as_json:
+        note(f"Follow the link that was sent to {email}: nothing else is sent there before.")
+
+
+@click.group()
 def webhook() -> None:
-    """Get notified at an HTTPS address when a simulation request ends."""
+    """Get notified at an HTTPS address of submissions, challenges and simulation requests."""
 
 
 @webhook.command("set")
@@ -168,7 +218,8 @@ def deliveries(limit: int, as_json: bool) -> None:
         log = server.webhook_deliveries(limit=limit)
     columns: dict[str, ColumnSpec] = {
         "when": "created_at",
-        "request": "request_id",
+        "type": "type",
+        "about": "reference",
         "state": "state",
         "attempts": "attempts",
         "response": lambda delivery: delivery.last_error or delivery.last_status,

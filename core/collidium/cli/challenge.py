@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.context import client
+from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import complete_tasks, json_option, key_option, limit_option
-from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_record
+from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message, show_record
+from collidium.errors import Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collidium.client import Challenge, Client, Place, Ranking
+    from collidium.client import Challenge, Client, Page, Place, Ranking
 
 
 class Moment(click.ParamType[datetime | None]):
@@ -47,6 +50,13 @@ closes_option = click.option(
 )
 
 
+def uses_options(command: Callable[..., None]) -> Callable[..., None]:
+    """How often, and until when, an invitation admits."""
+    until = click.option("--until", "expires_at", type=Moment(), help="When it ends; 14 days unless set.")
+    uses = click.option("--uses", type=click.IntRange(1, 10_000), default=1, help="How many it admits.")
+    return uses(until(command))
+
+
 def fields_options(command: Callable[..., None]) -> Callable[..., None]:
     """What operators set of a challenge."""
     options = (
@@ -73,6 +83,12 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
         ),
         click.option("--practice/--no-practice", default=None, help="Score after closing, unranked."),
         click.option("--rewards/--no-rewards", "rewarded", default=None, help="Pay credits for new bests."),
+        click.option("--access", type=click.Choice(["open", "members"]), help="Who may submit."),
+        click.option("--organisation", help="An organisation of the hub that is admitted, too; '': none."),
+        click.option("--team-size", type=click.IntRange(0, 100), help="How many people a team may have."),
+        click.option(
+            "--teams-until", "teams_frozen_at", type=Moment(), help="From when on teams stay as they are."
+        ),
         click.option(
             "--rules",
             type=click.Path(exists=True, dir_okay=False, path_type=Path),
@@ -125,7 +141,25 @@ def show(name: str, as_json: bool) -> None:
     collidium challenge show jets-2027
     """
     with client() as server:
-        _show(server.challenge(name), as_json)
+        found = server.challenge(name)
+        _show(found, as_json)
+        if not as_json:
+            with suppress(Unauthenticated):  # for those who are logged in
+                show_quota(server.quota(name))
+
+
+@challenge.command()
+@name_argument
+@json_option
+def quota(name: str, as_json: bool) -> None:
+    """Show how many submissions to NAME you have left today, and until when they are taken.
+
+    \b
+    collidium challenge quota jets-2027
+    """
+    with client() as server:
+        left = server.quota(name)
+    print_json(left) if as_json else show_quota(left)
 
 
 @challenge.command()
@@ -221,12 +255,12 @@ def export(name: str, every: bool, as_json: bool) -> None:
         return
     writer = csv.writer(sys.stdout)
     named = [column for metric in metrics for column in (metric, f"{metric}_error")]
-    writer.writerow(("rank", "account", "submission", "submitted_at", "baseline", "model", *named))
+    writer.writerow(("rank", "account", "team", "submission", "submitted_at", "baseline", "model", *named))
     for place in places:
         values = (of.get(metric) for metric in metrics for of in (place.scores, place.uncertainties))
         when = place.submitted_at.isoformat()
-        head = place.rank, place.hub_username, place.submission_id, when, place.baseline, place.model_repo
-        writer.writerow((*head, *values))
+        head = place.rank, place.hub_username, place.team, place.submission_id, when, place.baseline
+        writer.writerow((*head, place.model_repo, *values))
 
 
 @challenge.command()
@@ -330,10 +364,95 @@ def reinstate(
     _show_ranking(ranking, as_json)
 
 
+@challenge.command()
+@name_argument
+@click.option("--add", metavar="ACCOUNTS", help="Accounts to add, separated by commas.")
+@click.option(
+    "--csv",
+    "file",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="Add those in the column name of a CSV file, or in its first column.",
+)
+@click.option("--remove", metavar="ACCOUNT", help="Take one from the list; invitations end.")
+@key_option
+@json_option
+def members(
+    name: str,
+    add: str | None,
+    file: Path | None,
+    remove: str | None,
+    idempotency_key: str | None,
+    as_json: bool,
+) -> None:
+    """List who may submit to NAME with --access members, or change the list; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge members jets-2027 --csv students.csv
+    collidium challenge members jets-2027 --add anna,bob
+    collidium challenge members jets-2027
+    """
+    if sum(option is not None for option in (add, file, remove)) > 1:
+        raise click.UsageError("give one of --add, --csv and --remove")
+    with client() as server:
+        if remove is not None:
+            gone = server.admin_remove_member(name, remove, idempotency_key=idempotency_key)
+            show_message(gone, f"{gone.hub_username} is no member any more.", as_json=as_json)
+        elif add is not None or file is not None:
+            named = _named(file) if file else [each.strip() for each in (add or "").split(",")]
+            done = server.admin_add_members(name, named, idempotency_key=idempotency_key)
+            show_message(done, f"{done.added} added: {done.members} members.", as_json=as_json)
+        else:
+            show_items(
+                list(all_pages(lambda cursor: server.admin_members(name, limit=1000, cursor=cursor))),
+                {"account": "hub_username", "added": "added_at"},
+                as_json=as_json,
+            )
+
+
+def _named(file: Path) -> list[str]:
+    """The accounts in a CSV file."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise click.UsageError(f"{file} is not UTF-8: save it as CSV UTF-8") from None
+    try:
+        rows = [row for row in csv.reader(text.splitlines(), delimiter=_delimiter(text)) if any(row)]
+    except csv.Error as error:
+        raise click.UsageError(f"{file} is no CSV file: {error}") from None
+    heading = [cell.strip().casefold() for cell in rows[0]] if rows else []
+    column = heading.index("name") if "name" in heading else 0
+    return [row[column].strip() if column < len(row) else "" for row in rows[1 if "name" in heading else 0 :]]
+
+
+def _delimiter(text: str) -> str:
+    return max(",;\t", key=text.partition("\n")[0].count)
+
+
+@challenge.command()
+@name_argument
+@uses_options
+@json_option
+def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> None:
+    """Make an invitation to the members of NAME; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge invite jets-2027 --uses 30 --until 2027-06-10T12:00+02:00
+    """
+    from collidium.cli.team import show_invitation
+
+    with client() as server:
+        show_invitation(server, server.admin_invite(name, uses=uses, expires_at=expires_at), as_json)
+
+
 def _places(server: Client, name: str, every: bool) -> Iterator[Place]:
+    return all_pages(lambda cursor: server.leaderboard(name, every=every, limit=100, cursor=cursor))
+
+
+def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
+    """The items of all pages."""
     cursor = None
     while True:
-        page = server.leaderboard(name, every=every, limit=100, cursor=cursor)
+        page = ask(cursor)
         yield from page.items
         if (cursor := page.next_cursor) is None:
             return
@@ -347,6 +466,8 @@ def _given(fields: Mapping[str, Any]) -> dict[str, Any]:
         for name, value in fields.items()
         if context.get_parameter_source(name) == click.core.ParameterSource.COMMANDLINE
     }
+    if given.get("organisation") == "":
+        given["organisation"] = None
     if rules := given.get("rules"):
         given["rules"] = rules.read_text(encoding="utf-8")
     return given
@@ -367,6 +488,11 @@ def _show(found: Challenge, as_json: bool) -> None:
         "final submissions": found.final_submissions,
         "practice after closing": found.practice,
         "new bests earn credits": found.rewarded,
+        "who may submit": ", ".join(
+            filter(None, [found.access, found.organisation and f"organisation {found.organisation}"])
+        ),
+        "teams are fixed": found.teams_frozen_at or found.closes_at,
+        "people in a team": found.team_size if found.team_size > 1 else "no teams",
     }
     show_record(found, rows, as_json=as_json)
     if not as_json:

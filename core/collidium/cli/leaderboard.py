@@ -9,10 +9,10 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, limit_option
-from collidium.cli.output import cell, print_json, print_table
+from collidium.cli.output import cell, note, print_json, print_table
 
 if TYPE_CHECKING:
-    from collidium.client import BestStep, LocalScores, Place, Receipt, Submission, TaskCard
+    from collidium.client import BestStep, LocalScores, Place, Quota, Receipt, Submission, TaskCard
 
 
 @click.command()
@@ -90,7 +90,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         (
             (
                 place.rank,
-                f"{place.hub_username} (baseline)" if place.baseline else place.hub_username,
+                _name_cell(place),
                 *(score_cell(place, metric) for metric in metrics),
                 *("yes" if place.pareto else "" for _ in front),
                 *(place.verified_at is not None for _ in verified),
@@ -102,6 +102,12 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         ),
         title=title,
     )
+
+
+def _name_cell(place: Place) -> str:
+    if place.baseline:
+        return f"{place.hub_username} (baseline)"
+    return f"{place.hub_username}, team {place.team}" if place.team else place.hub_username
 
 
 def score_cell(scored: Place | Submission | Receipt | LocalScores, metric: str) -> str:
@@ -120,3 +126,10 @@ def value_cell(score: float | None, error: float | None) -> str:
     from collidium.client.quantities import written
 
     return cell(None) if score is None else written(score, error)
+
+
+def show_quota(quota: Quota) -> None:
+    """Note what is left to submit."""
+    from collidium.client.quantities import quota_text
+
+    note(quota_text(quota))

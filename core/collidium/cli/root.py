@@ -73,6 +73,7 @@ class LazyGroup(click.Group):
 
 #: Command -> module:attribute, of commands that call a server over the network or need none.
 FOR_USERS = {
+    "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.submissions:check",
@@ -95,6 +96,7 @@ FOR_USERS = {
     "submissions": "collidium.cli.submissions:submissions",
     "submit": "collidium.cli.submissions:submit",
     "tasks": "collidium.cli.tasks:tasks",
+    "team": "collidium.cli.team:team",
     "withdraw": "collidium.cli.submissions:withdraw",
     "webhook": "collidium.cli.account:webhook",
 }

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collidium.cli.context import client
-from collidium.cli.leaderboard import model_cell, score_cell
+from collidium.cli.leaderboard import model_cell, score_cell, show_quota
 from collidium.cli.options import EXISTING_FILE, complete_tasks, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
@@ -22,6 +23,7 @@ from collidium.cli.output import (
 )
 from collidium.cli.progress import progress_bar
 from collidium.cli.score import show_scores
+from collidium.errors import CollidiumError
 
 if TYPE_CHECKING:
     from collidium.client import Receipt, Submission
@@ -125,7 +127,12 @@ def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None
     """
     with client() as server, progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
         receipt = server.submit(task, file, model_repo, progress)
-    print_json(receipt) if as_json else _show(receipt)
+        if as_json:
+            print_json(receipt)
+            return
+        _show(receipt)
+        with suppress(CollidiumError):  # what counts is done
+            show_quota(server.quota(task))
 
 
 def _show(receipt: Receipt) -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from decimal import ROUND_HALF_EVEN, Decimal
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collidium.records import Quota
 
 #: Significant digits of a standard error, and of a number that has none.
 ERROR_DIGITS: Final = 2
 DIGITS: Final = 4
 #: Powers of ten between which a number is written out.
 _WRITTEN_OUT: Final = range(-4, 9)
+
+_UNITS: Final = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
 
 _MINUS: Final = "\N{MINUS SIGN}"
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -31,6 +37,23 @@ def written(value: float | None, error: float | None = None) -> str:
         return _pair(number, deviation, "{} ± {}")
     scaled = number.scaleb(-power), None if deviation is None else deviation.scaleb(-power)
     return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
+
+
+def time_until(moment: datetime) -> str:
+    """``3 days``, ``5 hours`` or ``12 minutes``: whole ones; ``no time`` where it has passed."""
+    seconds = int((moment - datetime.now(UTC)).total_seconds())
+    for unit, length in _UNITS.items():
+        if (count := seconds // length) >= (2 if length > 1 else 1):
+            return f"{count} {unit}"
+    return "no time"
+
+
+def quota_text(quota: Quota) -> str:
+    """What is left to submit to a challenge, and the time for it."""
+    text = f"{quota.submissions_left} of {quota.submissions_per_day} submissions are left today"
+    if quota.closes_at is None:
+        return text
+    return f"{text}; it closes on {quota.closes_at:%Y-%m-%d %H:%M} UTC, in {time_until(quota.closes_at)}"
 
 
 def power_of_ten(power: int) -> str:

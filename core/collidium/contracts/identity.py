@@ -33,6 +33,8 @@ class Identity:
     read_only: bool = False
     #: The organisations of the hub where the account may do more than read, as far as the token shows.
     organisations: frozenset[str] = frozenset()
+    #: All organisations of the hub where the account is, as far as the token shows.
+    memberships: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         if not USERNAME.fullmatch(self.username):

@@ -239,8 +239,12 @@ def token_owner(content: bytes) -> Identity | None:
     if not isinstance(name, str):
         raise ValueError("has no usable name")
     try:
+        roles = dict(_organisations(document))
         owner = Identity(
-            name, read_only=_role(document) == "read", organisations=frozenset(_organisations(document))
+            name,
+            read_only=_role(document) == "read",
+            organisations=frozenset(each for each, role in roles.items() if role != "read"),
+            memberships=frozenset(roles),
         )
     except ValueError:
         raise ValueError("has no usable name") from None
@@ -248,16 +252,13 @@ def token_owner(content: bytes) -> Identity | None:
     return owner if document.get("type", "user") == "user" else None
 
 
-def _organisations(document: dict[str, Any]) -> Iterator[str]:
-    """Names of the organisations that the token shows, but for those where the account may only read.
-
-    What is no name is left out.
-    """
+def _organisations(document: dict[str, Any]) -> Iterator[tuple[str, object]]:
+    """The organisations that the token shows, and the account's role there; what is no name is left out."""
     listed = document.get("orgs")
     for item in listed if isinstance(listed, list) else ():
         name = item.get("name") if isinstance(item, dict) else None
-        if isinstance(name, str) and USERNAME.fullmatch(name) and item.get("roleInOrg") != "read":
-            yield name
+        if isinstance(name, str) and USERNAME.fullmatch(name):
+            yield name, item.get("roleInOrg")
 
 
 def _role(document: dict[str, Any]) -> object:

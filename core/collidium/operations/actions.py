@@ -76,7 +76,7 @@ async def recorded(action: str, target: str) -> AuditEntry | None:
 
 async def forget(name: str, becomes: str) -> None:
     """Give what was done to an account its neutral name, without notes."""
-    for entry in await models.AuditEntry.filter(target=name):
+    for entry in await models.AuditEntry.filter(target__iexact=name):
         entry.target = becomes
         entry.details.pop("note", None)
         await entry.save(update_fields=["target", "details"])

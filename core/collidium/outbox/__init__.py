@@ -1,14 +1,18 @@
-"""Events, written in the transaction that makes them true and delivered as webhooks."""
+"""Events, written in the transaction that makes them true and delivered as webhooks and e-mail."""
 
+from collidium.outbox import recipients
 from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import backlog, log_of, prune
-from collidium.outbox.events import SIMULATION_COMPLETED, announce
+from collidium.outbox.events import TYPES, Kind, announce
+from collidium.outbox.mail import LINK_PATH
 from collidium.outbox.registration import find, forget, register, remove, require_secret
 from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable
 
 __all__ = [
+    "LINK_PATH",
     "LONGEST_URL",
-    "SIMULATION_COMPLETED",
+    "TYPES",
+    "Kind",
     "announce",
     "backlog",
     "canonical_url",
@@ -17,6 +21,7 @@ __all__ = [
     "forget",
     "log_of",
     "prune",
+    "recipients",
     "register",
     "remove",
     "require_reachable",

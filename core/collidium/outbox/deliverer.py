@@ -1,4 +1,4 @@
-"""Delivers what was announced: a loop over the database that any number of processes may run.
+"""Delivers what was announced, to webhooks and as e-mail: a loop that any number of processes may run.
 
 A killed process loses nothing: what it had taken is taken again when its lease is over, so a receiver may
 hear of an event more than once, always with the same id.
@@ -19,7 +19,8 @@ from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import ConfigurationError
 from collidium.outbox import deliveries
 from collidium.outbox.deliveries import Attempt
-from collidium.outbox.events import announced
+from collidium.outbox.events import MAIL, announced
+from collidium.outbox.mail import Mailer
 from collidium.outbox.sending import Outcome, Sender
 from collidium.outbox.turns import LIMITS, Due, Memory, Standing, in_turn
 from collidium.runtime.waiting import Backoff
@@ -64,6 +65,7 @@ class Deliverer(LeasedLoop[Attempt]):
     ) -> None:
         super().__init__("webhooks", announced, IDLE_SECONDS)
         self._sender = sender
+        self._mailer = Mailer(settings, secrets)
         self._secrets = secrets
         self._clock = clock
         self._give_up = timedelta(seconds=settings.webhook_give_up_seconds)
@@ -98,7 +100,7 @@ class Deliverer(LeasedLoop[Attempt]):
             outcome = await self._send(attempt)
         except Exception:
             # Whatever it is, it counts as an attempt that failed: else there would be no end to them.
-            logger.exception("webhook delivery %d", attempt.delivery_id)
+            logger.exception("delivery %d", attempt.delivery_id)
             outcome = Outcome(None, "the platform could not send it")
         late = asyncio.get_running_loop().time() - begun > PROMPT_SECONDS
         # Known at once, also where the database is away and nothing can be written down.
@@ -112,14 +114,18 @@ class Deliverer(LeasedLoop[Attempt]):
         await self._settle(attempt, outcome, failures)
 
     async def _send(self, attempt: Attempt) -> Outcome:
-        if attempt.secret is None:
-            return Outcome(None, "the webhook was removed")
+        is_mail = attempt.url == MAIL
+        if attempt.means is None:
+            what = "e-mail address" if is_mail else "webhook"
+            return Outcome(None, f"the {what} was removed", final=True)
         if attempt.banned:
             return Outcome(None, "the account is banned")
+        if is_mail:
+            return await self._mailer.send(attempt, attempt.means)
         try:
-            secret = self._secrets.decrypt(attempt.secret)
+            secret = self._secrets.decrypt(attempt.means)
         except ConfigurationError as error:
-            logger.error("webhook delivery %d: %s", attempt.delivery_id, error)
+            logger.error("delivery %d: %s", attempt.delivery_id, error)
             return Outcome(None, "the signing secret cannot be read by the platform; rotate it")
         return await self._sender.send(
             attempt.url,
@@ -135,7 +141,7 @@ class Deliverer(LeasedLoop[Attempt]):
         """Write down what became of an attempt, the receiver's last of so many failures in a row."""
         moment = self._clock()
         # Neither the URL nor its path: people put secrets there.
-        which = f"webhook delivery {attempt.delivery_id} of request {attempt.request_id}"
+        which = f"delivery {attempt.delivery_id} of {attempt.reference}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
             logger.info("%s: delivered at attempt %d", which, attempt.number)
@@ -143,12 +149,12 @@ class Deliverer(LeasedLoop[Attempt]):
             return
         again = None
         last = attempt.created_at + self._give_up
-        if attempt.secret is not None and not outcome.gone and moment < last:
+        if not outcome.final and moment < last:
             again = min(moment + PAUSES.pause(attempt.number), last)
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", which, why, f"again at {again}" if again else "given up")
-        if not (outcome.gone or outcome.ours):
+        if not (outcome.final or outcome.ours):
             # By the receiver's failures: an event that it never takes must not hold up the others for long.
             until = again if again and attempt.number <= failures else moment + PAUSES.pause(failures)
             await deliveries.put_off(attempt.receiver, moment, until)

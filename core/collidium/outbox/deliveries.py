@@ -16,7 +16,8 @@ from tortoise.queryset import QuerySet
 
 from collidium import accounts
 from collidium.database import rows_of, transactional
-from collidium.outbox.models import Delivery, OutboxEvent, Webhook
+from collidium.outbox.events import CONFIRM, MAIL
+from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.outbox.turns import Due, Receiver
 from collidium.records import WebhookDelivery
 
@@ -57,11 +58,12 @@ class Attempt:
     host: str
     url: str
     event_id: str
-    request_id: str
+    reference: str
     body: str
     created_at: datetime
-    #: Encrypted; None where the account removed its webhook.
-    secret: str | None = field(repr=False)
+    #: What is needed to send it, None where the account removed it: the webhook's encrypted secret, or
+    #: the e-mail address.
+    means: str | None = field(repr=False)
     #: Whether the account was banned when this was taken: then nothing is sent.
     banned: bool
 
@@ -113,8 +115,18 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
     await Delivery.fetch_for_list(rows, "event")
     owners = {row.account_id for row in rows}
     secrets = {hook.account_id: hook.secret for hook in await Webhook.filter(account_id__in=owners)}
+    mailed = {row.account_id for row in rows if row.url == MAIL}
+    found = {row.account_id: row for row in (await Recipient.filter(account_id__in=mailed) if mailed else ())}
     banned = await accounts.banned_among(owners)
-    return [_attempt(row, secrets.get(row.account_id), row.account_id in banned) for row in rows]
+
+    def means(row: Delivery) -> str | None:
+        if row.url != MAIL:
+            return secrets.get(row.account_id)
+        owner = found.get(row.account_id)
+        known = owner is not None and (owner.confirmed_at is not None or row.event.type == CONFIRM)
+        return owner.address if owner is not None and known else None
+
+    return [_attempt(row, means(row), row.account_id in banned) for row in rows]
 
 
 def _due(moment: datetime) -> QuerySet[Delivery]:
@@ -173,9 +185,9 @@ async def _set_due(deliveries: QuerySet[Delivery], moment: datetime) -> None:
     await Delivery.filter(id__in=ids).update(next_attempt_at=moment)
 
 
-async def give_up_all(account_id: int, why: str) -> None:
-    """Give up whatever of an account is still to be delivered."""
-    pending = Delivery.filter(account_id=account_id, state=PENDING)
+async def give_up_all(account_id: int, why: str, *, mail: bool) -> None:
+    """Give up whatever of an account is still to be delivered as e-mail, or to webhooks."""
+    pending = Delivery.filter(Q(url=MAIL) if mail else ~Q(url=MAIL), account_id=account_id, state=PENDING)
     await pending.update(state=GIVEN_UP, last_error=why, next_attempt_at=None)
 
 
@@ -208,10 +220,10 @@ async def _prune(old: QuerySet[Delivery]) -> int:
 
 
 def _view(row: Delivery) -> WebhookDelivery:
-    return WebhookDelivery.of(row, type=row.event.type, request_id=row.event.request_id)
+    return WebhookDelivery.of(row, type=row.event.type, reference=row.event.reference)
 
 
-def _attempt(row: Delivery, secret: str | None, banned: bool) -> Attempt:
+def _attempt(row: Delivery, means: str | None, banned: bool) -> Attempt:
     return Attempt(
         delivery_id=row.id,
         number=row.attempts + 1,
@@ -219,9 +231,9 @@ def _attempt(row: Delivery, secret: str | None, banned: bool) -> Attempt:
         host=row.host,
         url=row.url,
         event_id=row.event_id,
-        request_id=row.event.request_id,
+        reference=row.event.reference,
         body=row.event.body,
         created_at=row.created_at,
-        secret=secret,
+        means=means,
         banned=banned,
     )

@@ -4,51 +4,99 @@ from __future__ import annotations
 
 import json
 import uuid
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import httpx
 from tortoise.timezone import now
 
 from collidium import database
 from collidium.database import transactional
-from collidium.outbox.models import Delivery, OutboxEvent, Webhook
+from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.outbox.urls import host_of
 from collidium.runtime.waiting import WakeSignal
 
-#: The one kind of event there is.
-SIMULATION_COMPLETED: Final = "simulation.completed"
+Kind = Literal["scored", "disqualified", "deadline", "closed", "results", "job"]
+
+#: The kinds of events that an account may switch on and off, and their types in what is sent.
+TYPES: Final[Mapping[Kind, str]] = {
+    "scored": "submission.scored",
+    "disqualified": "submission.disqualified",
+    "deadline": "challenge.deadline",
+    "closed": "challenge.closed",
+    "results": "challenge.results",
+    "job": "simulation.completed",
+}
+#: The type of the event that an account has given an e-mail address, sent there alone.
+CONFIRM: Final = "address.given"
+#: The URL of deliveries by e-mail.
+MAIL: Final = "mailto:"
+#: Accounts that are looked up, and rows that are written, at once.
+BATCH: Final = 1000
 
 #: Notified in this process when something was announced and has been committed.
 announced: Final = WakeSignal()
 
 
 @transactional
-async def announce(account_id: int, url: str | None, record: Mapping[str, Any]) -> None:
-    """Write the event that a simulation request ended, to be delivered to the account's receivers.
+async def announce(
+    kind: Kind,
+    account_ids: Sequence[int],
+    reference: str,
+    record: Mapping[str, Any],
+    *,
+    url: str | None = None,
+) -> None:
+    """Write an event, to be delivered to the receivers of accounts; called once for each that happens.
 
-    ``record`` is the request as its owner reads it, in JSON's own types; ``url`` came with the request. The
-    account's registered URL and ``url`` receive it, each once; where there is none, and where the account
-    removed its webhook meanwhile, nothing is written. The same request again changes nothing.
+    Parameters
+    ----------
+    kind
+        An account that switched it off receives it at ``url`` alone.
+    account_ids
+        Each account's registered URL and confirmed e-mail address receive it. Where there are none, nothing
+        is written.
+    reference
+        The request, submission or challenge that it is about.
+    record
+        What receivers are sent, in JSON's own types: ``reference`` as the accounts read it.
+    url
+        Another URL of one account; nothing is sent there without a webhook, whose secret signs it.
     """
-    webhook = await Webhook.get_or_none(account_id=account_id)
-    if webhook is None:
-        return
-    urls = dict.fromkeys(address for address in (webhook.url, url) if address is not None)
-    request_id = str(record["request_id"])
-    if not urls or await OutboxEvent.exists(request_id=request_id, type=SIMULATION_COMPLETED):
-        return
+    receivers: list[tuple[int, str]] = []
+    for start in range(0, len(account_ids), BATCH):
+        ids = account_ids[start : start + BATCH]
+        known = await Recipient.filter(account_id__in=ids)
+        off = {row.account_id for row in known if kind in row.off}
+        for hook in await Webhook.filter(account_id__in=ids):
+            registered = None if hook.account_id in off else hook.url
+            urls = dict.fromkeys(address for address in (registered, url) if address is not None)
+            receivers += [(hook.account_id, address) for address in urls]
+        receivers += [
+            (row.account_id, MAIL)
+            for row in known
+            if row.confirmed_at is not None and row.account_id not in off
+        ]
+    if receivers:
+        await write(TYPES[kind], receivers, reference, record)
+
+
+@transactional
+async def write(
+    type_: str, receivers: Sequence[tuple[int, str]], reference: str, record: Mapping[str, Any]
+) -> None:
+    """Write an event for accounts at URLs."""
     moment = now()
     event = await OutboxEvent.create(
         id=f"evt_{uuid.uuid4().hex}",
-        type=SIMULATION_COMPLETED,
-        request_id=request_id,
-        body=_body(moment, record),
+        type=type_,
+        reference=reference,
+        body=_body(type_, moment, record),
         created_at=moment,
     )
-    for address in urls:
-        await Delivery.create(
+    rows = [
+        Delivery(
             event=event,
             account_id=account_id,
             url=address,
@@ -56,10 +104,13 @@ async def announce(account_id: int, url: str | None, record: Mapping[str, Any]) 
             created_at=moment,
             next_attempt_at=moment,
         )
+        for account_id, address in receivers
+    ]
+    await Delivery.bulk_create(rows, batch_size=BATCH)
     database.on_commit(announced.notify)
 
 
-def _body(moment: datetime, record: Mapping[str, Any]) -> str:
+def _body(type_: str, moment: datetime, record: Mapping[str, Any]) -> str:
     timestamp = moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
-    body = {"type": SIMULATION_COMPLETED, "timestamp": timestamp, "data": dict(record)}
+    body = {"type": type_, "timestamp": timestamp, "data": dict(record)}
     return json.dumps(body, separators=(",", ":"), allow_nan=False)

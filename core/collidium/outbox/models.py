@@ -1,6 +1,8 @@
-"""Tables of the outbox: webhooks, events, and their deliveries. Only this package uses them."""
+"""Tables of the outbox: webhooks, recipients of e-mail, events, deliveries. Only this package uses them."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from tortoise import fields
 from tortoise.models import Model
@@ -21,20 +23,37 @@ class Webhook(Model):
         table = "webhooks"
 
 
+class Recipient(Model):
+    """What an account wants to be notified of, and its e-mail address."""
+
+    id = fields.BigIntField(primary_key=True)
+    account_id = fields.BigIntField(unique=True)
+    address = fields.CharField(max_length=254, null=True)
+    # When a link that was sent there was followed. None: nothing but such a link is sent.
+    confirmed_at = fields.DatetimeField(null=True)
+    # How often in a row the address was rejected for good.
+    rejections = fields.IntField(default=0)
+    # Kinds of events that are not sent.
+    off: Any = fields.JSONField(default=list)
+
+    class Meta(Model.Meta):
+        table = "mail_recipients"
+
+
 class OutboxEvent(Model):
     """An event, as it is sent to every receiver."""
 
     # The webhook-id header, by which receivers know a repetition.
     id = fields.CharField(max_length=40, primary_key=True)
     type = fields.CharField(max_length=64)
-    request_id = fields.CharField(max_length=64)
+    # What it is about: a request, a submission or a challenge.
+    reference = fields.CharField(max_length=64)
     # The JSON that is sent: text, so that every delivery has the same bytes.
     body = fields.TextField()
     created_at = fields.DatetimeField()
 
     class Meta(Model.Meta):
         table = "outbox_events"
-        unique_together = (("request_id", "type"),)
 
 
 class Delivery(Model):
@@ -46,6 +65,7 @@ class Delivery(Model):
     )
     event_id: str
     account_id = fields.BigIntField()
+    # ``mailto:`` without an address: the one that the account has when it is sent.
     url = fields.CharField(max_length=2000)
     # Host of the URL.
     host = fields.CharField(max_length=255, default="")

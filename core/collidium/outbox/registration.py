@@ -12,7 +12,7 @@ from collidium import records
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, NotFound
 from collidium.outbox import deliveries
-from collidium.outbox.models import Delivery, OutboxEvent, Webhook
+from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 
 if TYPE_CHECKING:
     from collidium.secrets import Secrets
@@ -62,17 +62,18 @@ async def find(account_id: int) -> records.Webhook:
 async def remove(account_id: int) -> bool:
     """Forget URL and secret, give up what is still to be delivered; whether there was a webhook."""
     removed = await Webhook.filter(account_id=account_id).delete()
-    await deliveries.give_up_all(account_id, "the webhook was removed")
+    await deliveries.give_up_all(account_id, "the webhook was removed", mail=False)
     return removed > 0
 
 
 @transactional
 async def forget(account_id: int) -> None:
-    """Delete an account's webhook, and the events and deliveries that were for it."""
+    """Delete an account's webhook and e-mail address, and the events that were for it alone."""
     sent = Delivery.filter(account_id=account_id)
     events = await sent.values_list("event_id", flat=True)
     await sent.delete()
-    await OutboxEvent.filter(id__in=events).delete()
+    await OutboxEvent.filter(id__in=events, deliveries__id__isnull=True).delete()
+    await Recipient.filter(account_id=account_id).delete()
     await Webhook.filter(account_id=account_id).delete()
 
 

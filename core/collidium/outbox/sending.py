@@ -58,11 +58,8 @@ class Outcome:
     cause: str = ""
     #: Whether the receiver was not even tried, as this process had no room for it.
     ours: bool = False
-
-    @property
-    def gone(self) -> bool:
-        """Whether the receiver wants to hear nothing more."""
-        return self.status == HTTPStatus.GONE
+    #: Whether trying again is in vain.
+    final: bool = False
 
 
 class Sender:
@@ -182,7 +179,7 @@ def _outcome(status: int) -> Outcome:
         return Outcome(status, None)
     if status // 100 == 3:
         return Outcome(status, f"answered {status}; redirects are not followed")
-    return Outcome(status, f"answered {status}")
+    return Outcome(status, f"answered {status}", final=status == HTTPStatus.GONE)
 
 
 def _kinds(failure: BaseException) -> str:

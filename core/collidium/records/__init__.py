@@ -1,6 +1,13 @@
 """What the API answers, each thing once: domains return records, the API writes them, clients read them."""
 
-from collidium.records.accounts import Account, Transaction, Webhook, WebhookDelivery, WebhookRemoved
+from collidium.records.accounts import (
+    Account,
+    Notifications,
+    Transaction,
+    Webhook,
+    WebhookDelivery,
+    WebhookRemoved,
+)
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
     Announcement,
@@ -10,10 +17,15 @@ from collidium.records.benchmarks import (
     Checked,
     EarlierScores,
     EvalEvents,
+    Invitation,
     LocalScores,
+    Member,
+    MembersAdded,
     Metric,
+    Participation,
     Place,
     PredictionColumn,
+    Quota,
     RankChange,
     Ranking,
     Receipt,
@@ -22,6 +34,7 @@ from collidium.records.benchmarks import (
     TaskCard,
     TaskData,
     TaskStatus,
+    Team,
 )
 from collidium.records.datasets import DatasetEntry, HubModel, RepoCard
 from collidium.records.operations import (
@@ -79,19 +92,25 @@ __all__ = [
     "Granted",
     "Health",
     "HubModel",
+    "Invitation",
     "JobProgress",
     "LocalScores",
+    "Member",
+    "MembersAdded",
     "Metric",
     "Moment",
+    "Notifications",
     "OperatedRequest",
     "Operator",
     "OrderLimits",
     "OutputFile",
     "Overview",
     "Page",
+    "Participation",
     "Place",
     "PredictionColumn",
     "Preset",
+    "Quota",
     "Range",
     "RankChange",
     "Ranking",
@@ -108,6 +127,7 @@ __all__ = [
     "TaskCard",
     "TaskData",
     "TaskStatus",
+    "Team",
     "Transaction",
     "Usage",
     "UserUsage",

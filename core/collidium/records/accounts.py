@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from msgspec import Meta
@@ -50,14 +51,25 @@ class WebhookRemoved(Record, frozen=True):
     removed: bool
 
 
+class Notifications(Record, frozen=True):
+    """What an account is notified of, and where by e-mail."""
+
+    email: str | None
+    confirmed_at: Annotated[
+        Time | None, Meta(description="null: nothing is sent there before the link sent to it was followed.")
+    ]
+    kinds: Annotated[Mapping[str, bool], Meta(description="Which events are sent, by e-mail and webhook.")]
+    problem: Annotated[str | None, Meta(description="Why nothing more is sent there.")] = None
+
+
 class WebhookDelivery(Record, frozen=True):
     """An event on its way to one address; ``event_id`` is its webhook-id header."""
 
     id: int
     event_id: str
     type: str
-    request_id: str
-    url: str
+    reference: Annotated[str, Meta(description="The request, submission or challenge that it is about.")]
+    url: Annotated[str, Meta(description="`mailto:` of an e-mail.")]
     state: Annotated[str, Meta(extra_json_schema={"enum": ["pending", "delivered", "given_up"]})]
     attempts: int
     created_at: Time

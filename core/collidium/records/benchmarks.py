@@ -27,6 +27,8 @@ Baseline = Annotated[
     bool, Meta(description="Whether the platform submitted it as a baseline: it earns nothing.")
 ]
 
+TeamName = Annotated[str | None, Meta(description="The team that it was submitted for; null: none.")]
+
 ModelClaim = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["verified", "unverified", "missing"]})] | None,
     Meta(
@@ -177,6 +179,17 @@ class Challenge(Record, frozen=True):
     ]
     practice: bool
     rewarded: bool
+    access: Annotated[
+        Annotated[str, Meta(extra_json_schema={"enum": ["open", "members"]})],
+        Meta(description="Who may submit: everybody, or members and those in the organisation."),
+    ] = "open"
+    organisation: Annotated[
+        str | None, Meta(description="An organisation of the hub whose members may submit.")
+    ] = None
+    team_size: Annotated[int, Meta(description="How many people a team may have; below 2: no teams.")] = 0
+    teams_frozen_at: Annotated[
+        Time | None, Meta(description="From when on teams stay as they are; null: from closing on.")
+    ] = None
     opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
     results_at: Annotated[Time | None, Meta(description="When final results came; null: not yet.")] = None
@@ -186,6 +199,57 @@ class Challenge(Record, frozen=True):
     rules: Annotated[str, Meta(description="Markdown.")] = ""
     announcements: tuple[Announcement, ...] = ()
     card: Annotated[TaskCard | None, Meta(description="Of its task; null in lists.")] = None
+
+
+class Team(Record, frozen=True):
+    """People who compete in a challenge as one participant."""
+
+    challenge: str
+    name: str
+    captain: str | None
+    members: Annotated[tuple[str, ...], Meta(description="Accounts, in the order in which they joined.")]
+    created_at: Time
+
+
+class Participation(Record, frozen=True):
+    """How an account takes part in a challenge."""
+
+    challenge: str
+    admitted: Annotated[bool, Meta(description="Whether it may submit, where only members may.")]
+    team: Annotated[Team | None, Meta(description="null: it is in none.")] = None
+
+
+class Invitation(Record, frozen=True):
+    """A code that admits to a team, or to the members of a challenge."""
+
+    challenge: str
+    code: Annotated[str, Meta(description="Shown only here.")]
+    uses: Annotated[int, Meta(description="How many accounts it admits.")]
+    expires_at: Time
+
+
+class Member(Record, frozen=True):
+    """An account that may submit to a challenge for members only."""
+
+    hub_username: str
+    added_at: Time
+
+
+class MembersAdded(Record, frozen=True):
+    """How many accounts were added to the members of a challenge."""
+
+    challenge: str
+    added: int
+    members: Annotated[int, Meta(description="How many there are now.")]
+
+
+class Quota(Record, frozen=True):
+    """What the caller may still submit to a challenge."""
+
+    submissions_per_day: int
+    submissions_left: Annotated[int, Meta(description="Of this day, in UTC; 0 where none is taken now.")]
+    resets_at: Annotated[Time, Meta(description="When the next day begins.")]
+    closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
 
 
 class Receipt(Record, frozen=True):
@@ -278,6 +342,7 @@ class Submission(Record, frozen=True):
     code_url: str | None = None
     paper_url: str | None = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    team: TeamName = None
     chosen_at: Annotated[
         Time | None,
         Meta(description="When it was chosen for the final results; null: it was not."),
@@ -308,6 +373,7 @@ class Place(Record, frozen=True):
         ),
     ] = None
     model_claim: ModelClaim = None
+    team: TeamName = None
     baseline: Baseline = False
     rank_low: Annotated[
         int | None,
@@ -365,6 +431,7 @@ class BestStep(Record, frozen=True):
     model_repo: str | None = None
     verified_at: VerifiedAt = None
     model_claim: ModelClaim = None
+    team: TeamName = None
 
 
 class TaskStatus(Record, frozen=True):

@@ -12,6 +12,7 @@ from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
 from collidium.settings.general import GeneralSettings
+from collidium.settings.mail import MailSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings
@@ -23,7 +24,13 @@ CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
 
 
 class Settings(
-    WebSettings, DisplaySettings, RunnerSettings, SimulationSettings, ScoringSettings, GeneralSettings
+    WebSettings,
+    DisplaySettings,
+    RunnerSettings,
+    MailSettings,
+    SimulationSettings,
+    ScoringSettings,
+    GeneralSettings,
 ):
     """The platform's settings; :func:`load` reads them."""
 

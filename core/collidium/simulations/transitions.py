@@ -170,7 +170,9 @@ async def finish(claimed: SimulationRequest, ending: Ending) -> records.Simulati
     await row.save()
     ended = view(row, await history_of(row))
     reached("finish.before_outbox")
-    await outbox.announce(row.account_id, row.webhook_url, records.as_json(ended))
+    await outbox.announce(
+        "job", [row.account_id], row.request_id, records.as_json(ended), url=row.webhook_url
+    )
     reached("finish.before_commit")
     return ended
 

@@ -7,12 +7,12 @@ import io
 import re
 import secrets
 import sqlite3
-import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from collidium.errors import InvalidInput
+from collidium.runtime import display_names
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.accounts import Account, digest
 from collidium_plugins.local_hub.database import later, now
@@ -26,8 +26,6 @@ ROSTER_PEOPLE: Final = 10_000
 DISPLAY_NAME_LENGTH: Final = 100
 _COLUMNS: Final = {"name": "name", "display name": "display_name", "email": "email", "e mail": "email"}
 _EMAIL: Final = re.compile(r"[!-?A-~]{1,64}@[A-Za-z0-9](?:[A-Za-z0-9.-]{0,187}[A-Za-z0-9])?")
-#: Joiners, which names of some scripts need; all others of their category are invisible, or turn the text.
-_JOINERS: Final = "\u200c\u200d"
 
 Problem = dict[str, Any]
 
@@ -45,10 +43,8 @@ class Person:
         """All that is wrong."""
         if not is_account_name(self.name):
             yield self.problem("name", accounts.bad_name(self.name))
-        if len(self.display_name) > DISPLAY_NAME_LENGTH:
-            yield self.problem("display name", f"over {DISPLAY_NAME_LENGTH} characters")
-        elif self.display_name[:1] in tuple("=+-@") or not all(map(_is_shown, self.display_name)):
-            yield self.problem("display name", "characters that are not shown, or = + - @ at the beginning")
+        if wrong := display_names.problem(self.display_name, DISPLAY_NAME_LENGTH):
+            yield self.problem("display name", wrong)
         if self.email and not _EMAIL.fullmatch(self.email):
             yield self.problem("email", f"not an e-mail address: {self.email[:100]!r}")
 
@@ -58,13 +54,8 @@ class Person:
 
 
 def _person(line: int, name: str, display_name: str = "", email: str = "") -> Person:
-    """A person whose names are as they are stored: Unicode's NFC, no space around them."""
-    return Person(line, name.strip(), unicodedata.normalize("NFC", display_name).strip(), email.strip())
-
-
-def _is_shown(character: str) -> bool:
-    category = unicodedata.category(character)
-    return character in _JOINERS or not (category[0] == "C" or category in {"Zl", "Zp"})
+    """A person whose names are as they are stored."""
+    return Person(line, name.strip(), display_names.normalized(display_name), email.strip())
 
 
 def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:

@@ -23,8 +23,10 @@ from collidium_plugins.webapps import (
     front,
     leaderboard,
     models,
+    notifications,
     simulate,
     submissions,
+    teams,
 )
 from collidium_plugins.webapps.context import Apart, Route
 from collidium_plugins.webapps.leaderboard import provenance
@@ -37,7 +39,13 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     "/events": events.ROUTES,
     "/datasets": datasets.ROUTES,
     "/simulate": simulate.ROUTES,
-    "/leaderboard": [*leaderboard.ROUTES, *provenance.ROUTES, *submissions.ROUTES],
+    "/leaderboard": [
+        *leaderboard.ROUTES,
+        *provenance.ROUTES,
+        *submissions.ROUTES,
+        *notifications.ROUTES,
+        *teams.ROUTES,
+    ],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
     "/guide": assets.GUIDE_ROUTES,

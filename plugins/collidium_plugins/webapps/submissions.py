@@ -17,7 +17,7 @@ from collidium.errors import CollidiumError, InvalidInput, Unavailable
 from collidium.runtime.limits import InFlight
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.leaderboard import address_of_place, board_of
+from collidium_plugins.webapps.leaderboard import address_of_place, board_of, viewers_quota
 from collidium_plugins.webapps.rendering import (
     SHOWN_ON_FORMS,
     refused,
@@ -157,6 +157,7 @@ async def _page(
         refusal=refusal,
         action=action,
         model_repo=model_repo,
+        quota=await viewers_quota(card),
         retry_after=retry_after(refusal),
     )
 

@@ -354,7 +354,7 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
         run.data("challenge", "roster", "course-1"),
         run.data("challenge", "submissions", "course-1"),
     ) == ([], [])
-    assert run("challenge", "export", "course-1").stdout.startswith("rank,account,submission")
+    assert run("challenge", "export", "course-1").stdout.startswith("rank,account,team,submission")
     refused = run("challenge", "new", "course-1", "--task", "tracking")
     assert (refused.returncode, "course-1" in refused.stderr) == (3, True)
 

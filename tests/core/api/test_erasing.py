@@ -78,6 +78,22 @@ def test_a_person_is_erased(server: ServerProcess, oracle: pa.Table) -> None:
         order = {"channel": "single_muon", "events": 10, "pileup": 0}
         placed = zara.post("/v1/simulate", json=order, headers={"Idempotency-Key": "1"}).json()["request_id"]
         eventually(lambda: zara.get(f"/v1/requests/{placed}").json()["state"] == "completed")
+        for name, captain, other in (
+            ("spring-2027", zara, bob),
+            ("autumn-2027", bob, zara),
+            ("own-2027", zara, None),
+        ):
+            body = {"name": name, "task": "tracking", "team_size": 2}
+            admin.post("/admin/challenges", json=body)
+            admin.post(f"/admin/challenges/{name}/members", json={"hub_usernames": ["Zara"]})
+            where = f"/v1/challenges/{name}"
+            captain.post(f"{where}/team", json={"name": f"{name} and Zara"})
+            if other:
+                code = captain.post(f"{where}/team/invitations", json={}).json()["code"]
+                assert other.post(f"{where}/join", json={"code": code}).status_code == 200
+            assert zara.post(f"{where}/submit", content=shared).json()["submission_id"]
+        admin.post("/admin/challenges/own-2027/members", json={"hub_usernames": ["zoe"]})
+        admin.delete("/admin/challenges/own-2027/members/Zara", headers={"Idempotency-Key": "3"})
         gift = {"hub_username": "zara", "delta": 2, "reason": "for a talk"}
         assert admin.post("/admin/grant", json=gift, headers={"Idempotency-Key": "2"}).status_code == 200
         admin.post("/admin/ban", json={"hub_username": "zara", "banned": True, "note": "zara is loud"})
@@ -89,7 +105,7 @@ def test_a_person_is_erased(server: ServerProcess, oracle: pa.Table) -> None:
         assert len(naming(server, "zara")) >= 10
 
         seen = erase(server)
-        assert (seen["erased"], seen["submissions"], seen["requests"]) == (False, 2, 1)
+        assert (seen["erased"], seen["submissions"], seen["requests"]) == (False, 5, 1)
         assert seen["repositories"] >= 1
         assert zara.get("/v1/me").status_code == 200
         for failpoint in ("erase.closed", "erase.files_deleted"):
@@ -106,6 +122,11 @@ def test_a_person_is_erased(server: ServerProcess, oracle: pa.Table) -> None:
             (place["rank"], place["submission_id"], place["scores"]) for place in board
         ]
         assert [place["hub_username"] for place in after].count(becomes) == 2
+        for name, captain in (("spring-2027", "bob"), ("autumn-2027", "bob"), ("own-2027", None)):
+            (team,) = bob.get(f"/v1/challenges/{name}/teams").json()
+            assert (team["captain"], team["members"]) == (captain, [captain] if captain else [])
+            (place,) = bob.get(f"/v1/challenges/{name}/leaderboard").json()
+            assert (place["hub_username"], place["team"]) == (becomes, team["name"])
         account = admin.get(f"/admin/accounts/{becomes}").json()
         assert (account["credits"], account["banned"]) == (balance, False)
         renamed = json.loads(json.dumps(usage).replace('"zara"', f'"{becomes}"'))

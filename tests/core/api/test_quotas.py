@@ -22,6 +22,7 @@ from .conftest import files_below, operating, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"
+QUOTA = "/v1/challenges/tracking/quota"
 
 
 def better_and_better(oracle: pa.Table, steps: int) -> Iterator[bytes]:
@@ -30,6 +31,13 @@ def better_and_better(oracle: pa.Table, steps: int) -> Iterator[bytes]:
     for step in range(1, steps + 1):
         tracks = np.where(order > 0.5 + 0.5 * step / steps, -1, oracle["track_id"].to_numpy())
         yield parquet(oracle.set_column(2, "track_id", pa.array(tracks)))
+
+
+def left(client: httpx.Client) -> int:
+    """The submissions that an account has left today."""
+    quota = client.get(QUOTA).json()
+    assert datetime.fromisoformat(quota["resets_at"]).date() > datetime.now(UTC).date()
+    return int(quota["submissions_left"])
 
 
 def places(server: ServerProcess) -> int:
@@ -69,7 +77,9 @@ def test_only_so_many_submissions_of_a_day_are_kept(start_platform: StartServer,
     server = start_platform({"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_EVALUATIONS_IN_FLIGHT": "8"})
     files = list(better_and_better(oracle, 8))
     with signed_in(server, "alice") as alice, ThreadPoolExecutor(8) as threads:
+        assert left(alice) == 3
         first = alice.post(SUBMIT, content=files[0])
+        assert left(alice) == 2
         assert alice.post(SUBMIT, content=files[0]).json()["deduplicated"] is True
         answers = [*threads.map(lambda file: alice.post(SUBMIT, content=file), files[1:]), first]
         assert sorted(answer.status_code for answer in answers) == [200] * 3 + [429] * 5
@@ -79,10 +89,14 @@ def test_only_so_many_submissions_of_a_day_are_kept(start_platform: StartServer,
         assert alice.post(CHECK, content=files[0]).status_code == 200
         assert alice.post(SUBMIT, content=files[0]).json()["deduplicated"] is True, "a retry is no submission"
         assert places(server) == 3
+        assert left(alice) == 0
         earned = sum(answer.json()["credits_earned"] for answer in answers if answer.status_code == 200)
         assert alice.get("/v1/me").json()["credits"] == 10 + earned
     with signed_in(server, "bob") as bob:
+        assert left(bob) == 3
         assert bob.post(SUBMIT, content=files[0]).status_code == 200
+        assert bob.get("/v1/challenges/nothing/quota").status_code == 404
+    assert httpx.get(f"{server.base_url}{QUOTA}", trust_env=False).status_code == 401
 
 
 def test_tiny_steps_are_paid_only_so_often_a_day(start_platform: StartServer, oracle: pa.Table) -> None:

@@ -118,7 +118,7 @@ def test_the_end_of_a_request_is_reported_and_logged(
     assert first["id"] > second["id"]
     assert first["event_id"] == second["event_id"] == told["/given"].headers["webhook-id"]
     assert {first["url"], second["url"]} == {receiver.url("/registered"), receiver.url("/given")}
-    assert (first["request_id"], first["attempts"], first["last_status"]) == (request_id, 1, 204)
+    assert (first["reference"], first["attempts"], first["last_status"]) == (request_id, 1, 204)
 
     # Page by page, and nobody else's.
     page = alice.get(f"{PATH}/deliveries?limit=1")

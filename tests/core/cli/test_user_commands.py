@@ -133,6 +133,20 @@ def test_me_and_the_ledger(alice: RunCommand) -> None:
     assert len(json.loads(alice("me", "--transactions", "--json", "--limit", "1").stdout)) == 1
 
 
+def test_notifications_are_switched(alice: RunCommand) -> None:
+    assert "scored, disqualified, deadline, closed, results, job" in alice("account", "notify").stdout
+    changed = alice("account", "notify", "--off", "job", "--off", "scored", "--json")
+    kinds = json.loads(changed.stdout)["kinds"]
+    assert [kind for kind, is_on in kinds.items() if not is_on] == ["scored", "job"]
+    assert "not sent" in alice("account", "notify", "--on", "job").stdout
+    assert json.loads(alice("account", "notify", "--json").stdout)["kinds"] == kinds | {"job": True}
+    refused = alice("account", "notify", "--email", "alice@example.org")
+    assert (refused.returncode, "sends no e-mail" in refused.stderr) == (3, True)
+    assert alice("account", "notify", "--on", "spam").returncode == 3
+    assert alice("account", "notify", "--on", "job", "--off", "job").returncode == 2
+    assert alice("account", "notify", "--no-email", "--json").returncode == 0
+
+
 # -- submit, check, leaderboard -----------------------------------------------------------------------------
 
 
@@ -150,6 +164,12 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     again = alice("submit", "tracking", str(path))
     assert "You submitted this file before" in again.stderr
     assert receipt["submission_id"] in again.stdout
+    quota = json.loads(alice("challenge", "quota", "tracking", "--json").stdout)
+    left = f"{quota['submissions_left']} of {quota['submissions_per_day']} submissions are left today"
+    for command in (("challenge", "quota", "tracking"), ("challenge", "show", "tracking")):
+        assert left in alice(*command).stderr
+    assert left in again.stderr
+    assert "left today" not in alice("challenge", "show", "tracking", HF_TOKEN="").stderr
     places = json.loads(alice("leaderboard", "tracking", "--json").stdout)
     assert [place["submission_id"] for place in places] == [receipt["submission_id"]]
     (mine,) = json.loads(alice("submissions", "--task", "tracking", "--json").stdout)

@@ -75,7 +75,7 @@ def test_a_webhook_from_its_beginning_to_its_end(
         Webhook(rotated["secret"]).verify(told.body, told.headers)["data"]["request_id"] == request.request_id
     )
     (delivery,) = json.loads(alice("webhook", "deliveries", "--json").stdout)
-    assert (delivery["request_id"], delivery["last_status"]) == (request.request_id, 204)
+    assert (delivery["reference"], delivery["last_status"]) == (request.request_id, 204)
     assert request.request_id in alice("webhook", "deliveries", "--limit", "1").stdout
 
     assert "is removed" in alice("webhook", "remove").stderr

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.client.quantities import written
+from collidium.client.quantities import time_until, written
 
 
 @pytest.mark.parametrize(
@@ -54,3 +55,17 @@ def test_credits_are_written_exactly(value: str, wanted: str) -> None:
     templates = Environment(loader=PackageLoader("collidium_plugins.webapps"), autoescape=True)
     macros: Any = templates.get_template("webapps/macros.html").module
     assert macros.amount(Decimal(value)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wanted"),
+    [
+        (3 * 86_400 + 9, "3 days"),
+        (47 * 3600 + 9, "47 hours"),
+        (119 * 60 + 9, "119 minutes"),
+        (99, "98 seconds"),
+        (-5, "no time"),
+    ],
+)
+def test_time_is_left_in_whole_units(seconds: int, wanted: str) -> None:
+    assert time_until(datetime.now(UTC) + timedelta(seconds=seconds - 0.5)) == wanted

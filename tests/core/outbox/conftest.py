@@ -58,7 +58,8 @@ class Post:
 
     async def announce(self, *request_ids: str, account_id: int = 1) -> None:
         for request_id in request_ids:
-            await outbox.announce(account_id, None, {"request_id": request_id, "state": "completed"})
+            record = {"request_id": request_id, "state": "completed"}
+            await outbox.announce("job", [account_id], request_id, record)
         self.clock.moment = datetime.now(UTC)
 
     @asynccontextmanager

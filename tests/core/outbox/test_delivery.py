@@ -220,7 +220,7 @@ async def test_a_removed_webhook_hears_nothing_more(post: Post, receiver: Receiv
     await post.announce("r2")
     assert await post.deliver() == 0
     (delivery,) = await post.log()
-    assert (delivery.request_id, delivery.state) == ("r1", "given_up")
+    assert (delivery.reference, delivery.state) == ("r1", "given_up")
     assert delivery.last_error == "the webhook was removed"
 
 

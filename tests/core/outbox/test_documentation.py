@@ -44,7 +44,7 @@ async def test_the_documented_receiver_verifies_and_deduplicates(
     try:
         await outbox.register(1, post.secrets, url=f"https://{HOST}:{server.server_address[1]}/")
         record = {"request_id": "r1", "state": "completed", "output_hub_repo": None}
-        await outbox.announce(1, None, record)
+        await outbox.announce("job", [1], "r1", record)
         post.clock.forward(seconds=1)
         assert await post.deliver() == 1
         assert [d.last_status for d in await post.log()] == [204]

@@ -132,7 +132,7 @@ async def assert_paid_once(account_id: int, requests: list[records.SimulationReq
 async def assert_nothing_left(outputs: Path, jobs: Filed) -> None:
     rows = await SimulationRequest.all()
     assert {(row.step, row.lease, row.encrypted_token, row.due_at) for row in rows} == {("", "", None, None)}
-    events = Counter(await OutboxEvent.all().values_list("request_id", flat=True))
+    events = Counter(await OutboxEvent.all().values_list("reference", flat=True))
     assert events == dict.fromkeys((row.request_id for row in rows), 1)
     endings = await HistoryLine.filter(state__in=["completed", "failed", "cancelled"]).values_list(
         "request_id", flat=True

@@ -48,6 +48,8 @@ OWN = (
     "/simulate/requests/{request_id}",
     "/leaderboard/tracking/submit",
     "/leaderboard/mine",
+    "/leaderboard/tracking/team",
+    "/leaderboard/notifications",
 )
 
 

@@ -75,6 +75,7 @@ def test_the_format_of_files_is_public(web: ServerProcess) -> None:
         for told in ("Sign in to submit", "track_id", "Events 3 to 4", "collidium check tracking"):
             assert told in page.text
         assert "upload-form" not in page.text
+        assert 'id="quota"' not in page.text
         assert nobody.get("/leaderboard/nothing/submit").status_code == 404
         assert "No predictions are taken yet" in nobody.get("/leaderboard/jets/submit").text
         assert nobody.post(SUBMIT, files={"predictions": b"x"}).status_code == 401
@@ -86,8 +87,11 @@ def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
     assert (checked.status_code, "Good to submit" in checked.text) == (200, True)
     assert 'value="anna/helix"' in checked.text
     assert anna.get("/v1/me/submissions").json() == []
+    left = (anna.get("/v1/challenges/tracking/quota").json())["submissions_left"]
     answer = send(anna, "submit", content, model_repo="anna/helix")
     assert answer.status_code == 303, answer.text
+    for page in (SUBMIT, "/leaderboard/tracking"):
+        assert f'id="quota">{left - 1} of ' in anna.get(page).text
     (kept,) = anna.get("/v1/me/submissions").json()
     assert kept["model_repo"] == "anna/helix"
     receipt = anna.get(answer.headers["Location"]).text

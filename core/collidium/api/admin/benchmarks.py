@@ -64,7 +64,7 @@ async def verify(submission_id: str) -> Response:
 async def new(data: NewChallengeBody) -> Response:
     """Make a challenge of a task, scored against the task's own truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
-    made = await challenges.create(platform(), data.name, data.task, fields, **_by())
+    made = await challenges.create(platform(), data.name, data.task, fields, **by())
     return answer(made, 201)
 
 
@@ -78,7 +78,7 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
-    return answer(await challenges.edit(platform(), challenge, fields, **_by()))
+    return answer(await challenges.edit(platform(), challenge, fields, **by()))
 
 
 @blueprint.post("/challenges/<challenge>/close")
@@ -87,7 +87,7 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
 @idempotent
 async def close(challenge: str) -> Response:
     """Take no more submissions; final results come when those under way are scored."""
-    return answer(await closing.close(platform(), challenge, **_by()))
+    return answer(await closing.close(platform(), challenge, **by()))
 
 
 @blueprint.post("/challenges/<challenge>/open")
@@ -97,7 +97,7 @@ async def close(challenge: str) -> Response:
 @idempotent
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open a challenge now, or again; not where results on the events that were held back were shown."""
-    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **_by()))
+    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **by()))
 
 
 @blueprint.get("/challenges/<challenge>/submissions")
@@ -150,7 +150,7 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
             *(platform(), challenge, submission_id, data.reason),
             take_back=data.take_back,
             pays=is_allowed(Scope.BENCHMARKS),
-            **_by(),
+            **by(),
         )
     )
 
@@ -161,7 +161,7 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
 async def reinstate(challenge: str, submission_id: str) -> Response:
     """Let a disqualified submission count again."""
     pays = is_allowed(Scope.BENCHMARKS)
-    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **_by()))
+    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **by()))
 
 
 class By(TypedDict):
@@ -171,5 +171,5 @@ class By(TypedDict):
     http_request_id: str
 
 
-def _by() -> By:
+def by() -> By:
     return By(actor=require_operator(), http_request_id=request_id())

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 from tortoise.expressions import Q
 
 from collidium import accounts
+from collidium.benchmarks import members, teams
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading, scorings
 from collidium.contracts.identity import USERNAME
@@ -130,13 +131,18 @@ async def submitted_by(account_id: int) -> tuple[int, list[str]]:
 
 @transactional
 async def forget(account_id: int, name: str, becomes: str) -> None:
-    """Keep the scores of an account under its neutral name, without links, and others' without its models."""
+    """Keep the scores of an account under its neutral name, without links, and others' without its models.
+
+    It leaves its teams, and is no member of challenges any more.
+    """
     rows = Submission.filter(account_id=account_id)
     linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))
-    names = set(await linked.values_list("challenge", flat=True))
+    names = set(await linked.values_list("challenge", flat=True)) | await teams.challenges_of(account_id)
     for challenge in await Challenge.filter(name__in=list(names)).order_by("name").select_for_update():
         challenge.revision += 1
         await challenge.save(update_fields=["revision"])
+    await teams.forget(account_id, name)
+    await members.forget(name)
     await linked.update(model_repo=None, model_claim=None)
     await rows.update(hub_username=becomes, code_url=None, paper_url=None)
 

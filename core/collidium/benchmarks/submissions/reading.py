@@ -38,7 +38,7 @@ async def find(submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
-    unranked = _why_unranked(row, await challenges.find(row.challenge))
+    unranked = why_unranked(row, await challenges.find(row.challenge))
     found = view(row, truth, await scorings.earlier(row), unranked)
     return structs.replace(found, curves=await scorings.curves_of(row))
 
@@ -80,7 +80,7 @@ async def list_submissions(
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
     rows = await query.order_by("-submitted_at", "-id").limit(limit)
     of = await Challenge.in_bulk({row.challenge for row in rows}, "name")
-    return [view(row, unranked=_why_unranked(row, of.get(row.challenge))) for row in rows]
+    return [view(row, unranked=why_unranked(row, of.get(row.challenge))) for row in rows]
 
 
 async def roster(challenge: str, *, limit: int, after: str | None = None) -> list[records.RosterEntry]:
@@ -101,7 +101,7 @@ async def roster(challenge: str, *, limit: int, after: str | None = None) -> lis
     return [records.RosterEntry(**row) for row in await grouped.values(*columns)]
 
 
-def _why_unranked(row: Submission, challenge: Challenge | None) -> str | None:
+def why_unranked(row: Submission, challenge: Challenge | None) -> str | None:
     """Return why a submission is not on today's leaderboard; None if it is."""
     if row.standing != "ranked":
         return f"{_STANDINGS[row.standing]}{': ' if row.standing_reason else ''}{row.standing_reason or ''}"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import rewards
+from collidium.benchmarks import notices, rewards
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
@@ -226,6 +226,9 @@ async def _finish(
     if not apply:
         raise _Preview(review)
     await _audit(plan, earned)
+    for row in rows:
+        if (new := plan.standings.get(row.id)) is not None and new.standing == "disqualified":
+            await notices.disqualified(row, challenge)
     failpoints.reached("rescore.before_commit")
     return replace(review, applied=True)
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, teams
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading, replay
 from collidium.benchmarks.submissions.replay import Replay, Standing, Target
@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 
 @transactional
 async def choose(account: AccountView, submission_id: str, chosen: bool) -> None:
-    """Choose one's submission for the final results, or take that back.
+    """Choose one's submission, or one of one's team, for the final results, or take that back.
 
     Raises NotFound, Forbidden for another's, and Conflict once there are final results, for what has no rank,
     and when as many are chosen as count.
     """
-    row = await _own(account, submission_id)
+    row = await reading.row_of(submission_id)
+    if not await teams.may_choose(account, row):
+        row = await _own(account, submission_id)
     challenge = await challenges.locked(row.challenge)
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")

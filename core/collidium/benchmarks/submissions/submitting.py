@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
-from collidium import accounts, records
-from collidium.benchmarks import challenges, tasklist
-from collidium.benchmarks.models import Arrival, Challenge, Submission
+from collidium import accounts, outbox, records
+from collidium.benchmarks import challenges, members, tasklist, teams
+from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import links, scorings
 from collidium.benchmarks.submissions.reading import view
@@ -54,24 +55,39 @@ class Admission:
     practice: bool
     #: Names the file on its way, for which the end of the challenge waits.
     arrival: str
+    #: The team that the account is in.
+    team: Team | None
     #: Why nothing new is taken; a file that was sent before is answered as it was then.
     refusal: Conflict | None = None
 
     @property
     def participant(self) -> str:
-        """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
-        return f"baseline:{self.arrival}" if self.account.baseline else f"account:{self.account.id}"
+        """Who competes."""
+        return participant_of(self.account, self.team, self.arrival)
+
+
+def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
+    """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
+    if account.baseline:
+        return f"baseline:{arrival}"
+    return teams.participant(team) if team else f"account:{account.id}"
 
 
 @asynccontextmanager
 async def admitted(
-    platform: Platform, account: AccountView, name: str, *, again: bool = False
+    platform: Platform,
+    account: AccountView,
+    name: str,
+    organisations: Collection[str] = (),
+    *,
+    again: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    ``again``: also one that may have been sent before, where nothing new is taken. Raises NotFound for a
-    challenge that is not listed, Conflict for one that is not open, and Unavailable for one that cannot score
-    now.
+    ``organisations`` are those of the hub that the account is in; ``again``: also a file that may have been
+    sent before, where nothing new is taken. Raises NotFound for a challenge that is not listed, Conflict for
+    one that is not open, Forbidden for one that does not admit the account, and Unavailable for one that
+    cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -81,7 +97,8 @@ async def admitted(
     await arrival.save(force_create=True)
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
-        admission = await _admission(platform, account, await challenges.get(name), arrival.id)
+        row = await challenges.get(name)
+        admission = await _admission(platform, account, row, arrival.id, organisations)
         if admission.refusal is not None:
             await arrival.delete()  # nothing waits for it
             if not again or not await Submission.exists(challenge=name, account_id=account.id):
@@ -99,7 +116,9 @@ async def _renew(arrival: str, lease: timedelta) -> None:
             await Arrival.filter(id=arrival).update(leased_until=now() + lease)
 
 
-async def _admission(platform: Platform, account: AccountView, row: Challenge, arrival: str) -> Admission:
+async def _admission(
+    platform: Platform, account: AccountView, row: Challenge, arrival: str, organisations: Collection[str]
+) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
     if not status.listed:
         raise tasklist.unknown(row.name)
@@ -114,11 +133,13 @@ async def _admission(platform: Platform, account: AccountView, row: Challenge, a
         if reason := challenges.why_closed(row, now()):
             raise Conflict(f"{row.name} takes no submissions: {reason}")
         await challenges.require_concealed(row, version)
+        await members.require_admitted(row, account, organisations)
     except Conflict as error:
         refusal = error
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
-    return Admission(account, row, task, truth, largest_file, practice, arrival, refusal)
+    team = await teams.team_of(account.id, row.name)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, team, refusal)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -134,23 +155,41 @@ async def received(platform: Platform, admission: Admission) -> None:
     await Arrival.filter(id=admission.arrival).update(received_at=moment)
 
 
+async def quota(platform: Platform, account: AccountView, name: str) -> records.Quota:
+    """What an account may still submit to a challenge; raises NotFound."""
+    challenge, moment = await challenges.get(name), now()
+    if not challenge.listed:
+        raise challenges.unknown(name)
+    participant = participant_of(account, await teams.team_of(account.id, name))
+    left = await _quota(challenge, participant, platform.settings, moment)
+    if challenges.why_closed(challenge, moment):
+        return structs.replace(left, submissions_left=0)
+    return left
+
+
+async def _quota(challenge: Challenge, participant: str, settings: Settings, now: datetime) -> records.Quota:
+    """What a participant has left of the UTC day."""
+    per_day = challenge.submissions_per_day or settings.submissions_per_day
+    midnight = midnight_before(now)
+    counted = await teams.counted_for(participant)
+    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
+    return records.Quota(
+        per_day, max(per_day - kept, 0), midnight + timedelta(days=1), closes_at=challenge.closes_at
+    )
+
+
 async def require_submission_left(admission: Admission, settings: Settings, now: datetime) -> None:
     """Raise TooManyRequests when the participant's submissions of the UTC day are used up.
 
     Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
     challenge = admission.challenge
-    per_day = challenge.submissions_per_day or settings.submissions_per_day
-    midnight = midnight_before(now)
-    kept = await Submission.filter(
-        challenge=challenge.name, participant=admission.participant, submitted_at__gte=midnight
-    ).count()
-    if kept >= per_day:
-        tomorrow = midnight + timedelta(days=1)
+    quota = await _quota(challenge, admission.participant, settings, now)
+    if not quota.submissions_left:
         raise TooManyRequests(
-            f"{per_day} submissions a day are taken for {challenge.name}; the next from {tomorrow:%Y-%m-%d} "
-            "00:00 UTC. Checks are not counted",
-            retry_after=int((tomorrow - now).total_seconds()) + 1,
+            f"{quota.submissions_per_day} submissions a day are taken for {challenge.name}; the next from "
+            f"{quota.resets_at:%Y-%m-%d} 00:00 UTC. Checks are not counted",
+            retry_after=int((quota.resets_at - now).total_seconds()) + 1,
         )
 
 
@@ -204,7 +243,6 @@ async def submit(
         task=task.card.name,
         account_id=account.id,
         hub_username=account.hub_username,
-        participant=admission.participant,
         standing="practice" if admission.practice else "ranked",
         baseline=account.baseline,
         sha256=predictions.sha256,
@@ -271,6 +309,10 @@ async def _keep_once(
     if first := await _same_file(submission, admission):
         return await _again(first, submission)
     await challenges.require_concealed(challenge, submission.truth_version)
+    # Whom it is submitted for may have changed meanwhile.
+    team = await teams.team_of(submission.account_id, challenge.name)
+    admission = replace(admission, team=team)
+    submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)
     submission.rows = evaluation.rows
@@ -291,7 +333,9 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    return Outcome(view(submission, truth), deduplicated=False)
+    kept = view(submission, truth)
+    await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
+    return Outcome(kept, deduplicated=False)
 
 
 @transactional

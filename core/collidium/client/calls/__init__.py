@@ -8,12 +8,13 @@ from __future__ import annotations
 from collidium.client.calls.benchmarks import BenchmarkCalls, Links
 from collidium.client.calls.datasets import DatasetCalls, EventData
 from collidium.client.calls.operators import OperatorCalls
-from collidium.client.calls.simulations import AccountCalls, SimulationCalls
+from collidium.client.calls.simulations import AccountCalls, NotificationChanges, SimulationCalls
+from collidium.client.calls.teams import TeamCalls
 
-__all__ = ["Calls", "EventData", "Links"]
+__all__ = ["Calls", "EventData", "Links", "NotificationChanges"]
 
 
-class Calls(AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, OperatorCalls):
+class Calls(AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, TeamCalls, OperatorCalls):
     """All calls of a client.
 
     Each action of operators is done once for its ``idempotency_key``. Without one it gets a key of its own,

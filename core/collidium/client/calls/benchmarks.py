@@ -7,7 +7,7 @@ from typing import TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
-from collidium.records import BestStep, Challenge, Checked, Page, Place, Receipt, Submission, TaskCard
+from collidium.records import BestStep, Challenge, Checked, Page, Place, Quota, Receipt, Submission, TaskCard
 
 
 class Links(TypedDict, total=False):
@@ -42,6 +42,11 @@ class BenchmarkCalls:
     def challenge(self, name: str) -> Call[Challenge]:
         """A challenge, with the card of its task."""
         return Call("GET", f"/v1/challenges/{segment(name)}", single(Challenge), Credential.NONE)
+
+    @endpoint
+    def quota(self, name: str) -> Call[Quota]:
+        """How many submissions to a challenge the account has left today, and until when they are taken."""
+        return Call("GET", f"/v1/challenges/{segment(name)}/quota", single(Quota))
 
     @endpoint
     def leaderboard(

@@ -58,6 +58,14 @@ class ChallengeFields(TypedDict, total=False):
     practice: bool
     #: Whether new bests earn credits.
     rewarded: bool
+    #: ``open``, or ``members``.
+    access: str
+    #: An organisation of the hub that is admitted in addition to members.
+    organisation: str | None
+    #: How many people a team may have; below 2: no teams.
+    team_size: int
+    #: From when on teams stay as they are; None: from closing on.
+    teams_frozen_at: datetime | None
     rules: str
     #: Added to those that there are.
     announcement: str

@@ -1,12 +1,16 @@
-"""Calls about the caller's account, its webhook and its simulation requests."""
+"""Calls about the caller's account, its notifications and its simulation requests."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
 from collidium.records import (
     Account,
     Estimate,
+    Notifications,
     OrderLimits,
     Page,
     Preset,
@@ -18,10 +22,20 @@ from collidium.records import (
 )
 
 _WEBHOOK = "/v1/me/webhook"
+_NOTIFICATIONS = "/v1/me/notifications"
+
+
+class NotificationChanges(TypedDict, total=False):
+    """What to change of an account's notifications."""
+
+    #: None removes it.
+    email: str | None
+    #: Whether kinds of events are sent; others stay as they are.
+    kinds: Mapping[str, bool]
 
 
 class AccountCalls:
-    """Calls about the caller's account and its webhook."""
+    """Calls about the caller's account and how it is notified."""
 
     @endpoint
     def me(self) -> Call[Account]:
@@ -61,6 +75,24 @@ class AccountCalls:
         return Call(
             "GET", f"{_WEBHOOK}/deliveries", listed(WebhookDelivery), query=given(limit=limit, cursor=cursor)
         )
+
+    @endpoint
+    def notifications(self) -> Call[Notifications]:
+        """What the account is notified of, and its e-mail address."""
+        return Call("GET", _NOTIFICATIONS, single(Notifications))
+
+    @endpoint
+    def set_notifications(self, **changes: Unpack[NotificationChanges]) -> Call[Notifications]:
+        """Switch kinds of events on and off; set the e-mail address, which is sent a link to confirm it.
+
+        Parameters
+        ----------
+        email : str or None, optional
+            None removes the address.
+        kinds : mapping of str to bool, optional
+            For example ``{"deadline": False}``; ``notifications`` lists the kinds.
+        """
+        return Call("PATCH", _NOTIFICATIONS, single(Notifications), json={**changes})
 
 
 class SimulationCalls:

@@ -14,6 +14,9 @@ from werkzeug.datastructures import MultiDict
 
 from collidium.api.cards import rendered
 from collidium.client import Challenge, Submission, TaskCard
+from collidium.client.quantities import quota_text
+from collidium.errors import CollidiumError
+from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
@@ -81,6 +84,16 @@ async def board_of(name: str) -> tuple[Challenge, TaskCard]:
     return challenge, structs.replace(card, name=challenge.name, title=challenge.title)
 
 
+async def viewers_quota(card: TaskCard) -> str:
+    """What the viewer may still submit; empty where there is none, or it is not known now."""
+    if context.viewer() is None or not card.accepts_submissions:
+        return ""
+    try:
+        return quota_text(await context.backend_as_user().quota(card.name))
+    except CollidiumError:
+        return ""
+
+
 async def show(name: str) -> Response:
     """``GET /leaderboard/<name>``: of a task, or of another challenge"""
     challenge, card = await board_of(name)
@@ -110,6 +123,7 @@ async def show(name: str) -> Response:
         picked=picked,
         next=places.next_cursor and picked.address(card.name, places.next_cursor),
         first=picked.cursor and picked.address(card.name),
+        quota=await viewers_quota(card),
         drawings=await _drawings(card) if is_start and places.items else [],
     )
 

@@ -1,0 +1,116 @@
+"""Challenges for members only: who may submit, and the list of those."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from collidium import operations, records
+from collidium.benchmarks import challenges, invitations
+from collidium.benchmarks.models import Challenge, Invitation, Member
+from collidium.contracts.identity import USERNAME
+from collidium.database import transactional
+from collidium.errors import Forbidden, InvalidInput, NotFound
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+
+
+async def admits(row: Challenge, account: AccountView, organisations: Collection[str]) -> bool:
+    """Return whether an account, which is in these organisations of the hub, may submit to a challenge."""
+    if row.access == "open" or account.baseline:
+        return True
+    if row.organisation and row.organisation.casefold() in map(str.casefold, organisations):
+        return True
+    return await is_listed(row, account)
+
+
+async def is_listed(row: Challenge, account: AccountView) -> bool:
+    """Return whether an account is on the list of a challenge's members."""
+    return await Member.exists(challenge=row.name, name_key=account.hub_username.casefold())
+
+
+async def require_admitted(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
+    """Raise Forbidden for an account that may not submit to a challenge."""
+    if not await admits(row, account, organisations):
+        among = f", and for those in the organisation {row.organisation}" if row.organisation else ""
+        raise Forbidden(
+            f"{row.name} is for its members{among}: its organisers send invitations "
+            f"(collidium team join {row.name} CODE)"
+        )
+
+
+async def admit(row: Challenge, hub_usernames: Collection[str]) -> int:
+    """Add accounts to the members in the transaction under way; returns how many were none."""
+    before = await Member.filter(challenge=row.name).count()
+    new = [Member(challenge=row.name, hub_username=name, name_key=name.casefold()) for name in hub_usernames]
+    await Member.bulk_create(new, ignore_conflicts=True)
+    return await Member.filter(challenge=row.name).count() - before
+
+
+@transactional
+async def add(
+    name: str, hub_usernames: Sequence[str], *, actor: str, http_request_id: str
+) -> records.MembersAdded:
+    """Add accounts, which need not have signed in yet, to the members of a challenge: all or none.
+
+    Raises NotFound, and InvalidInput with each that is no name of an account.
+    """
+    row = await challenges.locked(name)
+    errors = [
+        {"field": "hub_usernames", "detail": f"number {place}: no account can be named {each[:100]!r}"}
+        for place, each in enumerate(hub_usernames, 1)
+        if not USERNAME.fullmatch(each)
+    ]
+    if errors:
+        raise InvalidInput("nobody was added: some are no names of accounts", errors=errors)
+    added = await admit(row, hub_usernames)
+    await operations.record(actor, "add_members", name, {"added": added}, http_request_id)
+    return records.MembersAdded(name, added=added, members=await Member.filter(challenge=name).count())
+
+
+@transactional
+async def remove(name: str, hub_username: str, *, actor: str, http_request_id: str) -> records.Member:
+    """Take an account from the members, and end the invitations to be one; what it submitted stays.
+
+    Raises NotFound.
+    """
+    row = await challenges.locked(name)
+    member = await Member.get_or_none(challenge=row.name, name_key=hub_username.casefold())
+    if member is None:
+        raise NotFound(f"{hub_username[:100]!r} is no member of {row.name}")
+    await member.delete()
+    await Invitation.filter(challenge=row.name, team_id__isnull=True).delete()
+    details = {"challenge": row.name}
+    await operations.record(actor, "remove_member", member.hub_username, details, http_request_id)
+    return records.Member.of(member)
+
+
+@transactional
+async def invite(
+    name: str, *, uses: int, expires_at: datetime | None, actor: str, http_request_id: str
+) -> records.Invitation:
+    """Make an invitation to the members of a challenge; raises NotFound and InvalidInput."""
+    row = await challenges.locked(name)
+    made = await invitations.make(row, None, uses=uses, expires_at=expires_at)
+    details = {"uses": uses, "expires_at": str(made.expires_at)}
+    await operations.record(actor, "invite_members", name, details, http_request_id)
+    return made
+
+
+async def list_members(
+    name: str, *, limit: int, before: int | None
+) -> tuple[list[records.Member], int | None]:
+    """A page of members, the latest first, and the cursor of the next one; raises NotFound."""
+    rows = Member.filter(challenge=(await challenges.get(name)).name)
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    found = await rows.order_by("-id").limit(limit + 1)
+    cursor = found[limit - 1].id if len(found) > limit else None
+    return [records.Member.of(row) for row in found[:limit]], cursor
+
+
+async def forget(hub_username: str) -> None:
+    """Take a name from the members of all challenges."""
+    await Member.filter(name_key=hub_username.casefold()).delete()

@@ -1,0 +1,251 @@
+"""Teams: people who compete in a challenge as one participant, each in one team of it."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection
+from datetime import datetime
+from typing import TYPE_CHECKING, Final
+
+from tortoise.expressions import Q
+from tortoise.timezone import now
+
+from collidium import records
+from collidium.benchmarks import challenges, invitations, members
+from collidium.benchmarks.models import Challenge, Invitation, Submission, Team, TeamMember
+from collidium.database import transactional
+from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
+from collidium.runtime import display_names
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+
+#: Of a team's name.
+LONGEST_NAME: Final = 64
+#: Of a team at one time.
+MOST_INVITATIONS: Final = 50
+#: How names begin that teams get when a person is erased.
+_NEUTRAL: Final = "erased-"
+
+
+async def team_of(account_id: int, challenge: str) -> Team | None:
+    """The team that an account is in."""
+    member = await TeamMember.get_or_none(challenge=challenge, account_id=account_id)
+    return None if member is None else await Team.get(id=member.team_id)
+
+
+def participant(team: Team) -> str:
+    """Who competes, as submissions have it."""
+    return f"team:{team.id}"
+
+
+async def counted_for(name: str) -> Q:
+    """What counts for the quota of a participant: of a team, what its members submitted before, too."""
+    kind, _, key = name.partition(":")
+    if kind != "team":
+        return Q(participant=name)
+    accounts = await TeamMember.filter(team_id=int(key)).values_list("account_id", flat=True)
+    return Q(participant=name) | Q(account_id__in=list(accounts))
+
+
+async def may_choose(account: AccountView, submission: Submission) -> bool:
+    """Whether an account is in the team that a submission is of."""
+    team = await team_of(account.id, submission.challenge)
+    return team is not None and participant(team) == submission.participant
+
+
+async def participation(
+    account: AccountView, name: str, organisations: Collection[str]
+) -> records.Participation:
+    """Whether an account may submit to a challenge, and its team; raises NotFound."""
+    row = await challenges.get(name)
+    team = await team_of(account.id, name)
+    return records.Participation(
+        challenge=name,
+        admitted=await members.admits(row, account, organisations),
+        team=None if team is None else (await _views([team]))[0],
+    )
+
+
+async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list[records.Team], int | None]:
+    """A page of teams, the latest first, and the cursor of the next one; raises NotFound."""
+    rows = Team.filter(challenge=(await challenges.get(name)).name)
+    if before is not None:
+        rows = rows.filter(id__lt=before)
+    found = await rows.order_by("-id").limit(limit + 1)
+    cursor = found[limit - 1].id if len(found) > limit else None
+    return await _views(found[:limit]), cursor
+
+
+async def _views(teams: Collection[Team]) -> list[records.Team]:
+    rows = await TeamMember.filter(team_id__in=[team.id for team in teams]).order_by("id")
+    views = []
+    for team in teams:
+        own = [row for row in rows if row.team_id == team.id]
+        captain = next((row.hub_username for row in own if row.account_id == team.captain_id), None)
+        names = tuple(row.hub_username for row in own)
+        views.append(records.Team.of(team, captain=captain, members=names))
+    return views
+
+
+# -- made and changed by those who are in them -----------------------------------------------------------
+
+
+@transactional
+async def create(account: AccountView, name: str, team_name: str, organisations: Collection[str]) -> None:
+    """Make a team, whose captain the account is.
+
+    Raises NotFound, InvalidInput for its name, Forbidden for who may not submit, and Conflict where the name
+    is taken, there are no teams, they are fixed, or the account is in one or has submitted already.
+    """
+    team_name = display_names.normalized(team_name)
+    key = unicodedata.normalize("NFKC", team_name).casefold()
+    if wrong := _problem(team_name) or _problem(key):
+        raise InvalidInput(f"name: {wrong}", errors=[{"field": "name", "detail": wrong}])
+    row = await challenges.locked(name)
+    if await team_of(account.id, name) is not None:
+        raise Conflict(f"you are in a team of {name} already")
+    await _require_free(row, account, organisations)
+    if await Team.exists(challenge=name, name_key=key):
+        raise Conflict(f"there is a team {team_name!r} already")
+    team = await Team.create(challenge=name, name=team_name, name_key=key, captain_id=account.id)
+    await _enter(team, account)
+
+
+def _problem(name: str) -> str | None:
+    if not name or name.startswith(_NEUTRAL):
+        return f"empty, or begins with {_NEUTRAL}"
+    return display_names.problem(name, LONGEST_NAME)
+
+
+@transactional
+async def invite(
+    account: AccountView, name: str, *, uses: int, expires_at: datetime | None
+) -> records.Invitation:
+    """Make an invitation to the team of its captain.
+
+    Raises NotFound, Forbidden for others, InvalidInput for an end in the past, and Conflict once teams are
+    fixed, or when it has too many.
+    """
+    row = await challenges.locked(name)
+    team = await _own(account, name)
+    if team.captain_id != account.id:
+        raise Forbidden(f"the captain of {team.name} invites")
+    _require_changeable(row)
+    if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MOST_INVITATIONS:
+        raise Conflict(f"{team.name!r} has {MOST_INVITATIONS} invitations already, which have not ended")
+    return await invitations.make(row, team.id, uses=uses, expires_at=expires_at)
+
+
+@transactional
+async def join(account: AccountView, name: str, code: str, organisations: Collection[str]) -> None:
+    """Join the team, or the members of the challenge, that an invitation is for; nothing if it is in there.
+
+    Raises NotFound, Forbidden for who may not submit, and Conflict where the invitation is over, or the
+    account cannot be in that team.
+    """
+    row = await challenges.locked(name)
+    invitation = await invitations.find(row, code)
+    if invitation.team_id is None:
+        if not await members.is_listed(row, account):
+            await invitations.use(invitation)
+            await members.admit(row, [account.hub_username])
+        return
+    own = await team_of(account.id, name)
+    if own is not None:
+        if own.id != invitation.team_id:
+            raise Conflict(f"you are in the team {own.name!r} of {name}: leave it first")
+        return
+    await _require_free(row, account, organisations)
+    if await TeamMember.filter(team_id=invitation.team_id).count() >= row.team_size:
+        raise Conflict(f"the team has its {row.team_size} members")
+    await invitations.use(invitation)
+    await _enter(await Team.get(id=invitation.team_id), account)
+
+
+@transactional
+async def remove(account: AccountView, name: str, hub_username: str) -> None:
+    """Leave one's team, or remove another of it as its captain; its invitations end.
+
+    Raises NotFound, Forbidden for others than the captain, and Conflict once the team has submitted, or teams
+    are fixed.
+    """
+    row = await challenges.locked(name)
+    team = await _own(account, name)
+    inside = {one.hub_username.casefold(): one for one in await TeamMember.filter(team_id=team.id)}
+    member = inside.get(hub_username.casefold())
+    if member is None:
+        raise NotFound(f"{hub_username[:100]!r} is not in the team {team.name!r}")
+    if account.id not in {member.account_id, team.captain_id}:
+        raise Forbidden(f"the captain of {team.name} removes others")
+    _require_changeable(row)
+    if await Submission.exists(challenge=name, participant=participant(team)):
+        raise Conflict(f"the team {team.name!r} has submitted: its members stay")
+    await _leave(team, member)
+
+
+async def _own(account: AccountView, name: str) -> Team:
+    team = await team_of(account.id, name)
+    if team is None:
+        raise NotFound(f"you are in no team of {name}")
+    return team
+
+
+def _require_changeable(row: Challenge) -> None:
+    """Raise Conflict once teams are fixed."""
+    end = min((date for date in (row.teams_frozen_at, row.closes_at) if date), default=None)
+    if end is not None and end <= now():
+        raise Conflict(f"the teams of {row.name} are fixed since {end:%Y-%m-%d at %H:%M} UTC")
+
+
+async def _require_free(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
+    """Raise unless an account that is in no team may enter one."""
+    if row.team_size < 2:
+        raise Conflict(f"{row.name} has no teams")
+    _require_changeable(row)
+    await members.require_admitted(row, account, organisations)
+    alone = Submission.filter(challenge=row.name, account_id=account.id).exclude(standing="withdrawn")
+    if await alone.exists():
+        raise Conflict(f"you have submitted to {row.name} alone: withdraw these submissions first")
+
+
+async def _enter(team: Team, account: AccountView) -> None:
+    await TeamMember.create(
+        challenge=team.challenge, team_id=team.id, account_id=account.id, hub_username=account.hub_username
+    )
+
+
+async def _leave(team: Team, member: TeamMember) -> None:
+    """Take someone out of a team; one that is empty goes, unless it has submitted."""
+    await member.delete()
+    await Invitation.filter(team_id=team.id).delete()
+    first = await TeamMember.filter(team_id=team.id).order_by("id").first()
+    if first is not None and team.captain_id == member.account_id:
+        team.captain_id = first.account_id
+        await team.save(update_fields=["captain_id"])
+    if first is None and not await Submission.exists(challenge=team.challenge, participant=participant(team)):
+        await team.delete()
+
+
+# -- erased ------------------------------------------------------------------------------------------------
+
+
+async def challenges_of(account_id: int) -> set[str]:
+    """The challenges where an account is in a team."""
+    return {row.challenge for row in await TeamMember.filter(account_id=account_id)}
+
+
+async def forget(account_id: int, name: str) -> None:
+    """Take an account that is erased out of its teams, within a transaction that has locked the challenges.
+
+    A team that has its name, or nobody else, gets a neutral one.
+    """
+    for member in await TeamMember.filter(account_id=account_id):
+        team = await Team.get(id=member.team_id)
+        await _leave(team, member)
+        is_named = re.search(rf"\b{re.escape(name.casefold())}\b", team.name_key)
+        if is_named or not await TeamMember.exists(team_id=team.id):
+            neutral = f"{_NEUTRAL}team-{team.id}"
+            await Team.filter(id=team.id).update(name=neutral, name_key=neutral)
+            await Submission.filter(participant=participant(team)).update(team=neutral)

@@ -1,0 +1,181 @@
+"""Sends events as e-mail: what is written for each, and one attempt to hand it to the mail server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from email.headerregistry import Address
+from email.message import EmailMessage
+from email.policy import SMTP
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote, urlsplit
+
+from collidium.outbox import recipients
+from collidium.outbox.events import CONFIRM, TYPES
+from collidium.outbox.recipients import Link
+from collidium.outbox.sending import Outcome
+from collidium.runtime.logs import single_line
+
+if TYPE_CHECKING:
+    from collidium.outbox.deliveries import Attempt
+    from collidium.secrets import Secrets
+    from collidium.settings import Settings
+
+#: Where the links lead; the token is in the query, which is never logged.
+LINK_PATH: Final = "/mail"
+#: Long lines stay whole: folded, Python encodes addresses of links beyond recognition.
+_POLICY: Final = SMTP.clone(max_line_length=900, cte_type="7bit")
+#: How long to wait for the answer to a good-bye.
+_QUIT_SECONDS: Final = 1.0
+#: From this code of SMTP on a rejection is for good.
+_PERMANENT: Final = 500
+
+
+class Mailer:
+    """Sends e-mail through the server of the settings."""
+
+    def __init__(self, settings: Settings, secrets: Secrets) -> None:
+        self._server = settings.mail_server
+        self._from = settings.mail_from
+        self._seconds = settings.webhook_timeout_seconds
+        self._url = settings.public_url or settings.base_url
+        self._secrets = secrets
+
+    async def send(self, attempt: Attempt, address: str) -> Outcome:
+        """Send an event to an address; failures are returned, not raised."""
+        # Here: most commands and servers send none.
+        from aiosmtplib import SMTP, SMTPDataError, SMTPException, SMTPRecipientsRefused
+
+        server = self._server
+        if server is None:
+            return Outcome(None, "this server sends no e-mail any more", final=True)
+        message = self._message(attempt, address)
+        client = SMTP(
+            hostname=server.host,
+            port=server.port,
+            username=server.username,
+            password=server.password,
+            local_hostname=urlsplit(self._url).hostname,
+            use_tls=server.tls,
+            start_tls=True if server.password and not server.tls else None,
+            timeout=self._seconds,
+        )
+        sender = message["From"].addresses[0].addr_spec
+        try:
+            async with asyncio.timeout(self._seconds):
+                await client.connect()
+                await client.sendmail(sender, [address], message.as_bytes(policy=_POLICY))
+        except SMTPRecipientsRefused as error:
+            code = error.recipients[0].code
+            if code < _PERMANENT:
+                return Outcome(code, "the mail server does not take the address now")
+            await recipients.rejected(attempt.account_id, address)
+            return Outcome(code, "the mail server rejects the address", final=True)
+        except SMTPDataError as error:
+            return Outcome(error.code, "the mail server rejects the message", final=error.code >= _PERMANENT)
+        except (SMTPException, OSError, ValueError) as error:
+            # Neither its words, which may be those of a server that was sent a password, nor the account's.
+            cause = f"{type(error).__name__} {getattr(error, 'code', '')}".rstrip()
+            return Outcome(None, "the mail server could not be used", cause, ours=True)
+        finally:
+            # Apart from the above: what was taken stays so, however the connection ends.
+            with suppress(SMTPException, OSError):
+                await client.quit(timeout=_QUIT_SECONDS)
+            client.close()
+        await recipients.accepted(attempt.account_id)
+        return Outcome(None, None)
+
+    def _message(self, attempt: Attempt, address: str) -> EmailMessage:
+        event = json.loads(attempt.body)
+        message = EmailMessage(policy=_POLICY)
+        message["From"] = self._from
+        message["To"] = Address(addr_spec=address)
+        message["Date"] = attempt.created_at
+        domain = message["From"].addresses[0].domain
+        message["Message-ID"] = f"<{attempt.event_id}.{attempt.delivery_id}@{domain}>"
+        message["Auto-Submitted"] = "auto-generated"
+        subject, lines = _TEXTS[event["type"]](event["data"])
+        message["Subject"] = single_line(subject)
+        if event["type"] == CONFIRM:
+            foot = self._link("confirm", attempt, address)
+        else:
+            link = self._link("unsubscribe", attempt, address)
+            message["List-Unsubscribe"] = f"<{link}>"
+            message["List-Unsubscribe-Post"] = "List-Unsubscribe=One-Click"
+            if name := event["data"].get("challenge") or event["data"].get("name"):
+                lines.append(f"{self._url}/leaderboard/{quote(name)}")
+            foot = f"-- \nTo receive no e-mail any more: {link}"
+        message.set_content("\n".join([*map(_printable, lines), "", foot]) + "\n")
+        return message
+
+    def _link(self, action: recipients.Action, attempt: Attempt, address: str) -> str:
+        link = Link(action, attempt.account_id, address)
+        token = recipients.token_for(link, self._secrets, attempt.created_at)
+        return f"{self._url}{LINK_PATH}?token={token}"
+
+
+def _printable(line: str) -> str:
+    """Text of users in a line of its own, however they wrote it."""
+    return "".join(character if character.isprintable() else " " for character in line)
+
+
+# -- what is written -----------------------------------------------------------------------------------------
+
+Text = tuple[str, list[str]]
+
+
+def _confirm(_: Mapping[str, Any]) -> Text:
+    return "Confirm your e-mail address", [
+        "Notifications of submissions, challenges and jobs were requested for this address. Nothing is sent",
+        "to it before you follow this link, which is valid for three days. If you did not request them, do",
+        "nothing.",
+    ]
+
+
+def _scored(data: Mapping[str, Any]) -> Text:
+    scores = [f"{metric}: {value:.6g}" for metric, value in data["scores"].items() if value is not None]
+    return f"{data['challenge']}: your submission was scored", [
+        f"Submission {data['submission_id']} to {data['challenge']}:",
+        "",
+        *scores,
+        f"credits earned: {data['credits_earned']}",
+        *(f"warning: {warning}" for warning in data["warnings"]),
+    ]
+
+
+def _disqualified(data: Mapping[str, Any]) -> Text:
+    return f"{data['challenge']}: your submission was disqualified", [
+        f"Submission {data['submission_id']} to {data['challenge']} has no rank any more:",
+        data["unranked"],
+    ]
+
+
+def _of_challenge(subject: str, text: str) -> Callable[[Mapping[str, Any]], Text]:
+    def written(data: Mapping[str, Any]) -> Text:
+        closes = str(data["closes_at"])[:16].replace("T", " at ")
+        filled = {"title": data["title"], "closes": f"{closes} UTC"}
+        return subject.format(**filled), [text.format(**filled)]
+
+    return written
+
+
+def _job(data: Mapping[str, Any]) -> Text:
+    lines = [f"Request {data['request_id']}: {data['state']}"]
+    if reason := data.get("reason"):
+        lines.append(f"reason: {reason}")
+    if repository := data.get("output_hub_repo"):
+        lines.append(f"output: {repository}")
+    return f"Your simulation request has {data['state']}", lines
+
+
+_TEXTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Text]]] = {
+    CONFIRM: _confirm,
+    TYPES["scored"]: _scored,
+    TYPES["disqualified"]: _disqualified,
+    TYPES["deadline"]: _of_challenge("{title} closes on {closes}", "Submissions are taken until {closes}."),
+    TYPES["closed"]: _of_challenge("{title} has closed", "It took submissions until {closes}."),
+    TYPES["results"]: _of_challenge("{title} has its final results", "The final results are in force."),
+    TYPES["job"]: _job,
+}

@@ -1,0 +1,170 @@
+"""What accounts are notified of, and at which e-mail address: set, confirmed by a link there, removed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+
+from tortoise.timezone import now
+
+from collidium import records
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput, NotFound, TooManyRequests
+from collidium.outbox import deliveries, events
+from collidium.outbox.events import CONFIRM, MAIL, TYPES, Kind
+from collidium.outbox.models import Delivery, Recipient
+from collidium.secrets import LostKey
+
+if TYPE_CHECKING:
+    from collidium.secrets import Secrets
+    from collidium.settings import Settings
+
+#: How often in a row an address is rejected for good before nothing more is sent to it.
+MAX_REJECTIONS: Final = 3
+#: Links for confirmation that an account may have sent in a day: each may go to somebody else.
+CONFIRMATIONS_A_DAY: Final = 5
+#: How long such a link is valid.
+CONFIRMABLE: Final = timedelta(days=3)
+LONGEST_ADDRESS: Final = 254
+_ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
+_LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
+#: Without quotes, comments and address literals; a domain has a dot.
+_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_=-]{1,2000}")
+
+Action = Literal["confirm", "unsubscribe"]
+
+
+class Link(NamedTuple):
+    """What a link in an e-mail does, when its reader says so."""
+
+    action: Action
+    account_id: int
+    address: str
+
+
+async def find(account_id: int) -> records.Notifications:
+    """What an account is notified of."""
+    return _view(await Recipient.get_or_none(account_id=account_id) or Recipient(account_id=account_id))
+
+
+@transactional
+async def change(
+    account_id: int,
+    settings: Settings,
+    *,
+    kinds: Mapping[Kind, bool],
+    email: str | None = None,
+    keep_email: bool = False,
+) -> records.Notifications:
+    """Switch kinds of events on and off, and set the e-mail address, to which a link is sent first.
+
+    Raises InvalidInput for what is no address, TooManyRequests after too many links, and Conflict where the
+    platform sends no e-mail.
+    """
+    if email is not None and (len(email) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(email)):
+        problem = {"field": "email", "detail": "not an e-mail address such as anna@example.org"}
+        raise InvalidInput(f"email: {problem['detail']}", errors=[problem])
+    await Recipient.bulk_create([Recipient(account_id=account_id)], ignore_conflicts=True)
+    row = await Recipient.select_for_update().get(account_id=account_id)
+    row.off = sorted((set(row.off) | {kind for kind in kinds if not kinds[kind]}) - set(_on(kinds)))
+    if not keep_email and (email != row.address or row.confirmed_at is None):
+        row.address, row.confirmed_at, row.rejections = email, None, 0
+        await deliveries.give_up_all(account_id, "the e-mail address was changed", mail=True)
+        if email is not None:
+            await _ask(account_id, settings)
+    await row.save()
+    return _view(row)
+
+
+def _on(kinds: Mapping[Kind, bool]) -> list[Kind]:
+    return [kind for kind in kinds if kinds[kind]]
+
+
+async def _ask(account_id: int, settings: Settings) -> None:
+    if settings.smtp_url is None:
+        raise Conflict("this server sends no e-mail; webhooks it has (PUT /v1/me/webhook)")
+    day = timedelta(days=1)
+    sent = Delivery.filter(account_id=account_id, event__type=CONFIRM, created_at__gt=now() - day)
+    if await sent.count() >= CONFIRMATIONS_A_DAY:
+        raise TooManyRequests(
+            f"{CONFIRMATIONS_A_DAY} addresses a day are asked for confirmation",
+            retry_after=int(day.total_seconds()),
+        )
+    await events.write(CONFIRM, [(account_id, MAIL)], "", {})
+
+
+def _view(row: Recipient) -> records.Notifications:
+    rejected = row.confirmed_at is None and row.rejections >= MAX_REJECTIONS
+    return records.Notifications(
+        email=row.address,
+        confirmed_at=row.confirmed_at,
+        problem="mail to it was rejected; set it again, or another one" if rejected else None,
+        kinds={kind: kind not in row.off for kind in TYPES},
+    )
+
+
+# -- links ---------------------------------------------------------------------------------------------
+
+
+def token_for(link: Link, secrets: Secrets, moment: datetime) -> str:
+    """A token that proves that its bearer reads what is sent to the address."""
+    ends = int((moment + CONFIRMABLE).timestamp())
+    return secrets.encrypt(f"{link.action} {link.account_id} {ends} {link.address}")
+
+
+def link_of(token: str, secrets: Secrets) -> Link:
+    """What a token is for; raises NotFound for one that is not valid, and Conflict for one that is over."""
+    try:
+        text = secrets.decrypt(token) if _TOKEN.fullmatch(token) else ""
+    except LostKey:
+        text = ""
+    match text.split(" "):
+        case ["unsubscribe", account_id, _, address]:
+            return Link("unsubscribe", int(account_id), address)
+        case ["confirm", account_id, ends, address] if now().timestamp() <= int(ends):
+            return Link("confirm", int(account_id), address)
+        case ["confirm", *_]:
+            raise Conflict("this link is not valid any more; set the address again to get another one")
+    raise NotFound("this link is not valid: it may have been cut off")
+
+
+@transactional
+async def follow(link: Link) -> None:
+    """Do what a link is for, however often; raises Conflict where the address is not set now."""
+    row = await Recipient.select_for_update().get_or_none(account_id=link.account_id)
+    is_set = row is not None and row.address == link.address
+    if link.action == "unsubscribe":
+        if row is not None and is_set:
+            row.address = row.confirmed_at = None
+            await row.save(update_fields=["address", "confirmed_at"])
+            await deliveries.give_up_all(link.account_id, "unsubscribed", mail=True)
+        return
+    if row is None or not is_set:
+        raise Conflict("the account has no or another address now")
+    if row.confirmed_at is None:
+        row.confirmed_at, row.rejections = now(), 0
+        await row.save(update_fields=["confirmed_at", "rejections"])
+
+
+# -- what became of e-mail ---------------------------------------------------------------------------------
+
+
+async def accepted(account_id: int) -> None:
+    """Note that the account's address took an e-mail."""
+    await Recipient.filter(account_id=account_id, rejections__gt=0).update(rejections=0)
+
+
+@transactional
+async def rejected(account_id: int, address: str) -> None:
+    """Note that an address was rejected for good; after :data:`MAX_REJECTIONS` nothing more is sent to it."""
+    row = await Recipient.select_for_update().get_or_none(account_id=account_id, address=address)
+    if row is None:
+        return
+    row.rejections += 1
+    if row.rejections >= MAX_REJECTIONS:
+        row.confirmed_at = None
+        await deliveries.give_up_all(account_id, "the e-mail address is rejected", mail=True)
+    await row.save(update_fields=["rejections", "confirmed_at"])

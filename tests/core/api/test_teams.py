@@ -1,0 +1,349 @@
+"""Teams, and challenges for members only: who competes with whom, and who is let in."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from datetime import UTC, datetime, timedelta
+from http.client import HTTPConnection
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import count
+from threading import Event
+from typing import Any
+
+import httpx
+import pyarrow as pa
+import pytest
+from tests.core.cli.conftest import Caller
+from tests.waiting import eventually
+
+from collidium import database
+from collidium.benchmarks.models import Arrival
+from collidium.benchmarks.teams import MOST_INVITATIONS
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+from .conftest import name_of, operating, parquet, signed_in
+from .test_challenges import share
+
+_serial = count()
+SignIn = Callable[[str], httpx.Client]
+
+
+@pytest.fixture
+def admin(platform: ServerProcess) -> Iterator[httpx.Client]:
+    with operating(platform) as client:
+        yield client
+
+
+@pytest.fixture
+def people(platform: ServerProcess) -> Iterator[SignIn]:
+    """Signs people in, under names that no other test has."""
+    clients: dict[str, httpx.Client] = {}
+    number = next(_serial)
+
+    def person(name: str) -> httpx.Client:
+        if name not in clients:
+            clients[name] = signed_in(platform, f"{name}-{number}")
+        return clients[name]
+
+    yield person
+    for client in clients.values():
+        client.close()
+
+
+@pytest.fixture
+def where(admin: httpx.Client, request: pytest.FixtureRequest) -> str:
+    """The address of a challenge of the test's own, with teams of three."""
+    name = request.function.__name__.removeprefix("test_").replace("_", "-").lower()[:60].strip("-")
+    body = {"name": name, "task": "tracking", "team_size": 3}
+    assert admin.post("/admin/challenges", json=body).status_code == 201
+    return f"/v1/challenges/{name}"
+
+
+def refused(answer: httpx.Response, status: int, reason: str) -> None:
+    assert (answer.status_code, reason in answer.json()["detail"]) == (status, True), answer.text
+
+
+def new_team(client: httpx.Client, where: str, name: str) -> dict[str, Any]:
+    made = client.post(f"{where}/team", json={"name": name})
+    assert made.status_code == 201, made.text
+    found: dict[str, Any] = made.json()["team"]
+    return found
+
+
+def code_of(client: httpx.Client, where: str, **fields: Any) -> str:
+    made = client.post(f"{where}/team/invitations", json=fields)
+    assert made.status_code == 201, made.text
+    return str(made.json()["code"])
+
+
+def join(client: httpx.Client, where: str, code: str) -> httpx.Response:
+    return client.post(f"{where}/join", json={"code": code})
+
+
+def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table) -> None:
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 3, "final_submissions": 1})
+    alice, bob, carol = people("alice"), people("bob"), people("carol")
+    alone = alice.post(f"{where}/submit", content=share(oracle, 0.2)).json()["submission_id"]
+    refused(alice.post(f"{where}/team", json={"name": "Ω"}), 409, "withdraw these submissions first")
+    assert alice.post(f"/v1/submissions/{alone}/withdraw").status_code == 200
+    assert new_team(alice, where, " Team Ωmega ")["name"] == "Team Ωmega"
+    code = code_of(alice, where)
+    assert join(bob, where, code).json()["team"]["members"] == [name_of(alice), name_of(bob)]
+    sent = [
+        client.post(f"{where}/submit", content=content).json()
+        for client, content in ((alice, share(oracle, 0.4)), (bob, share(oracle, 0.9)))
+    ]
+    carol.post(f"{where}/submit", content=share(oracle, 0.6))
+    # Two of the team, and what a member had sent alone.
+    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "3 submissions a day")
+    places = alice.get(f"{where}/leaderboard").json()
+    assert [(place["hub_username"], place["team"]) for place in places] == [
+        (name_of(bob), "Team Ωmega"),
+        (name_of(carol), None),
+    ]
+    first, second = (f"/v1/submissions/{receipt['submission_id']}" for receipt in sent)
+    assert alice.get(first).json()["team"] == "Team Ωmega"
+    assert bob.patch(first, json={"final": True}).json()["chosen_at"], "any of the team chooses"
+    refused(alice.patch(second, json={"final": True}), 409, "1 are chosen already")
+    assert carol.patch(first, json={"final": False}).status_code == 403
+    assert bob.post(f"{first}/withdraw").status_code == 403, "only who submitted withdraws"
+    (team,) = carol.get(f"{where}/teams").json()
+    assert (team["captain"], team["members"]) == (name_of(alice), [name_of(alice), name_of(bob)])
+    refused(bob.delete(f"{where}/team/members/{name_of(bob)}"), 409, "has submitted")
+    ban = {"hub_username": name_of(bob), "banned": True}
+    assert admin.post("/admin/ban", json=ban).is_success
+    assert [place["hub_username"] for place in alice.get(f"{where}/leaderboard").json()] == [
+        name_of(carol),
+        name_of(alice),
+    ]
+
+
+def test_a_file_is_of_the_team_that_its_sender_is_in_when_it_is_kept(
+    platform: ServerProcess, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    alice, bob = people("alice"), people("bob")
+    new_team(bob, where, "quick")
+    code, file, go_on = code_of(bob, where), parquet(oracle), Event()
+
+    def slowly() -> Iterator[bytes]:
+        yield file[:1000]
+        assert go_on.wait(60)
+        yield file[1000:]
+
+    async def is_there() -> bool:
+        async with database.connected(platform.environment["PLATFORM_DATABASE_URL"]):
+            return await Arrival.exists(challenge=where[15:])
+
+    with ThreadPoolExecutor(1) as thread:
+        sent = thread.submit(lambda: alice.post(f"{where}/submit", content=slowly()))
+        eventually(lambda: asyncio.run(is_there()))
+        assert join(alice, where, code).status_code == 200
+        go_on.set()
+        assert sent.result().status_code == 200, sent.result().text
+    assert [place["team"] for place in bob.get(f"{where}/leaderboard").json()] == ["quick"]
+
+
+def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
+    alice, bob, carol = people("alice"), people("bob"), people("carol")
+    new_team(alice, where, "Ä")
+    code = code_of(alice, where, uses=2)
+    assert join(alice, where, code).json()["team"]["members"] == [name_of(alice)], "of itself: nothing"
+    join(bob, where, code), join(bob, where, code)
+    assert join(carol, where, code).status_code == 200, "those who were in used nothing up"
+    refused(bob.post(f"{where}/team/invitations", json={}), 403, "captain")
+    refused(bob.delete(f"{where}/team/members/{name_of(carol)}"), 403, "captain")
+    refused(bob.delete(f"{where}/team/members/nobody"), 404, "not in the team")
+    code = code_of(alice, where, uses=5)
+    refused(join(people("dora"), where, code), 409, "has its 3 members")
+    left = carol.delete(f"{where}/team/members/{name_of(carol)}").json()
+    assert (left["team"], left["admitted"]) == (None, True)
+    refused(join(carol, where, code), 404, "no such invitation")
+    assert alice.delete(f"{where}/team/members/{name_of(alice).upper()}").json()["team"] is None
+    assert bob.get(f"{where}/team").json()["team"]["captain"] == name_of(bob), "who was next"
+    bob.delete(f"{where}/team/members/{name_of(bob)}")
+    assert bob.get(f"{where}/teams").json() == []
+    refused(bob.post(f"{where}/team/invitations", json={}), 404, "you are in no team")
+
+
+def test_a_team_has_so_many_invitations_at_a_time(people: SignIn, where: str) -> None:
+    new_team(people("alice"), where, "inviting")
+    for _ in range(MOST_INVITATIONS):
+        code_of(people("alice"), where)
+    refused(people("alice").post(f"{where}/team/invitations", json={}), 409, "invitations already")
+
+
+def test_teams_are_fixed_at_a_date(admin: httpx.Client, people: SignIn, where: str) -> None:
+    alice, bob = people("alice"), people("bob")
+    new_team(alice, where, "early")
+    code = code_of(alice, where)
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    challenge = f"/admin{where.removeprefix('/v1')}"
+    bad = {"closes_at": soon.isoformat(), "teams_frozen_at": (soon + timedelta(days=1)).isoformat()}
+    refused(admin.patch(challenge, json=bad), 422, "teams_frozen_at")
+    frozen = admin.patch(challenge, json={"teams_frozen_at": soon.isoformat()})
+    assert frozen.status_code == 200, frozen.text
+    eventually(lambda: datetime.now(UTC) > soon)
+    refused(join(bob, where, code), 409, "are fixed since")
+    refused(bob.post(f"{where}/team", json={"name": "late"}), 409, "are fixed since")
+    refused(alice.delete(f"{where}/team/members/{name_of(alice)}"), 409, "are fixed since")
+    for client in (alice, bob):
+        refused(client.post("/v1/challenges/tracking/team", json={"name": "x"}), 409, "has no teams")
+
+
+@pytest.mark.parametrize(
+    "name", ["", "  ", "a\u0007b", "\u202eabc", "=1+1", "x" * 10_000, "erased-1", "\x00"]
+)
+def test_names_that_cannot_be_shown_are_refused(people: SignIn, admin: httpx.Client, name: str) -> None:
+    admin.post("/admin/challenges", json={"name": "named-teams", "task": "tracking", "team_size": 2})
+    answer = people("alice").post("/v1/challenges/named-teams/team", json={"name": name})
+    assert answer.status_code == 422, answer.text
+    assert people("alice").get("/v1/challenges/named-teams/teams").json() == []
+
+
+def test_names_of_teams_differ_by_more_than_case(people: SignIn, where: str) -> None:
+    new_team(people("alice"), where, "Ångström")
+    refused(people("bob").post(f"{where}/team", json={"name": "A\u030aNGSTRÖM"}), 409, "already")
+
+
+def test_eight_at_once_use_an_invitation_twice(admin: httpx.Client, people: SignIn, where: str) -> None:
+    """And who uses two invitations at once is in one team."""
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"team_size": 20})
+    alice, dora = people("alice"), people("dora")
+    new_team(alice, where, "first"), new_team(dora, where, "other")
+    code = code_of(alice, where, uses=2)
+    eight = [people(f"p{number}") for number in range(8)]
+    with ThreadPoolExecutor(8) as threads:
+        statuses = list(threads.map(lambda one: join(one, where, code).status_code, eight))
+    assert sorted(statuses) == [200, 200] + [409] * 6
+    out = next(one for one, status in zip(eight, statuses, strict=True) if status == 409)
+    alone = next(one for one in eight if one is not out and one.get(f"{where}/team").json()["team"] is None)
+    codes = [code_of(dora, where), code_of(dora, where)]
+    new_team(alone, where, "third")
+    codes[0] = code_of(alone, where)
+    with ThreadPoolExecutor(2) as threads:
+        both = list(threads.map(lambda code: join(out, where, code).status_code, codes))
+    assert sorted(both) == [200, 409]
+    teams = out.get(f"{where}/teams").json()
+    assert sum(name_of(out) in team["members"] for team in teams) == 1
+
+
+def status_before_body(client: httpx.Client, path: str) -> int:
+    """The answer to a request whose body is announced and never sent."""
+    with closing(HTTPConnection(str(client.base_url.host), client.base_url.port or 80, timeout=60)) as sent:
+        sent.putrequest("POST", path)
+        sent.putheader("Authorization", client.headers["Authorization"])
+        sent.putheader("Content-Length", str(10**8))  # a small one would be waited for
+        sent.endheaders()
+        return sent.getresponse().status
+
+
+def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table) -> None:
+    challenge, submit = f"/admin{where.removeprefix('/v1')}", f"{where}/submit"
+    alice, bob, carol = people("alice"), people("bob"), people("carol")
+    assert admin.patch(challenge, json={"access": "members"}).json()["access"] == "members"
+    name = name_of(alice)
+    bad = admin.post(f"{challenge}/members", json={"hub_usernames": [name, "a b", "", "ä"]})
+    assert (bad.status_code, len(bad.json()["errors"])) == (422, 3)
+    assert admin.get(f"{challenge}/members").json() == [], "all or none"
+    for added in (1, 0):
+        done = admin.post(f"{challenge}/members", json={"hub_usernames": [name.upper()]}).json()
+        assert (done["added"], done["members"]) == (added, 1)
+    assert alice.post(submit, content=parquet(oracle)).status_code == 200
+
+    assert carol.get(where).json()["card"], "the card is visible"
+    for path in (submit, f"{where}/check"):
+        assert status_before_body(carol, path) == 403
+    refused(carol.post(submit, content=b"PAR1"), 403, "is for its members")
+    refused(carol.post(f"{where}/team", json={"name": "x"}), 403, "is for its members")
+    made = admin.post(f"{challenge}/invitations", json={"uses": 1})
+    code = made.json()["code"]
+    for _ in range(2):
+        assert join(bob, where, code).json() == {"challenge": where[15:], "admitted": True, "team": None}
+    refused(join(carol, where, code), 409, "as often as it may be")
+    refused(join(carol, where, code[:-1] + "!"), 404, "no such invitation")
+    past = (datetime.now(UTC) - timedelta(days=1)).isoformat()
+    refused(admin.post(f"{challenge}/invitations", json={"expires_at": past}), 422, "in the past")
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    code = admin.post(f"{challenge}/invitations", json={"expires_at": soon.isoformat()}).json()["code"]
+    eventually(lambda: datetime.now(UTC) > soon)
+    refused(join(carol, where, code), 409, "ended on")
+    assert bob.post(submit, content=parquet(oracle)).status_code == 200
+    assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 200
+    assert bob.post(submit, content=parquet(oracle)).status_code == 403
+    assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 404
+
+
+def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> None:
+    class Hub(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            name = self.headers["Authorization"].removeprefix("Bearer ")
+            orgs = [{"name": "CERN", "roleInOrg": "read"}] if name == "ada" else []
+            body = json.dumps({"type": "user", "name": name, "orgs": orgs}).encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+    with (
+        ThreadingHTTPServer(("127.0.0.1", 0), Hub) as hub,
+        ThreadPoolExecutor(1) as thread,
+        ExitStack() as stop,
+    ):
+        thread.submit(hub.serve_forever)
+        stop.callback(hub.shutdown)
+        server = start_platform({"PLATFORM_HUB_URL": f"http://127.0.0.1:{hub.server_port}"})
+        body = {"name": "for-cern", "task": "tracking", "access": "members", "organisation": "cern"}
+        with operating(server) as admin:
+            assert admin.post("/admin/challenges", json=body).status_code == 201
+        for name, status in (("ada", 422), ("bob", 403)):
+            headers = {"Authorization": f"Bearer {name}"}
+            with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as client:
+                shown = client.get("/v1/challenges/for-cern/team").json()
+                assert shown["admitted"] is (status == 422)
+                assert client.post("/v1/challenges/for-cern/submit", content=b"x").status_code == status
+
+
+def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, where: str) -> None:
+    challenge = f"/admin{where.removeprefix('/v1')}"
+    body = {"name": "olga", "scopes": ["benchmarks"], "challenge": where[15:]}
+    token = admin.post("/admin/operators", json=body).json()["token"]
+    with httpx.Client(base_url=admin.base_url, headers={"X-Admin-Token": token}, trust_env=False) as olga:
+        assert olga.post(f"{challenge}/members", json={"hub_usernames": ["zoe"]}).status_code == 200
+        assert olga.post(f"{challenge}/invitations", json={"uses": 30}).status_code == 201
+        assert [one["hub_username"] for one in olga.get(f"{challenge}/members").json()] == ["zoe"]
+        assert olga.delete(f"{challenge}/members/zoe").status_code == 200
+        for refusal in (
+            olga.get("/admin/challenges/tracking/members"),
+            olga.post("/admin/challenges/tracking/invitations", json={}),
+        ):
+            assert refusal.status_code == 403
+
+
+def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:
+    run, pupil = Caller(platform, "teacher1"), Caller(platform, "pupil1")
+    run.data("challenge", "new", "course-2", "--task", "tracking", "--access", "members", "--team-size", "2")
+    (platform.directory / "students.csv").write_text("\ufeffname;email\npupil2;\nPupil3;\n", encoding="utf-8")
+    assert run.data("challenge", "members", "course-2", "--csv", "students.csv")["added"] == 2
+    assert len(run.data("challenge", "members", "course-2")) == 2
+    code = run("challenge", "invite", "course-2", "--uses", "2").stdout.strip()
+    assert pupil.data("team", "show", "course-2")["admitted"] is False
+    assert pupil.data("team", "join", "course-2", code)["admitted"] is True
+    assert pupil.data("team", "new", "course-2", "Über")["team"]["name"] == "Über"
+    code = pupil("team", "invite", "course-2").stdout.strip()
+    friend = Caller(platform, "pupil2")
+    assert friend.data("team", "join", "course-2", code)["team"]["captain"] == "pupil1"
+    assert "Über" in friend("team", "show", "course-2").stdout
+    assert "pupil1, pupil2" in friend("team", "list", "course-2").stdout
+    (platform.directory / "bad.csv").write_text("zoe\n../x\na b\n")
+    bad = run("challenge", "members", "course-2", "--csv", "bad.csv")
+    assert (bad.returncode, "../x" in bad.stderr, "a b" in bad.stderr) == (3, True, True), bad.stderr
+    assert pupil.data("team", "remove", "course-2", "pupil2")["team"]["members"] == ["pupil1"]
+    assert pupil.data("team", "leave", "course-2")["team"] is None
+    again = friend("team", "join", "course-2", code)
+    assert (again.returncode, "no such invitation" in again.stderr) == (3, True)
+    assert run.data("challenge", "members", "course-2", "--remove", "pupil3")["hub_username"] == "Pupil3"

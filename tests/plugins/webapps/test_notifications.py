@@ -1,0 +1,41 @@
+"""The page on which an account says what it is notified of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from collidium.testing.server import ServerProcess
+
+from .visiting import Visitor
+
+PAGE = "/leaderboard/notifications"
+#: A mail server that is not there: what is sent waits.
+WEB_ENVIRONMENT = {
+    "PLATFORM_SMTP_URL": "smtp://127.0.0.1:9",
+    "PLATFORM_MAIL_FROM": "noreply@collidium.example",
+}
+
+
+def test_address_and_kinds_are_set_on_the_page(web: ServerProcess, token: Callable[[str], str]) -> None:
+    with Visitor(web.base_url) as anna:
+        assert anna.get(PAGE).status_code == 401
+        anna.sign_in(token("notified"))
+        page = anna.get(PAGE).text
+        assert f'href="{PAGE}"' in page, "the menu leads to it"
+        kinds = anna.get("/v1/me/notifications").json()["kinds"]
+        for kind in kinds:
+            assert f'value="{kind}" checked' in page
+        saved = anna.fill_in(PAGE, email=" anna@example.org ", kind="results")
+        assert saved.status_code == 303, saved.text
+        known = anna.get("/v1/me/notifications").json()
+        assert (known["email"], known["confirmed_at"]) == ("anna@example.org", None)
+        assert known["kinds"] == dict.fromkeys(kinds, False) | {"results": True}
+        page = anna.get(PAGE).text
+        assert "Follow the link that was sent there" in page
+        assert ('value="results" checked' in page, 'value="job" checked' in page) == (True, False)
+        refused = anna.fill_in(PAGE, email='"><script>')
+        assert (refused.status_code, "Nothing was changed" in refused.text) == (422, True)
+        assert 'value="&#34;&gt;&lt;script&gt;"' in refused.text
+        assert anna.get("/v1/me/notifications").json() == known
+        assert anna.fill_in(PAGE, email="").status_code == 303
+        assert anna.get("/v1/me/notifications").json()["email"] is None

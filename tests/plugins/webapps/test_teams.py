@@ -1,0 +1,74 @@
+"""Teams and invitations on their page."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+
+import httpx
+import pytest
+from tests.core.api.conftest import operating
+from tests.core.servers import write_oracle
+
+from collidium.client import Client
+from collidium.testing.server import ServerProcess
+
+from .visiting import Visitor
+
+SignIn = Callable[[str], Visitor]
+BOARD = "/leaderboard/team-course"
+TEAM = f"{BOARD}/team"
+
+
+@pytest.fixture
+def admin(web: ServerProcess, shared_truth: None) -> Iterator[httpx.Client]:
+    with operating(web) as client:
+        yield client
+
+
+@pytest.fixture
+def visitor(web: ServerProcess, token: Callable[[str], str]) -> Iterator[SignIn]:
+    with ExitStack() as stack:
+
+        def signed_in(name: str) -> Visitor:
+            found = stack.enter_context(Visitor(web.base_url))
+            found.sign_in(token(name))
+            return found
+
+        yield signed_in
+
+
+def test_a_team_is_made_and_joined_by_links(
+    web: ServerProcess, admin: httpx.Client, visitor: SignIn, token: Callable[[str], str]
+) -> None:
+    body = {"name": "team-course", "task": "tracking", "team_size": 2, "access": "members"}
+    assert admin.post("/admin/challenges", json=body).status_code == 201
+    code = admin.post("/admin/challenges/team-course/invitations", json={"uses": 2}).json()["code"]
+    ada, ben = visitor("team-ada"), visitor("team-ben")
+    assert "members only" in ada.get(BOARD).text
+    assert f'value="{code}"' in ada.get(f"{TEAM}?invitation={code}").text
+    refused = ada.fill_in(TEAM, action="new", name="Ω")
+    assert (refused.status_code, "is for its members" in refused.text) == (403, True)
+    assert ada.fill_in(TEAM, action="join", code="nonsense").status_code == 404
+    for person in (ada, ben):
+        assert person.fill_in(TEAM, action="join", code=code).status_code == 303
+    assert ada.fill_in(TEAM, action="new", name="<b>Ω</b>").headers["Location"] == TEAM
+    page = ada.fill_in(TEAM, action="invite").text
+    assert "<b>Ω" not in page
+    link = re.search(r"<code>(\S+invitation=\S+)</code>", page)
+    assert link is not None, page
+    code = link[1].partition("invitation=")[2]
+    assert ben.fill_in(TEAM, action="join", code=code).status_code == 303
+    assert ">Leave<" in ben.get(TEAM).text
+    assert ">Remove<" not in ben.get(TEAM).text, "that is the captain's"
+    path = web.directory / "oracle.parquet"
+    write_oracle(path)
+    with Client(web.base_url, token("team-ben")) as client:
+        client.submit("team-course", path)
+    assert "team <bdi>&lt;b&gt;Ω" in ada.get(BOARD).text
+    stays = ada.fill_in(TEAM, action="remove", account="team-ben")
+    assert (stays.status_code, "has submitted" in stays.text) == (409, True)
+    with Visitor(web.base_url) as nobody:
+        assert nobody.get(f"{TEAM}?invitation=x").status_code == 401
+    assert ada.get("/leaderboard/nothing-here/team").status_code == 404
