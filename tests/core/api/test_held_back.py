@@ -26,6 +26,7 @@ from tests.waiting import eventually
 from collidium import database
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.contracts.tables import flatten
+from collidium.outbox.models import OutboxEvent
 from collidium.scoring.parts import Part
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
@@ -119,7 +120,7 @@ def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProc
     """Two servers, the truth of the second shuffled where it is held back."""
     source, name = tmp_path / "events", ""
     copytree(EVENTS, source)
-    environment = {"PLATFORM_SUBMISSIONS_PER_DAY": "3"}
+    environment = {"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true"}
 
     def prepare(server: ServerProcess) -> None:
         nonlocal name
@@ -163,6 +164,7 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
     made = httpx.post(f"{server.base_url}/admin/challenges", json=body, headers=admin, trust_env=False)
     assert made.status_code == 201, made.text
     with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
+        alice.put("/v1/me/webhook", json={"url": "https://127.0.0.1:9/hook"}).raise_for_status()
         senders = [alice, bob, alice, bob, alice, bob, alice]
         for client, number in zip(senders, [0, 1, 2, 3, 4, 0, 0], strict=True):
             recorder.ask(client, "POST", f"{where}/check", content=files[number])
@@ -185,6 +187,7 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
             *("/v1/challenges", "/v1/benchmark/tasks", "/v1/benchmark/tracking", f"/v1/benchmark/{NAME}"),
             *(f"{where}/leaderboard{query}" for query in ("", "?all=true", "?limit=1", "?hub_username=bob")),
             *(f"{where}/leaderboard/history?metric={metric}" for metric in metrics),
+            *(f"{where}/quota", f"{where}/team", "/v1/me/webhook", "/v1/me/notifications"),
             *("/v1/me", "/v1/me/transactions", "/v1/me/submissions", "/v1/me/submissions?limit=1"),
             *(
                 "/v1/datasets",
@@ -206,7 +209,17 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
     ):
         done = run_command(command, environment, server.directory)
         recorder.keep(" ".join(command), f"{done.returncode} {done.stdout} {done.stderr}")
+    for body in asyncio.run(sent_events(server)):
+        recorder.keep("webhook", body)
     return recorder.answers
+
+
+async def sent_events(server: ServerProcess) -> list[str]:
+    """What webhooks are sent, whether or not they take it."""
+    async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
+        bodies = [event.body for event in await OutboxEvent.all().order_by("created_at")]
+    assert bodies
+    return bodies
 
 
 def test_nothing_depends_on_what_is_held_back(

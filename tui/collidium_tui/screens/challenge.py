@@ -190,10 +190,12 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
-        card = self.challenge.card
+        card, team = self.challenge.card, [_TEAM] * (self.challenge.team_size > 1)
         places = columns(card) if card else _SENT
+        places = [*places[:2], *team, *places[2:]]
         yield Table(places, lambda place: place.submission_id, of="places", id="places", fixed=2)
-        yield Table(_SENT, lambda sent: sent.submission_id, of="submissions", id="sent", fixed=1)
+        sent = [*_SENT[:1], *team, *_SENT[1:]]
+        yield Table(sent, lambda sent: sent.submission_id, of="submissions", id="sent", fixed=1)
         yield Table(_ROSTER, lambda entry: entry.hub_username, of="participants", id="roster", fixed=1)
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Challenge, Page[Any]]:
@@ -333,6 +335,7 @@ def _about(card: TaskCard) -> list[str]:
     ]
 
 
+_TEAM: Column[Any] = Column("team", lambda sent: sent.team or "", longest=LONGEST_NAME)
 _SENT: list[Column[Submission]] = [
     Column("account", lambda sent: sent.hub_username, longest=LONGEST_NAME),
     Column("when", lambda sent: sent.submitted_at),
