@@ -209,8 +209,8 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
     ):
         done = run_command(command, environment, server.directory)
         recorder.keep(" ".join(command), f"{done.returncode} {done.stdout} {done.stderr}")
-    for body in asyncio.run(sent_events(server)):
-        recorder.keep("webhook", body)
+    for sent_body in asyncio.run(sent_events(server)):
+        recorder.keep("webhook", sent_body)
     return recorder.answers
 
 
