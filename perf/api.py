@@ -5,7 +5,8 @@
 One server process on loopback, on SQLite and on PostgreSQL. The first table of each sends submissions of five
 million hits, the first of them to a server that has done nothing yet, and asks for /healthz all the while;
 its last column is without what server and client waited for a core, which others may use. The second has
-leaderboards of 10,000 and 100,000 places.
+leaderboards of 10,000 and 100,000 places, the third (alone: ``--board``) what the board of a challenge with
+10,000 participants costs after each submission.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,7 +30,7 @@ import leaderboard_seed
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from measuring import Figure, Target, by_turns, call, on_both_databases
+from measuring import Figure, Target, by_turns, call, cpu_seconds, on_both_databases
 
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.postgres import PostgresServer
@@ -147,6 +149,43 @@ def leaderboards(server: ServerProcess, database_url: str, sizes: tuple[int, ...
                 print(f"| {size:,} | {label} | {first:.0f} | {again:.0f} |")
 
 
+def participants(server: ServerProcess, database_url: str, count: int, rounds: int) -> None:
+    """Print what the board of a challenge with so many participants costs after each submission."""
+    board = "/v1/leaderboard/tracking?limit"
+    pages = {
+        "the API, 100 places": f"{board}=100",
+        "the API, 1,000 places": f"{board}=1000",
+        "the page": "/leaderboard/tracking",
+    }
+    made: dict[str, list[float]] = {name: [] for name in pages}
+    kept: dict[str, list[float]] = {name: [] for name in pages}
+    intervals = []
+    asyncio.run(leaderboard_seed.fill(database_url, count - rounds))
+    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
+        for _ in range(rounds):
+            asyncio.run(leaderboard_seed.fill(database_url, 1))
+            started = time.perf_counter()
+            while client.get(f"{board}=1").json()[0]["rank_low"] is None:
+                time.sleep(0.05)
+            intervals.append(time.perf_counter() - started)
+            for name, path in pages.items():
+                made[name].append(cpu_of_call(client, server.pid, path))
+                kept[name].append(cpu_of_call(client, server.pid, path))
+    print(f"\n| board of {count:,} participants | CPU (ms), made: median | largest | kept: median |")
+    print("|---|---:|---:|---:|")
+    for name in pages:
+        cost, cached = statistics.median(made[name]), statistics.median(kept[name])
+        print(f"| {name} | {cost:.0f} | {max(made[name]):.0f} | {cached:.1f} |")
+    print(f"\nIntervals: {statistics.median(intervals):.2f} s in the median, {max(intervals):.2f} s at most.")
+
+
+def cpu_of_call(client: httpx.Client, server: int, path: str) -> float:
+    """Milliseconds of CPU of the server's threads."""
+    before = cpu_seconds(server)
+    assert client.get(path).status_code == 200, path
+    return (cpu_seconds(server) - before) * 1000
+
+
 def milliseconds(client: httpx.Client, path: str) -> float:
     started = time.perf_counter()
     assert client.get(path).status_code == 200, path
@@ -163,6 +202,15 @@ def measure(database_url: str | None, quick: bool) -> None:
             health(server, token, predictions, directory)
             url = database_url or f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"
             leaderboards(server, url, (200, 400) if quick else (10_000, 100_000))
+
+
+def measure_board(database_url: str | None, quick: bool) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        directory = Path(name)
+        with ServerProcess(directory / "server", database_url, {"PLATFORM_LOG_LEVEL": "warning"}) as server:
+            publish_truth(server, directory, hits=2000, events=2)
+            url = database_url or f"sqlite:///{server.data_dir / 'collidium.sqlite3'}"
+            participants(server, url, *((200, 2) if quick else (10_000, 10)))
 
 
 def hot_paths(kind: str, directory: Path, database_url: str | None, quick: bool) -> Iterator[Figure]:
@@ -193,13 +241,17 @@ def figures(quick: bool) -> Iterator[Figure]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="a smoke run of a few seconds")
-    quick = parser.parse_args().quick
+    parser.add_argument("--board", action="store_true", help="only the board of 10,000 participants")
+    given = parser.parse_args()
     gc.disable()  # a pause of this process would count as the server's
-    print("\nSQLite\n")
-    measure(None, quick)
-    with PostgresServer() as postgres, PostgresDatabases(postgres).migrated() as url:
-        print("\nPostgreSQL\n")
-        measure(url, quick)
+    parts = (measure_board,) if given.board else (measure, measure_board)
+    with PostgresServer() as postgres:
+        databases = PostgresDatabases(postgres)
+        for kind in ("SQLite", "PostgreSQL"):
+            print(f"\n{kind}\n")
+            for part in parts:
+                with databases.migrated() if kind == "PostgreSQL" else nullcontext() as url:
+                    part(url, given.quick)
 
 
 if __name__ == "__main__":

@@ -8,12 +8,25 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from collidium import database
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks.models import Challenge, Scoring, Submission
 from collidium_tasks.tracking import TrackingTask
 
 #: Accounts that share the places.
 ACCOUNTS = 500
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def scoring(row: Submission, random: np.random.Generator) -> Scoring:
+    """What ranks are compared by: the primary metric of 200 draws."""
+    draws = random.normal(row.rank_score or 0, 0.004, 200).astype(np.float32)
+    return Scoring(
+        submission_id=row.id,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+        scores=row.scores,
+        primary_draws=draws.tobytes(),
+        scored_at=row.submitted_at,
+    )
 
 
 async def fill(url: str, places: int) -> None:
@@ -31,7 +44,7 @@ async def fill(url: str, places: int) -> None:
                     task=card.name,
                     account_id=1_000_000 + number % ACCOUNTS,
                     hub_username=f"user-{number % ACCOUNTS}",
-                    participant=f"account:{number}",
+                    participant=f"account:{uuid.uuid4().hex}",
                     represents=True,
                     sha256=uuid.uuid4().hex * 2,
                     size_bytes=1,
@@ -52,5 +65,6 @@ async def fill(url: str, places: int) -> None:
                 )
             ]
             await Submission.bulk_create(rows, batch_size=1000)
+            await Scoring.bulk_create([scoring(row, random) for row in rows], batch_size=1000)
         listed.revision += 1
         await listed.save()

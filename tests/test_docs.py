@@ -54,7 +54,7 @@ def test_no_setting_is_promised_that_does_not_exist() -> None:
     real = {f"{settings.PREFIX}{name.upper()}" for name in settings.Settings.model_fields}
     contracts = (ROOT / "core/collidium/contracts").glob("*.py")
     for file in [*DOCUMENTS, ROOT / "core/collidium/hookspecs.py", *contracts]:
-        promised = set(re.findall(rf"\b{settings.PREFIX}[A-Z][A-Z_]*", file.read_text()))
+        promised = set(re.findall(rf"\b{settings.PREFIX}[A-Z][A-Z0-9_]*", file.read_text()))
         assert promised <= real | settings.CLIENT_NAMES, file.name
 
 

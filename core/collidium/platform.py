@@ -18,11 +18,13 @@ from collidium.contracts.pipeline import Pipeline
 from collidium.contracts.runner import Runner
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
+from collidium.errors import ConfigurationError
 from collidium.event_display import EventDisplay
 from collidium.files import data_directory
 from collidium.hub.models import ModelZoo
 from collidium.hub.repo_cards import RepoCards
 from collidium.plugins import Plugins, Provided
+from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
 from collidium.simulations.watching import Watching
@@ -54,6 +56,7 @@ class Platform:
     sessions: Sessions
     model_zoo: ModelZoo
     event_display: EventDisplay
+    truth_cache: TruthCache
     repo_cards: RepoCards
     watching: Watching = field(default_factory=Watching)
 
@@ -70,20 +73,24 @@ class Platform:
         ``loaded`` are the plugins of this process, if they are loaded already.
 
         The embedded SQLite database is brought up to this release; any other is its operator's to migrate.
-        Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know
-        and for a part that is not installed.
+        Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know,
+        for a part that is not installed, and for what is not set where machines may share the database.
         """
+        if missing := settings.missing_to_share():
+            raise ConfigurationError(f"several machines may share PostgreSQL: {'; '.join(missing)}")
         await asyncio.to_thread(data_directory.prepare, settings)
         loaded = loaded or plugins.load(settings.plugins_blocked)
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
         secrets = await asyncio.to_thread(open_secrets, settings)
+        storage = loaded.storages(settings).get(settings.storage)
         platform = cls(
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
             identities=Identities(loaded.identity_providers(settings).get(settings.identity), settings),
-            storage=loaded.storages(settings).get(settings.storage),
+            storage=storage,
+            truth_cache=TruthCache(storage, settings.data_dir / "truth", settings.truth_cache_bytes),
             executor=executor,
             runners=runners,
             runner=runners.get(settings.runner_name),
@@ -101,7 +108,8 @@ class Platform:
             finally:
                 await asyncio.to_thread(loaded.observers.finish, OBSERVERS_SECONDS)
                 for part in (
-                    *(platform.event_display, platform.executor, platform.identities, platform.storage),
+                    *(platform.event_display, platform.executor, platform.identities),
+                    *(platform.truth_cache, platform.storage),
                     *(platform.model_zoo, platform.repo_cards),
                 ):
                     await part.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from binascii import Error as NotBase64
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -33,11 +34,14 @@ class Secrets:
     Values are Fernet tokens: AES-128-CBC, signed with HMAC-SHA256.
     """
 
-    __slots__ = ("_keys",)
+    __slots__ = ("_keys", "fingerprint")
 
     def __init__(self, keys: Sequence[str]) -> None:
         """The first key encrypts, all decrypt. Blocks: a key is derived slowly, on purpose."""
-        self._keys = MultiFernet([Fernet(_fernet_key(key)) for key in keys])
+        made = [_fernet_key(key) for key in keys]
+        self._keys = MultiFernet([Fernet(key) for key in made])
+        #: Equal where the same key encrypts.
+        self.fingerprint = hashlib.sha256(made[0]).hexdigest()[:16]
 
     def encrypt(self, text: str) -> str:
         """The text as a value to be kept, another one each time."""

@@ -16,10 +16,13 @@ import signal
 import socket
 import struct
 import sys
+from abc import abstractmethod
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
+from io import BytesIO
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated, Any, Final, cast, get_type_hints
 
@@ -33,6 +36,7 @@ from collidium.contracts.executor import (
     Opaque,
     OverLimit,
     Result,
+    StoredFile,
     WorkerDied,
 )
 from collidium.hookspecs import hookimpl
@@ -79,9 +83,10 @@ _KEPT: Final = frozenset(
     }
 )
 
-#: What became of a call: the word for it, the encoded result or error, the bytes of :class:`Opaque` parts,
-#: and whether processes are left that it started.
-_Answer = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)], bool]
+#: What became of a call: the word for it, the encoded result or error, the bytes of :class:`Opaque` parts.
+Answer = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)]]
+#: The same, and whether processes are left that it started.
+_Finished = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)], bool]
 
 logger = logging.getLogger(__name__)
 
@@ -91,7 +96,84 @@ def collidium_executors(settings: Settings) -> list[Executor]:
     return [Processes(settings.scoring_workers)]
 
 
-class Processes(Executor):
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A call as it is sent: function, item and limit of memory, pickled with numbers in place of files."""
+
+    pickled: bytes
+    limits: Limits
+    fresh: bool
+    files: tuple[StoredFile, ...] = ()
+
+
+class EncodedCalls(Executor):
+    """Executors that pass calls on as bytes; what comes back is decoded here, and nothing of it executed."""
+
+    @property
+    @abstractmethod
+    def slots(self) -> int:
+        """How many calls run at the same time."""
+
+    async def map(
+        self,
+        function: Callable[[Item], Result],
+        items: Sequence[Item],
+        limits: Limits,
+        *,
+        raises: tuple[type[Exception], ...] = (),
+        fresh: bool = False,
+        local: bool = False,
+        files: Mapping[Path, StoredFile] | None = None,
+    ) -> AsyncGenerator[Result, None]:
+        elsewhere = files if files and self.is_remote and not local else {}
+        paths = list(elsewhere)
+
+        async def result_of(item: Item) -> Result:
+            pickled = _pickled((function, item, limits.memory_bytes), paths)
+            call = Call(pickled, limits, fresh, tuple(elsewhere.values()))
+            kind, value, opaque = await self.run(call, local=local)
+            if kind == "memory":
+                raise _over_memory(limits)
+            if len(value) > _LARGEST_VALUE:
+                raise OverLimit(f"returned {len(value)} bytes of data; {_LARGEST_VALUE} are allowed")
+            if kind == "raised":
+                raise _error(value, raises)
+            return cast("Result", _result(function, value, opaque))
+
+        calls: deque[asyncio.Task[Result]] = deque()
+        try:
+            for item in items:
+                if len(calls) >= _AHEAD * self.slots:
+                    yield await calls.popleft()
+                calls.append(asyncio.create_task(result_of(item)))
+            while calls:
+                yield await calls.popleft()
+        finally:
+            for call in calls:
+                call.cancel()
+            await asyncio.gather(*calls, return_exceptions=True)
+
+    @abstractmethod
+    async def run(self, call: Call, *, local: bool) -> Answer:
+        """Run a call. Raises OverLimit and WorkerDied."""
+
+
+def _pickled(value: Any, paths: Sequence[Path]) -> bytes:
+    """Pickle a value, with numbers in place of ``paths``."""
+    if not paths:
+        return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
+    numbers = {path: number for number, path in enumerate(paths)}
+
+    class Pickler(pickle.Pickler):
+        def persistent_id(self, part: Any) -> int | None:
+            return numbers.get(part) if isinstance(part, Path) else None
+
+    file = BytesIO()
+    Pickler(file, pickle.HIGHEST_PROTOCOL).dump(value)
+    return file.getvalue()
+
+
+class Processes(EncodedCalls):
     """Runs calls in worker processes: started when first needed, used again, shared in turn."""
 
     name = "processes"
@@ -105,60 +187,33 @@ class Processes(Executor):
         self._all: set[_Worker] = set()
         self._closed = False
 
-    async def map(
-        self,
-        function: Callable[[Item], Result],
-        items: Sequence[Item],
-        limits: Limits,
-        *,
-        raises: tuple[type[Exception], ...] = (),
-        fresh: bool = False,
-    ) -> AsyncGenerator[Result, None]:
-        calls: deque[asyncio.Task[Result]] = deque()
-        try:
-            for item in items:
-                if len(calls) >= _AHEAD * self.workers:
-                    yield await calls.popleft()
-                calls.append(asyncio.create_task(self._run(function, item, limits, raises, fresh)))
-            while calls:
-                yield await calls.popleft()
-        finally:
-            for call in calls:
-                call.cancel()
-            await asyncio.gather(*calls, return_exceptions=True)
+    @property
+    def slots(self) -> int:
+        return self.workers
 
     async def close(self) -> None:
         self._closed = True
         await asyncio.gather(*map(self._reap, self._all))
 
-    async def _run(
-        self,
-        function: Callable[[Item], Result],
-        item: Item,
-        limits: Limits,
-        raises: tuple[type[Exception], ...],
-        fresh: bool,
-    ) -> Result:
-        call = pickle.dumps((function, item, limits.memory_bytes), pickle.HIGHEST_PROTOCOL)
+    async def run(self, call: Call, *, local: bool) -> Answer:
+        return await self.run_with(call, ())
+
+    async def run_with(self, call: Call, paths: Sequence[Path]) -> Answer:
+        """Run a call whose files are at ``paths``. Raises OverLimit and WorkerDied."""
+        data = pickle.dumps(([str(path) for path in paths], call.pickled), pickle.HIGHEST_PROTOCOL)
         async with self._free:
-            worker = await self._begin(call)
+            worker = await self._begin(data)
             try:
-                kind, value, opaque, has_children = await worker.finish(limits)
+                *answer, has_children = await worker.finish(call.limits)
             except BaseException:
                 # Over its limit, dead, or cancelled: it cannot be used again.
                 await self._end(worker)
                 raise
-            if has_children or fresh:
+            if has_children or call.fresh:
                 await self._end(worker)  # and the children with it
             else:
                 self._idle.append(worker)
-        if kind == "memory":
-            raise _over_memory(limits)
-        if len(value) > _LARGEST_VALUE:
-            raise OverLimit(f"returned {len(value)} bytes of data; {_LARGEST_VALUE} are allowed")
-        if kind == "raised":
-            raise _error(value, raises)
-        return cast("Result", _result(function, value, opaque))
+        return cast("Answer", tuple(answer))
 
     async def _begin(self, call: bytes) -> _Worker:
         """A worker that has taken the call; one that died while it was idle is replaced."""
@@ -234,11 +289,11 @@ class _Worker:
         """Hand over a call and wait until its code is imported. Raises WorkerDied."""
         await self._exchange(call, "started")
 
-    async def finish(self, limits: Limits) -> _Answer:
+    async def finish(self, limits: Limits) -> _Finished:
         """Wait for what becomes of the call. Raises OverLimit and WorkerDied."""
         try:
             async with asyncio.timeout(limits.seconds):
-                answer: _Answer = await self._receive(_Answer)
+                answer: _Finished = await self._receive(_Finished)
         except TimeoutError:
             raise OverLimit(f"took longer than its {limits.seconds:g} seconds") from None
         except WorkerDied:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import io
 import os
 import pickle
 import resource
@@ -249,7 +250,8 @@ def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
     data = _exactly(requests, size)
     try:
-        function, item, memory_bytes = pickle.loads(data)  # noqa: S301 -- from the server, over our own socket
+        paths, call = pickle.loads(data)  # noqa: S301 -- from the server, over our own socket
+        function, item, memory_bytes = _Unpickler(call, paths).load()
     except Exception as error:  # any exception of importing a third-party task is the answer
         write_frame(answers, "started")
         answer = "raised", *_encoded(_portable(error))
@@ -263,6 +265,17 @@ def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
     if os.getpid() != worker:
         os._exit(0)  # a child that the function forked and let return
     write_frame(answers, (*answer, _has_children()))
+
+
+class _Unpickler(pickle.Unpickler):
+    """Unpickles a call, in which paths of files of this machine are numbers."""
+
+    def __init__(self, call: bytes, paths: Sequence[str]) -> None:
+        super().__init__(io.BytesIO(call))
+        self._paths = paths
+
+    def persistent_load(self, number: int) -> Path:
+        return Path(self._paths[number])
 
 
 def _has_children() -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
+from collidium.files.durable import sync_directory
 from collidium.files.held import HeldFile, sweep
 from collidium.hookspecs import hookimpl
 
@@ -37,6 +39,7 @@ class LocalStorage(Storage):
     """A file per key; whole or absent, also after a crash."""
 
     name = "local"
+    is_shared = False
 
     def __init__(self, directory: Path) -> None:
         self.directory = directory
@@ -54,6 +57,16 @@ class LocalStorage(Storage):
             if source.exists():
                 raise  # the target's directory is missing
             raise MissingFile(f"no file is kept under {key!r}") from None
+
+    async def put_final(self, key: str, path: Path) -> None:
+        with self._answering():
+            await asyncio.to_thread(self._link, self._file(key), path)
+
+    async def get_final(self, key: str, path: Path) -> None:
+        try:
+            await asyncio.to_thread(path.hardlink_to, self._file(key))
+        except OSError:  # it is missing, or on another file system
+            await self.get(key, path)
 
     async def exists(self, key: str) -> bool:
         with self._answering():
@@ -77,6 +90,17 @@ class LocalStorage(Storage):
 
     def _file(self, key: str) -> Path:
         return self.directory / check_key(key)
+
+    def _link(self, target: Path, path: Path) -> None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            with path.open("rb") as file:
+                os.fsync(file.fileno())
+            target.hardlink_to(path)
+        except OSError:  # there already, or on another file system
+            self._put(target, path)
+        else:
+            sync_directory(target.parent)
 
     def _put(self, target: Path, path: Path) -> None:
         copy = HeldFile.create(self.directory / _INCOMING)

@@ -33,6 +33,7 @@ class MockRunner(Runner):
 
     name = "mock"
     is_mock: ClassVar[bool] = True
+    is_shared = False
 
     def __init__(self, directory: Path, seconds: float, outcome: str) -> None:
         self._directory = directory

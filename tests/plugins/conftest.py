@@ -1,11 +1,12 @@
-"""The hub of :mod:`tests.hub`, and repositories on it."""
+"""The servers of :mod:`tests.hub` and :mod:`tests.s3`, and repositories of the hub."""
 
 import pytest
 from tests.hub import HubServer, hub, own_hub
+from tests.s3 import own_s3, s3_server
 
 from .public_client import programs
 
-__all__ = ["HubServer", "hub", "own_hub", "programs"]
+__all__ = ["HubServer", "hub", "own_hub", "own_s3", "programs", "s3_server"]
 
 
 @pytest.fixture

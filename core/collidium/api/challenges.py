@@ -5,14 +5,14 @@ from __future__ import annotations
 from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api import benchmarks, leaderboards
+from collidium.api import benchmarks, leaderboards, results
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import caller, signed_in
 from collidium.api.benchmarks import PART
 from collidium.api.context import platform
-from collidium.api.openapi import predictions_body
-from collidium.api.schemas import HistoryQuery, LeaderboardQuery, SubmitQuery
-from collidium.benchmarks import challenges, tasklist
+from collidium.api.openapi import predictions_body, table_answer
+from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery, SubmitQuery
+from collidium.benchmarks import challenges, closing
 from collidium.benchmarks.submissions import submitting
 from collidium.records import BestStep, Challenge, Checked, Place, Quota, Receipt
 
@@ -32,7 +32,7 @@ async def list_() -> Response:
 @document_response(Challenge)
 async def show(name: str) -> Response:
     """A challenge, with the card of its task."""
-    return answer(await tasklist.challenge_with_card(platform(), name))
+    return answer(await closing.shown(platform(), name))
 
 
 @blueprint.get("/<name>/quota")
@@ -71,6 +71,16 @@ async def check(name: str) -> Response:
 async def leaderboard(name: str, query_args: LeaderboardQuery) -> Response:
     """The leaderboard of a challenge, as that of a task."""
     return await leaderboards.board(name, query_args)
+
+
+@blueprint.get("/<name>/results")
+@table_answer
+@operation_id("results")
+@validate_querystring(ResultsQuery)
+@document_response(list[Place])
+async def all_results(name: str, query_args: ResultsQuery) -> Response:
+    """All places of a challenge's leaderboard as it is now, in one file; `format=csv`: a table."""
+    return await results.written(name, query_args)
 
 
 @blueprint.get("/<name>/leaderboard/history")

@@ -25,7 +25,7 @@ PAGE_OVERHEAD = 2048
 
 _PAGES = "collidium.leaderboard_pages"
 _FRONTS = "collidium.leaderboard_fronts"
-_INTERVALS = "collidium.rank_intervals"
+INTERVALS = "collidium.rank_intervals"
 
 Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 
@@ -34,7 +34,7 @@ Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 def _prepare(state: BlueprintSetupState) -> None:
     """What an app keeps between requests."""
     state.app.extensions[_FRONTS] = Fronts()
-    state.app.extensions[_INTERVALS] = RankIntervals()
+    state.app.extensions[INTERVALS] = RankIntervals()
     state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
 
 
@@ -62,7 +62,7 @@ async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
         return await _of_edition(edition, page)
     intervals = None
     if not (query_args.all or query_args.pareto):
-        finder: RankIntervals = current_app.extensions[_INTERVALS]
+        finder: RankIntervals = current_app.extensions[INTERVALS]
         intervals = await finder.of(edition)
     is_complete = intervals is not None or query_args.all or query_args.pareto
     places, cursor = await _places(edition, query_args, intervals)

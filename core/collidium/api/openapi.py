@@ -78,6 +78,7 @@ _PART = "_collidium_file_part"
 _FILE = "_collidium_file_answer"
 _EVENT = "_collidium_event_answer"
 _STREAM = "_collidium_stream_answer"
+_TABLE = "_collidium_table_answer"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
@@ -99,6 +100,12 @@ def parquet_answer(handler: F) -> F:
 def event_answer(handler: F) -> F:
     """Say that a handler answers with an event, as Arrow or for Phoenix."""
     setattr(handler, _EVENT, True)
+    return handler
+
+
+def table_answer(handler: F) -> F:
+    """Say that a handler can also answer with a table."""
+    setattr(handler, _TABLE, True)
     return handler
 
 
@@ -170,6 +177,8 @@ class Provider(OpenAPIProvider):
                 operation["responses"]["200"] = {"description": "The file.", "content": content}
             if hasattr(handler, _EVENT):
                 operation["responses"]["200"] = {"description": "The event.", "content": _EVENT_CONTENT}
+            if hasattr(handler, _TABLE):
+                operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}}
             if hasattr(handler, _STREAM):
                 content = {"text/event-stream": {"schema": {"type": "string"}}}
                 operation["responses"]["200"] = {"description": "The events.", "content": content}

@@ -121,6 +121,13 @@ class LeaderboardQuery(Page):
     )
 
 
+class ResultsQuery(BaseModel):
+    """Query of the results of a challenge."""
+
+    format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
+    all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
+
+
 class HistoryQuery(BaseModel):
     """Query of how a best came about."""
 
@@ -170,6 +177,9 @@ class NewChallengeBody(ChallengeBody):
 
     name: str = Field(max_length=64, description="Words of a-z and 0-9, joined by hyphens.")
     task: str = Field(max_length=64, description="A task that is installed and has truth.")
+    truth_version: str | None = Field(
+        None, max_length=64, description="Of the task; null: that of the task's own challenge."
+    )
 
 
 class OpenQuery(BaseModel):

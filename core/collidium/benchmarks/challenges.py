@@ -119,6 +119,12 @@ async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
     ]
 
 
+async def is_held_back(task: str, version: str) -> bool:
+    """Whether any challenge that has not ended holds back events of a truth."""
+    public = f"{whole(version)}-public"
+    return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__startswith=public)
+
+
 async def require_concealed(row: Challenge, version: str) -> None:
     """Raise Conflict where scores would show what another challenge holds back."""
     if others := await revealed_by(row, version):
@@ -131,44 +137,91 @@ async def require_concealed(row: Challenge, version: str) -> None:
 
 
 async def create(
-    platform: Platform, name: str, task: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
+    platform: Platform,
+    name: str,
+    task: str,
+    fields: Mapping[str, Any],
+    *,
+    draft: bool = False,
+    actor: str,
+    http_request_id: str,
 ) -> records.Challenge:
-    """Make a challenge of an installed task, scored against the task's own truth.
+    """Make a challenge of an installed task.
 
-    ``fields`` are those of the row that an operator sets, and ``public_percent``: so much of the events
-    counts until it closes, the rest then. Raises NotFound for an unknown task, InvalidInput with all
-    problems, and Conflict for a name that is taken and a task without truth.
+    ``fields`` are those of the row that an operator sets, with ``truth_version``, by default the task's own,
+    and ``public_percent``: so much of the events counts until it closes, the rest then. A ``draft`` has no
+    truth and is not listed, until :func:`set_truth` and :func:`publish`. Raises NotFound for an unknown task,
+    InvalidInput with all problems, and Conflict for a name that is taken and a task without truth.
     """
     platform.tasks.find(task)
-    errors = _problems(None, fields)
-    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
-        detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
-        errors.insert(0, {"field": "name", "detail": detail})
-    _refuse(errors)
+    _refuse(problems_of_new(name, fields))
     try:
-        row = await _create_once(name, task, dict(fields), actor, http_request_id)
+        row = await _create_once(name, task, dict(fields), draft, actor, http_request_id)
     except IntegrityError:
         raise Conflict(f"there is a challenge {name!r} already") from None
     return view(row, platform)
 
 
+def problems_of_new(name: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return what is wrong with the name and the dates of a new challenge."""
+    problems = _problems(None, fields)
+    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+        detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
+        problems.insert(0, {"field": "name", "detail": detail})
+    return problems
+
+
 @transactional
 async def _create_once(
-    name: str, task: str, fields: dict[str, Any], actor: str, http_request_id: str
+    name: str, task: str, fields: dict[str, Any], draft: bool, actor: str, http_request_id: str
 ) -> Challenge:
     percent, announcement = fields.pop("public_percent", None), fields.pop("announcement", None)
-    own = await Challenge.get_or_none(name=task)
-    if own is None or own.truth_version is None:
-        raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")
+    version = fields.pop("truth_version", None)
+    if not draft:
+        version = await _truth_of(task, version)
     # The same predictions may be paid for in the task's own challenge already.
     fields.setdefault("rewarded", False)
-    row = Challenge(name=name, task=task, truth_version=whole(own.truth_version), **fields)
+    row = Challenge(name=name, task=task, truth_version=version, listed=not draft, **fields)
     _announce(row, announcement)
     await row.save(force_create=True)
     if percent is not None:
         await count_part(row, percent)
     await operations.record(actor, "new_challenge", name, _shown(fields, percent), http_request_id)
     return row
+
+
+async def _truth_of(task: str, version: str | None) -> str:
+    """The version that was asked for, or that of the task's own challenge; of whole truths."""
+    if version is not None:
+        if Part.of(version) or not await TruthVersion.exists(task=task, version=version):
+            raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
+        return version
+    own = await Challenge.get_or_none(name=task)
+    if own is None or own.truth_version is None:
+        raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")
+    return whole(own.truth_version)
+
+
+@transactional
+async def set_truth(name: str, version: str, percent: int | None) -> None:
+    """Give a draft its truth, of which ``percent`` is public; once. Raises NotFound, and Conflict."""
+    row = await locked(name)
+    if row.truth_version is None:
+        row.truth_version = version
+        await row.save(update_fields=["truth_version", "changed_at"])
+        if percent is not None:
+            await count_part(row, percent)
+
+
+@transactional
+async def publish(name: str, *, actor: str) -> None:
+    """List a draft: from now on it is open, or opens at its date. Raises NotFound."""
+    row = await locked(name)
+    if not row.listed:
+        row.listed = True
+        row.revision += 1
+        await row.save(update_fields=["listed", "revision", "changed_at"])
+        await operations.record(actor, "publish_challenge", name, {}, "")
 
 
 async def edit(

@@ -13,10 +13,11 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import operations, records
-from collidium.benchmarks import challenges, notices
+from collidium.benchmarks import challenges, notices, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import replay, rescoring, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
@@ -80,7 +81,31 @@ async def close(platform: Platform, name: str, *, actor: str, http_request_id: s
     Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
     """
     row = await _close_once(name, actor, http_request_id)
-    return challenges.view(row, platform)
+    return structs.replace(
+        challenges.view(row, platform), results_wait_for=await results_wait_for(platform, row)
+    )
+
+
+async def shown(platform: Platform, name: str) -> records.Challenge:
+    """A listed challenge with the card of its task, and what its results wait for; raises NotFound."""
+    found = await tasklist.challenge_with_card(platform, name)
+    waits = await results_wait_for(platform, await challenges.get(name))
+    return structs.replace(found, results_wait_for=waits)
+
+
+async def results_wait_for(platform: Platform, row: Challenge) -> tuple[str, ...]:
+    """Names of challenges that close later, or have no end, and whose held-back events its results show."""
+    part = Part.of(row.truth_version)
+    if row.ended_at is not None or part is None:
+        return ()
+    return tuple(
+        [
+            other.name
+            for other in await challenges.revealed_by(row, str(part.final))
+            if await _is_awaited(other, platform)
+            and not (row.closes_at and other.closes_at and now() < other.closes_at <= row.closes_at)
+        ]
+    )
 
 
 @transactional
@@ -173,9 +198,8 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     if await _is_awaited(row, platform):
         return False
     if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
-        for other in await challenges.revealed_by(row, str(part.final)):
-            if await _is_awaited(other, platform):
-                return False  # its held-back events would be shown
+        if await results_wait_for(platform, row):
+            return False  # the held-back events of another would be shown
         await _choose(row, target)
         await challenges.set_part(row, part.final)
         plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")

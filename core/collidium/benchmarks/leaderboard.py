@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
@@ -25,7 +25,7 @@ from collidium.benchmarks.models import Submission
 from collidium.benchmarks.rank_intervals import Intervals, RankInterval
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, claim_of, derived
 from collidium.database import connection, rows_of
-from collidium.errors import InvalidInput, UnknownCursor
+from collidium.errors import Conflict, InvalidInput, UnknownCursor
 from collidium.records import BestStep, Place
 from collidium.runtime.shared_calls import SharedCalls
 
@@ -59,9 +59,7 @@ SELECT id FROM (
         ORDER BY submitted_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
     ) AS best
     FROM (
-        SELECT id, submitted_at, {sign} CAST(
-            (SELECT value FROM {json_each}(scores) WHERE key = ?) AS double precision
-        ) AS worth
+        SELECT id, submitted_at, {sign} CAST({score} AS double precision) AS worth
         FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score IS NOT NULL
     ) AS scored WHERE worth IS NOT NULL
 ) AS compared WHERE best IS NULL OR worth > best
@@ -202,6 +200,25 @@ async def places(
     if len(rows) <= limit or not found:
         return found, None
     return found, _cursor(found[-1].rank, page[-1], counter.ranked)
+
+
+async def all_places(
+    edition: Edition, *, intervals: Intervals | None, selection: Selection
+) -> AsyncIterator[list[Place]]:
+    """All selected places of an edition, some at a time, best first.
+
+    Raises Conflict where the events that count change meanwhile: places would be missing.
+    """
+    cursor = None
+    while True:
+        found, cursor = await places(
+            edition, limit=_CHUNK, cursor=cursor, intervals=intervals, selection=selection
+        )
+        yield found
+        if cursor is None:
+            break
+    if (await current_edition(edition.challenge)).truth_version != edition.truth_version:
+        raise Conflict(f"{edition.challenge} was scored on other events meanwhile; try again")
 
 
 @dataclass(slots=True)
@@ -345,8 +362,9 @@ async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit:
     InvalidInput for a metric that the task does not have.
     """
     metric = _metric(card, metric_name)
-    json_each = "json_each" if isinstance(connection(), SqliteClient) else "jsonb_each_text"
-    query = _STEPS.format(sign="" if metric.higher_is_better else "-", json_each=json_each)
+    is_sqlite = isinstance(connection(), SqliteClient)
+    score = """json_extract(scores, '$."' || ? || '"')""" if is_sqlite else "scores ->> CAST(? AS text)"
+    query = _STEPS.format(sign="" if metric.higher_is_better else "-", score=score)
     rows = await rows_of(query, metric.name, edition.challenge, edition.truth_version, limit)
     ids = [row["id"] for row in reversed(rows)]
     kept = {row.id: row for row in await Submission.filter(id__in=ids)}

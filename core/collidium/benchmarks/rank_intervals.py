@@ -50,10 +50,10 @@ class RankIntervals:
     def __init__(self) -> None:
         self._found: SharedCalls[Edition, Intervals] = SharedCalls(LRUCache(_KEPT), finish=True)
 
-    async def of(self, edition: Edition) -> Intervals | None:
+    async def of(self, edition: Edition, patience: float | None = PATIENCE) -> Intervals | None:
         """The intervals of an edition's participants; None while they are being found."""
         try:
-            async with asyncio.timeout(PATIENCE):
+            async with asyncio.timeout(patience):
                 return await self._found.run(edition, lambda: _find(edition))
         except TimeoutError:
             return None

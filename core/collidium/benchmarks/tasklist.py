@@ -139,7 +139,9 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
     """The card of an installed task, listed or not."""
     task = platform.tasks.get(status.name)
     truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
-    floors = truth.floors if truth else {}
+    # They are of all events, also of those that this or another challenge holds back.
+    held_back = truth is not None and await challenges.is_held_back(status.name, truth.version)
+    floors = None if held_back else truth.floors if truth else {}
     return TaskCard.of(
         task.card,
         dataset=truth.dataset if truth else task.card.dataset,
@@ -163,8 +165,12 @@ def _column(column: Column) -> PredictionColumn:
     return PredictionColumn.of(column, bounds=(lowest, highest))
 
 
-def _metrics(task: Task, floors: dict[str, float], default_reward: Decimal) -> tuple[Metric, ...]:
+def _metrics(task: Task, floors: dict[str, float] | None, default_reward: Decimal) -> tuple[Metric, ...]:
     return tuple(
-        Metric.of(metric, reward=reward_of(metric, default_reward), floor=floor_of(metric, floors))
+        Metric.of(
+            metric,
+            reward=reward_of(metric, default_reward),
+            floor=None if floors is None else floor_of(metric, floors),
+        )
         for metric in task.card.metrics
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import sys
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,12 +14,15 @@ from collidium.cli.context import client
 from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import complete_tasks, json_option, key_option, limit_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message, show_record
+from collidium.cli.tasks import data_lines
 from collidium.errors import Unauthenticated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from collidium.client import Challenge, Client, Page, Place, Ranking
+    from collidium.client import Challenge, Page, Ranking
+    from collidium.platform import Platform
+    from collidium.seeding.steps import Report, Seeding
 
 
 class Moment(click.ParamType[datetime | None]):
@@ -164,11 +166,19 @@ def quota(name: str, as_json: bool) -> None:
 
 @challenge.command()
 @name_argument
-@click.option("--task", required=True, shell_complete=complete_tasks, help="The task, which has truth.")
+@click.option("--task", required=True, shell_complete=complete_tasks, help="The task.")
+@click.option("--truth", "truth_version", help="Of `truth list`; default: that of the task's own challenge.")
 @fields_options
 @key_option
 @json_option
-def new(name: str, task: str, idempotency_key: str | None, as_json: bool, **fields: Any) -> None:
+def new(
+    name: str,
+    task: str,
+    truth_version: str | None,
+    idempotency_key: str | None,
+    as_json: bool,
+    **fields: Any,
+) -> None:
     """Make challenge NAME, words of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
 
     \b
@@ -177,8 +187,87 @@ def new(name: str, task: str, idempotency_key: str | None, as_json: bool, **fiel
         --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
     """
     with client() as server:
-        made = server.admin_new_challenge(name, task, idempotency_key=idempotency_key, **_given(fields))
+        made = server.admin_new_challenge(
+            name, task, truth_version=truth_version, idempotency_key=idempotency_key, **_given(fields)
+        )
     _show(made, as_json)
+
+
+@challenge.command()
+@name_argument
+@click.option("--task", required=True, shell_complete=complete_tasks, help="The task.")
+@click.option(
+    "--events", "train", type=click.IntRange(0, 90_000), required=True, help="To learn from, with truth."
+)
+@click.option(
+    "--eval",
+    "evaluated",
+    type=click.IntRange(2, 1_000_000),
+    required=True,
+    help="That are scored; of each channel, if the task mixes them.",
+)
+@click.option("--channel", default="", help="Channel that is simulated.  [default: ttbar]")
+@click.option("--pileup", type=click.IntRange(0, 200), default=0, show_default=True, help="Collisions added.")
+@click.option(
+    "--dataset",
+    metavar="DIR|REPO[@REV]",
+    default="",
+    help="Take the events from here, the scored ones last, and simulate none.",
+)
+@click.option("--config", default="", metavar="NAME", help="Config of --dataset, where it has several.")
+@fields_options
+@click.option("--dry-run", is_flag=True, help="Show what is to be made, and what it takes.")
+@json_option
+def create(
+    name: str,
+    task: str,
+    train: int,
+    evaluated: int,
+    channel: str,
+    pileup: int,
+    dataset: str,
+    config: str,
+    dry_run: bool,
+    as_json: bool,
+    **fields: Any,
+) -> None:
+    """Make challenge NAME with events of its own: simulated, published blind, scored, opened.
+
+    Runs on the server's machine, next to `collidium serve`, as `collidium seed` does. Everybody sees the
+    challenge when its baselines are scored. The same command resumes after an interruption; dates and rules
+    are those of the first run then.
+
+    \b
+    collidium challenge create jets-2027 --task jets --events 2000 --eval 500 --public 30 --dry-run
+    collidium challenge create jets-2027 --task jets --events 2000 --eval 500 --public 30 \\
+        --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
+    collidium challenge create tracks-2027 --task tracking --dataset ./private --events 100 --eval 50
+    """
+    from collidium.cli.seed import run_steps, show_plan
+
+    given = _given(fields)
+    percent = given.pop("public_percent", None)
+
+    def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
+        from collidium.seeding import drafts, plan
+        from collidium.seeding.state import State
+        from collidium.seeding.steps import Seeding
+
+        found, settings, source = platform.tasks.find(task), platform.settings, None
+        events = plan.ChallengeEvents(task, train, evaluated, channel, pileup, dataset, config, percent)
+        if dataset:
+            events, source = drafts.find_source(events, settings.hub, settings.data_dir / "cache" / "hub")
+        size = plan.of_challenge(name, found.card, events, source)
+        draft = drafts.Draft(name, given, events)
+        return Seeding(platform, size, [found], State.open(settings.data_dir), local, report, draft)
+
+    record = run_steps(prepare, dry_run=dry_run)
+    if as_json:
+        print_json(record | {"challenge": name})
+    elif dry_run:
+        show_plan(record)
+    else:
+        note(f"{record['steps']} steps done: collidium challenge show {name}")
 
 
 @challenge.command()
@@ -213,7 +302,9 @@ def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
     with client() as server:
         closed = server.admin_close_challenge(name, idempotency_key=idempotency_key)
     _show(closed, as_json)
-    if closed.results_at is None:
+    if closed.results_wait_for:
+        note(f"Final results wait for {', '.join(closed.results_wait_for)}, which has the same events.")
+    elif closed.results_at is None:
         note(f"Final results come when what is being received is scored: collidium leaderboard {name}")
 
 
@@ -248,19 +339,8 @@ def export(name: str, every: bool, as_json: bool) -> None:
     collidium challenge export jets-2027 > results.csv
     """
     with client() as server:
-        metrics = [metric.name for metric in server.task(name).metrics]
-        places = list(_places(server, name, every))
-    if as_json:
-        print_json(places)
-        return
-    writer = csv.writer(sys.stdout)
-    named = [column for metric in metrics for column in (metric, f"{metric}_error")]
-    writer.writerow(("rank", "account", "team", "submission", "submitted_at", "baseline", "model", *named))
-    for place in places:
-        values = (of.get(metric) for metric in metrics for of in (place.scores, place.uncertainties))
-        when = place.submitted_at.isoformat()
-        head = place.rank, place.hub_username, place.team, place.submission_id, when, place.baseline
-        writer.writerow((*head, place.model_repo, *values))
+        found = server.results(name, as_csv=not as_json, every=every)
+    click.echo(found, nl=as_json)
 
 
 @challenge.command()
@@ -444,10 +524,6 @@ def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> 
         show_invitation(server, server.admin_invite(name, uses=uses, expires_at=expires_at), as_json)
 
 
-def _places(server: Client, name: str, every: bool) -> Iterator[Place]:
-    return all_pages(lambda cursor: server.leaderboard(name, every=every, limit=100, cursor=cursor))
-
-
 def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
     """The items of all pages."""
     cursor = None
@@ -483,6 +559,7 @@ def _show(found: Challenge, as_json: bool) -> None:
         "opens": found.opens_at,
         "closes": found.closes_at or "when it is closed",
         "final results": found.results_at,
+        **({"results wait for": found.results_wait_for} if found.results_wait_for else {}),
         "events": part,
         "submissions a day": found.submissions_per_day,
         "final submissions": found.final_submissions,
@@ -496,6 +573,8 @@ def _show(found: Challenge, as_json: bool) -> None:
     }
     show_record(found, rows, as_json=as_json)
     if not as_json:
+        for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
+            note(text)
         for one in found.announcements:
             note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
         for line in found.rules.splitlines():

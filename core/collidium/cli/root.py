@@ -88,6 +88,7 @@ FOR_USERS = {
     "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
+    "publish-scores": "collidium.cli.submissions:publish_scores",
     "requests": "collidium.cli.requests:requests",
     "score": "collidium.cli.score:score",
     "simulate": "collidium.cli.simulate:simulate",
@@ -110,6 +111,7 @@ FOR_OPERATORS = {
 #: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {
     "db": "collidium.cli.serve:db",
+    "doctor": "collidium.cli.doctor:doctor",
     "ledger": "collidium.cli.serve:ledger",
     "plugin": "collidium.cli.plugin:plugin",
     "seed": "collidium.cli.seed:seed",

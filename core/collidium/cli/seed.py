@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -12,7 +14,11 @@ from collidium.cli.output import note, print_json, print_record, print_table
 from collidium.cli.progress import duration_text, status_line
 
 if TYPE_CHECKING:
+    from collidium.platform import Platform
     from collidium.seeding.steps import Report, Seeding
+
+    #: What is to be done, from the platform, whether the hub is its own, and where to report to.
+    Prepare = Callable[[Platform, bool, Report], Seeding]
 
 #: The last one is for the demo and for tests: it simulates nothing.
 SIZES: Final = ("workshop", "release", "demo")
@@ -41,23 +47,37 @@ def seed(size: str, tasks: str, dry_run: bool, as_json: bool) -> None:
     collidium seed
     collidium seed --size release --tasks jets,anomaly
     """
+    names = [name.strip() for name in tasks.split(",") if name.strip()]
+
+    def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
+        from collidium.seeding import checks, plan
+        from collidium.seeding.state import State
+        from collidium.seeding.steps import Seeding
+
+        state = State.open(platform.settings.data_dir, size)
+        chosen = checks.tasks_of(platform, names)
+        return Seeding(platform, plan.SIZES[size], chosen, state, local, report)
+
+    record = run_steps(prepare, size, dry_run=dry_run)
+    if as_json:
+        print_json(record | {"size": size})
+    elif dry_run:
+        show_plan(record)
+    else:
+        boards = ", ".join(record["tasks"])
+        note(f"{record['steps']} steps done. Tasks that take submissions: {boards}.")
+
+
+def run_steps(prepare: Prepare, size: str = "", *, dry_run: bool) -> dict[str, Any]:
+    """Do what is missing of the steps, or only plan them; on the server's machine. Raises CollidiumError."""
     import asyncio
 
-    names = [name.strip() for name in tasks.split(",") if name.strip()]
-    show_json = print_json if as_json else None
     with status_line() as update:
 
         def report(title: str, fraction: float, left: float) -> None:
             update(f"{title} ({fraction:.0%}, about {duration_text(left)} left)")
 
-        record = asyncio.run(_seed(size, names, dry_run, _by_title(report)))
-    if show_json:
-        show_json(record)
-    elif dry_run:
-        _show_plan(record)
-    else:
-        boards = ", ".join(record["tasks"])
-        note(f"{record['steps']} steps done. Tasks that take submissions: {boards}.")
+        return asyncio.run(_run(prepare, size, dry_run, _by_title(report)))
 
 
 def _by_title(report: Report) -> Report:
@@ -75,35 +95,31 @@ def _by_title(report: Report) -> Report:
     return pass_on
 
 
-async def _seed(size: str, names: list[str], dry_run: bool, report: Report) -> dict[str, Any]:
+async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> dict[str, Any]:
     from collidium.platform import Platform
-    from collidium.seeding import checks, plan
+    from collidium.seeding import checks
     from collidium.seeding.access import endpoint_of
-    from collidium.seeding.state import State
-    from collidium.seeding.steps import Seeding
+    from collidium.seeding.state import held
 
     settings = quiet_settings()
     local = not settings.hub_url
     settings = settings.model_copy(update={"hub_url": endpoint_of(settings)})
-    async with Platform.open(settings) as platform:
-        state = State.open(settings.data_dir, size)
-        tasks = checks.tasks_of(platform, names)
-        seeding = Seeding(platform, plan.SIZES[size], tasks, state, local, report)
-        problems = [problem async for problem in checks.problems_of(seeding, size)]
-        if dry_run:
-            return _plan(seeding, size) | {"problems": problems}
-        checks.refuse(problems)
-        done = await seeding.run()
-    published = {name: facts | {"dataset": name} for name, facts in state.published.items()}
+    with nullcontext() if dry_run else held(settings.data_dir):
+        async with Platform.open(settings) as platform:
+            seeding = prepare(platform, local, report)
+            problems = [problem async for problem in checks.problems_of(seeding, size)]
+            if dry_run:
+                return _plan(seeding) | {"problems": problems}
+            checks.refuse(problems)
+            done = await seeding.run()
     return {
-        "size": size,
         "steps": done,
-        "tasks": [task.card.name for task in tasks],
-        "datasets": [*published.values()],
+        "tasks": [task.card.name for task in seeding.tasks],
+        "datasets": [seeding.state.published[one.name] | {"dataset": one.name} for one in seeding.datasets],
     }
 
 
-def _plan(seeding: Seeding, size: str) -> dict[str, Any]:
+def _plan(seeding: Seeding) -> dict[str, Any]:
     datasets = [
         {
             "dataset": one.name,
@@ -116,7 +132,6 @@ def _plan(seeding: Seeding, size: str) -> dict[str, Any]:
         for one in seeding.datasets
     ]
     return {
-        "size": size,
         "datasets": datasets,
         "tasks": {task.card.name: [*seeding.baselines(task)] for task in seeding.tasks},
         "bytes": seeding.bytes,
@@ -124,7 +139,7 @@ def _plan(seeding: Seeding, size: str) -> dict[str, Any]:
     }
 
 
-def _show_plan(record: dict[str, Any]) -> None:
+def show_plan(record: dict[str, Any]) -> None:
     print_table(
         ("dataset", "config", "channels", "events to simulate", "scored", "MB"),
         (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -49,19 +49,27 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
 
 @click.command()
 @click.option("--data-dir", type=DIRECTORY, help="Directory for all files.")
-def worker(data_dir: Path | None) -> None:
+@click.option(
+    "--dask", metavar="ADDRESS", help="Score for the servers that use this scheduler, and only that."
+)
+def worker(data_dir: Path | None, dask: str | None) -> None:
     """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C, without serving.
 
-    Any number of workers and servers share the work, with the same settings and database.
+    Any number of workers and servers share the work, with the same settings and database. With --dask it
+    needs no database, but the storage and the plugins of the servers.
 
     \b
     collidium worker
     PLATFORM_DATABASE_URL=postgres://collidium@db/collidium collidium worker
+    collidium worker --dask tls://dask.example.org:8786
     """
     from collidium import settings
-    from collidium.server.worker import follow
+    from collidium.server.worker import follow, score
 
-    given = {} if data_dir is None else {"data_dir": data_dir.absolute()}
+    given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir.absolute()}
+    if dask is not None:
+        score(settings.load(executor="dask", dask_scheduler=dask, **given))
+        return
     follow(settings.load(**given), lambda: click.echo("Following requests."))
 
 

@@ -23,7 +23,7 @@ from collidium.cli.output import (
 )
 from collidium.cli.progress import progress_bar
 from collidium.cli.score import show_scores
-from collidium.errors import CollidiumError
+from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:
     from collidium.client import Receipt, Submission
@@ -108,6 +108,49 @@ def withdraw(submission_id: str, as_json: bool) -> None:
     with client() as server:
         sent = server.withdraw(submission_id)
     print_json(sent) if as_json else _show_submission(sent)
+
+
+@click.command("publish-scores")
+@click.argument("submission_id", metavar="SUBMISSION")
+@click.option("--dry-run", is_flag=True, help="Only show what would change.")
+@json_option
+def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
+    """Write the scores of your SUBMISSION to its model's card on the hub, as evaluation results.
+
+    With your token, which has to write there: HF_TOKEN, or that of `collidium login`. What else the card has
+    stays; scores of the same leaderboard are replaced.
+
+    \b
+    collidium publish-scores 0123456789abcdef0123456789abcdef --dry-run
+    collidium publish-scores 0123456789abcdef0123456789abcdef
+    """
+    import asyncio
+    from difflib import unified_diff
+
+    from collidium.client import model_scores
+    from collidium.hub.client import Hub
+    from collidium.hub.sources import find_hub
+
+    with client() as server:
+        sent = server.submission(submission_id)
+        if sent.hub_username != (caller := server.me().hub_username):
+            raise Forbidden(f"the submission is of {sent.hub_username}, and your token of {caller}")
+        result = model_scores.result_of(sent, server.challenge(sent.challenge), server.backend)
+    hub = find_hub()
+    change = asyncio.run(
+        model_scores.publish_scores(
+            Hub(hub.endpoint, hub.token or ""), sent.model_repo or "", result, dry_run=dry_run
+        )
+    )
+    lines = change.before.splitlines(), change.after.splitlines()
+    diff = list(unified_diff(*lines, "before", "after", lineterm=""))
+    if as_json:
+        print_json({"model_repo": change.model_repo, "changed": bool(diff), "result": result, "diff": diff})
+        return
+    for line in diff:
+        click.echo(printable(line))
+    done = "would be written" if dry_run else "are written"
+    note(f"The scores {done} to the card of {change.model_repo}." if diff else "The card has these scores.")
 
 
 @click.command()

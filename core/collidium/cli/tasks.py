@@ -53,7 +53,9 @@ def tasks(name: str | None, as_json: bool) -> None:
     elif as_json:
         print_json(found)
     else:
-        reason = None if found.accepts_submissions else "the server has no truth for it yet"
+        closed = f"not now (collidium challenge show {name})"
+        missing = "the server has no truth for it yet"
+        reason = None if found.accepts_submissions else closed if found.truth_version else missing
         print_card(found, {"scorer": found.scorer_version, "truth": found.truth_version}, reason)
 
 

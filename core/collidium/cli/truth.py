@@ -51,6 +51,11 @@ def truth() -> None:
     help="Where the card says that the inputs of these events are; default: REPO of --from.",
 )
 @click.option("--train", metavar="REPO[@REV]", help="Where the card says that events to learn from are.")
+@click.option(
+    "--current/--not-current",
+    default=True,
+    help="Score the task's own challenge against it, or keep it for `challenge new --truth`.",
+)
 @json_option
 def import_(
     task: str,
@@ -60,9 +65,10 @@ def import_(
     options: tuple[str, ...],
     inputs: str | None,
     train: str | None,
+    current: bool,
     as_json: bool,
 ) -> None:
-    """Prepare truth for TASK from a dataset and make it the current version.
+    """Prepare truth for TASK from a dataset, and score submissions against it.
 
     A private repository is read with your token: HF_TOKEN, or that of `collidium login`. Users see --inputs
     and --train, at the commits of now, with the command that downloads the events.
@@ -88,12 +94,13 @@ def import_(
                 inputs=inputs,
                 train=train,
                 token=token,
+                current=current,
                 progress=progress,
             )
 
     record = on_platform(run)
     show_record(record, {name: getattr(record, field) for name, field in COLUMNS.items()}, as_json=as_json)
-    if not as_json:
+    if current and not as_json:
         note(f"Task {record.task} is now scored against truth {record.version}.")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collidium import plugins
 from collidium.client.uploads import predictions_file
-from collidium.contracts.executor import Executor, Item, Limits, Result
+from collidium.contracts.executor import Executor, Item, Limits, Result, StoredFile
 from collidium.contracts.task import EventRange, Task
 from collidium.datasets.access import event_range
 from collidium.errors import CollidiumError, InvalidInput, ScoringFailed
@@ -193,6 +193,8 @@ class _Threads(Executor):
         *,
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
+        local: bool = False,
+        files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
         pool = ThreadPoolExecutor(min(os.cpu_count() or 1, _MAX_THREADS))
         try:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from pathlib import Path
+from typing import ClassVar, TypeVar
+
+from collidium.contracts.storage import Storage
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -17,6 +20,15 @@ class Limits:
 
     memory_bytes: int
     seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file of the storage, as other machines find it; ``sha256`` is checked where it is known."""
+
+    key: str
+    bytes: int
+    sha256: str | None = None
 
 
 class Opaque(bytes):
@@ -31,6 +43,8 @@ class Executor(ABC):
     """
 
     name: str
+    #: Whether calls run on other machines, where the files of this one are not.
+    is_remote: ClassVar[bool] = False
 
     @abstractmethod
     def map(
@@ -41,6 +55,8 @@ class Executor(ABC):
         *,
         raises: tuple[type[Exception], ...] = (),
         fresh: bool = False,
+        local: bool = False,
+        files: Mapping[Path, StoredFile] | None = None,
     ) -> AsyncGenerator[Result, None]:
         """Yield ``function(item)`` for each item, in the order of the items.
 
@@ -60,6 +76,10 @@ class Executor(ABC):
             Those that the caller handles, made again from the plain arguments of their constructor.
         fresh : bool
             End each worker after its call: the call may run third-party code, which may change the process.
+        local : bool
+            Run the calls on this machine: they are short, take much data, or read files that are here alone.
+        files : mapping of paths
+            Where another machine finds the files whose paths are in the items.
 
         Yields
         ------
@@ -75,6 +95,21 @@ class Executor(ABC):
         WorkerDied
             If a worker ends without a result.
         """
+
+    async def serve(self, storage: Storage) -> None:
+        """Run the calls of other machines on this one, until cancelled; ``collidium worker --dask`` does.
+
+        Parameters
+        ----------
+        storage : Storage
+            Where the files of calls are.
+
+        Raises
+        ------
+        NotImplementedError
+            If the executor has workers on its own machine alone.
+        """
+        raise NotImplementedError
 
     @abstractmethod
     async def close(self) -> None:

@@ -108,6 +108,8 @@ class Runner(ABC):
     name: str
     #: Whether its jobs only change state and have no output.
     is_mock: ClassVar[bool] = False
+    #: Whether processes of other machines, with the same settings, can follow its jobs.
+    is_shared: bool = True
     #: Seconds between two polls of a job; None: the setting ``PLATFORM_POLL_SECONDS``.
     poll_seconds: float | None = None
 

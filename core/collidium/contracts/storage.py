@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+import secrets
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(/[a-z0-9][a-z0-9._-]*)*")
 
@@ -46,6 +47,8 @@ class Storage(ABC):
     """
 
     name: str
+    #: Whether processes of other machines, with the same settings, have the same files.
+    is_shared: ClassVar[bool] = True
 
     @abstractmethod
     async def put(self, key: str, path: Path) -> None:
@@ -95,6 +98,45 @@ class Storage(ABC):
         key : str
         """
 
+    async def put_final(self, key: str, path: Path) -> None:
+        """Store a file that nobody writes to again, as ``put`` does.
+
+        A backend may keep the file itself (a hard link) in place of a copy.
+
+        Parameters
+        ----------
+        key : str
+        path : pathlib.Path
+        """
+        await self.put(key, path)
+
+    async def get_final(self, key: str, path: Path) -> None:
+        """Write a stored file to a path that nobody writes to again, as ``get`` does.
+
+        A backend may give the stored file itself (a hard link) in place of a copy.
+
+        Parameters
+        ----------
+        key : str
+        path : pathlib.Path
+            Where no file is yet.
+
+        Raises
+        ------
+        MissingFile
+            If there is no file under the key.
+        """
+        await self.get(key, path)
+
+    async def check(self) -> None:  # noqa: B027 -- optional
+        """Check, when a server starts, that the backend can be used as configured.
+
+        Raises
+        ------
+        StorageUnavailable
+            If it cannot; the message names what is wrong.
+        """
+
     @abstractmethod
     async def close(self) -> None:
         """Close connections. Idempotent."""
@@ -106,3 +148,30 @@ class MissingFile(LookupError):
 
 class StorageUnavailable(RuntimeError):
     """The backend cannot be reached, is full, or fails; a retry may work."""
+
+
+async def probe(storage: Storage, directory: Path) -> None:
+    """Store a small file, read it back and delete it.
+
+    Parameters
+    ----------
+    storage : Storage
+    directory : pathlib.Path
+        An empty directory for local files.
+
+    Raises
+    ------
+    StorageUnavailable
+        If one of these fails, or another content comes back.
+    """
+    key, content = f"probe/{secrets.token_hex(16)}", secrets.token_bytes(64)
+    sent, received = directory / "sent", directory / "received"
+    sent.write_bytes(content)
+    await storage.put(key, sent)
+    try:
+        await storage.get(key, received)
+    except MissingFile as error:
+        raise StorageUnavailable(f"a file that was just stored is not there: {error}") from error
+    if received.read_bytes() != content:
+        raise StorageUnavailable("a file that was just stored comes back with another content")
+    await storage.delete(key)

@@ -210,7 +210,7 @@ class Workers:
     async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
         """``function(item)``; ``what`` is read, for messages. Raises UnusableDataset, and what it raises."""
         try:
-            made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,))
+            made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,), local=True)
             async with aclosing(made):
                 return await anext(made)
         except (OverLimit, WorkerDied) as error:

@@ -193,6 +193,10 @@ class Challenge(Record, frozen=True):
     opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
     results_at: Annotated[Time | None, Meta(description="When final results came; null: not yet.")] = None
+    results_wait_for: Annotated[
+        tuple[str, ...],
+        Meta(description="Challenges that hold back the same events and close later; empty in lists."),
+    ] = ()
     truth_version: str | None = None
     phase: Phase = None
     public_percent: PublicPercent = None

@@ -13,7 +13,7 @@ from math import isfinite
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from collidium.contracts.executor import Executor, Limits, Opaque
+from collidium.contracts.executor import Executor, Limits, Opaque, StoredFile
 from collidium.contracts.task import Problem, Task
 from collidium.files.held import scratch_directory
 from collidium.records import BinnedScore
@@ -63,17 +63,19 @@ async def evaluate(
     job_rows: int | None = None,
     extra_columns: ExtraColumns = "refuse",
     part: Part | None = None,
+    files: Mapping[Path, StoredFile] | None = None,
 ) -> Evaluation:
     """Check and score the predictions at ``path``.
 
     The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
     one call should take. ``limits`` hold for each call. ``extra_columns``: what becomes of columns beyond the
     task's own. Of a ``part`` of the truth only its events count; what is sent for others is checked, too.
+    ``files``: where other machines find the predictions and the truth; without, they are scored on this one.
 
     Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
     :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
     """
-    run = _Evaluation(Workers(task, executor, limits), truth, path, progress, extra_columns, part)
+    run = _Evaluation(Workers(task, executor, limits, files), truth, path, progress, extra_columns, part)
     try:
         plan = await run.inspect(job_rows)
         findings = await run.score(plan)

@@ -7,14 +7,15 @@ as a problem of the file, the second is the operator's to mend and goes to the l
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, NoReturn, TypeVar
 
-from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, WorkerDied
+from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, StoredFile, WorkerDied
 from collidium.contracts.task import Problem, Task
-from collidium.errors import ScoringFailed
+from collidium.errors import ScoringFailed, Unavailable
 from collidium.runtime.logs import message_of
 from collidium.scoring import span
 from collidium.scoring.predictions import Unreadable
@@ -39,11 +40,16 @@ class Workers:
     task: Task
     executor: Executor
     limits: Limits
+    #: Where other machines find the files of the jobs.
+    files: Mapping[Path, StoredFile] | None
 
     async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
-        """Call a function that only reads the file. Raises Unreadable, Disordered and ScoringFailed."""
+        """Call a function that only reads the file, on this machine.
+
+        Raises Unreadable, Disordered and ScoringFailed.
+        """
         try:
-            async with aclosing(self._map(function, items)) as results:
+            async with aclosing(self._map(function, items, local=True)) as results:
                 return [result async for result in results]
         except (Unreadable, Disordered):
             raise
@@ -55,16 +61,20 @@ class Workers:
     async def score(
         self, jobs: Sequence[span.ScoringJob], progress: Progress | None
     ) -> list[span.ScoringResult]:
-        """Score jobs, in order of events. Raises Unreadable, Disordered and ScoringFailed."""
+        """Score jobs, in order of events. Raises Unreadable, Disordered, Unavailable and ScoringFailed.
+
+        Where rows were sorted, their files are on this machine alone, and they are scored here.
+        """
+        local = not self.files or any(job.partitions is not None for job in jobs)
         done: list[span.ScoringResult] = []
         try:
-            async with aclosing(self._map(span.score, jobs)) as results:
+            async with aclosing(self._map(span.score, jobs, local=local)) as results:
                 async for result in results:
                     done.append(result)
                     if progress:
                         job = jobs[len(done) - 1]
                         progress(job.span.events.stop - job.events.start, len(job.events))
-        except (Unreadable, Disordered):
+        except (Unreadable, Disordered, Unavailable):
             raise
         except (OverLimit, WorkerDied) as error:
             # The file or the task? The file is read again, without the task.
@@ -83,15 +93,23 @@ class Workers:
         """
         request = (self.task, tallies, selections)
         try:
-            async with aclosing(self._map(span.conclude, [request])) as results:
+            async with aclosing(self._map(span.conclude, [request], local=True)) as results:
                 return await anext(results)
         except Exception as error:  # as in score
             self.fail("the task could not make metrics of its tallies", error)
 
-    def _map(self, function: Callable[[Item], Result], items: Sequence[Item]) -> AsyncGenerator[Result, None]:
+    def _map(
+        self, function: Callable[[Item], Result], items: Sequence[Item], *, local: bool
+    ) -> AsyncGenerator[Result, None]:
         is_own = type(self.task).__module__.partition(".")[0] in OWN_PACKAGES
         return self.executor.map(
-            function, items, self.limits, raises=(Unreadable, Disordered), fresh=not is_own
+            function,
+            items,
+            self.limits,
+            raises=(Unreadable, Disordered),
+            fresh=not is_own,
+            local=local,
+            files=self.files,
         )
 
     def fail(self, reason: str, error: Exception | None = None) -> NoReturn:

@@ -1,5 +1,5 @@
-"""``collidium seed``: fills a server with datasets, truth and baselines.
+"""``collidium seed`` and ``collidium challenge create``: fill a server with datasets, truth and baselines.
 
-``plan`` says what is made and what it takes, ``events`` makes it, ``state`` is kept by the server,
-``checks`` says what stands against it, ``steps`` does what is missing.
+``plan`` has what is made and what it takes, ``checks`` what stands against it, ``state`` what the server
+keeps of it. ``steps`` does what is missing: ``making`` for datasets, ``baselines``, ``drafts`` of challenges.
 """

@@ -14,7 +14,7 @@ from collidium.hub.client import Hub
 from collidium.order import Order
 from collidium.pipelines.choice import BUILT_IN, NONE, choose
 from collidium.plugins import DISTRIBUTION
-from collidium.seeding import access
+from collidium.seeding import access, drafts
 from collidium.seeding.access import ACCOUNT
 
 if TYPE_CHECKING:
@@ -44,13 +44,16 @@ def refuse(problems: Sequence[str]) -> None:
 
 
 async def problems_of(seeding: Seeding, size: str) -> AsyncIterator[str]:
-    """Yield everything that stands against a run; only reads."""
+    """Yield everything that stands against a run, of a ``size`` or for a challenge; only reads."""
     state, settings = seeding.state, seeding.platform.settings
-    if state.size != size:
+    if size and state.size != size:
         yield f"this server was seeded with --size {state.size}: go on with that size"
+    if seeding.draft is not None:
+        async for detail in drafts.problems_of(seeding, seeding.draft):
+            yield detail
     if problem := await _account_problem():
         yield problem
-    for task in seeding.tasks:
+    for task in seeding.tasks if seeding.draft is None else ():
         if problem := await _task_problem(seeding, task):
             yield problem
     if problem := _pipeline_problem(seeding):
@@ -90,7 +93,7 @@ async def _task_problem(seeding: Seeding, task: Task) -> str | None:
 
 def _pipeline_problem(seeding: Seeding) -> str | None:
     """Why the pipeline does not run here, where events are to be simulated."""
-    simulated = [one for one in seeding.datasets if one.packaged is None]
+    simulated = [one for one in seeding.datasets if one.source is None]
     try:
         for one in simulated[:1]:
             order = Order(one.channels[0], one.events, one.pileup)

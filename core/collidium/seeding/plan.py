@@ -10,9 +10,16 @@ from typing import Final
 from collidium.contracts.task import Card, EventRange
 from collidium.datasets import sample
 from collidium.datasets.publishing.public_part import CHANNELS as CHANNEL_TABLE
+from collidium.errors import InvalidInput
+from collidium.hub.sources import HubDataset
 from collidium.order import DEFAULT_SEED
 from collidium.seeding.events import BACKGROUND, MIX, SIGNALS
 
+#: Where events are taken from.
+Source = Path | HubDataset
+
+#: What cards say of most events.
+SIMULATED: Final = "Simulated events, made by this server."
 #: Of training sets.
 PUBLIC_SEED: Final = DEFAULT_SEED
 #: Event ids of evaluation sets start here, those of training sets at 0.
@@ -41,17 +48,20 @@ class DatasetPlan:
     evaluated: bool = False
     #: The training set that cards name with these events.
     train: str = ""
-    #: Events that come with the package, and are not simulated.
-    packaged: Path | None = None
-    first_packaged: int = 0
+    #: Where its events are taken from, and the place of the first there; None: they are simulated.
+    source: Source | None = None
+    first_taken: int = 0
+    #: What its card says of them.
+    origin: str = SIMULATED
 
     @property
     def pileup(self) -> int:
-        return int(self.config.rpartition("_pu")[2])
+        text = self.config.rpartition("_pu")[2]
+        return int(text) if text.isdecimal() else 0
 
     @property
     def first_event(self) -> int:
-        return self.first_packaged if self.packaged else FIRST_EVALUATED * self.evaluated
+        return FIRST_EVALUATED * self.evaluated
 
     @property
     def mixed(self) -> bool:
@@ -61,13 +71,15 @@ class DatasetPlan:
     def seconds(self) -> float:
         """CPU seconds of the simulation."""
         per_event = _SECONDS + _PILEUP_SECONDS * self.pileup
-        made = 0 if self.packaged else len(self.channels)
+        made = len(self.channels) if self.source is None else 0
         return made * (_START_SECONDS + self.events * per_event)
 
     @property
     def work_bytes(self) -> int:
         """Bytes of what it is made from, which goes when it is published."""
-        return 0 if self.packaged else self._size + self._size * _WORK_FACTOR // len(self.channels)
+        if self.source is not None:
+            return self._size
+        return self._size + self._size * _WORK_FACTOR // len(self.channels)
 
     @property
     def bytes(self) -> int:
@@ -105,7 +117,7 @@ class Size:
             return SCORING_SECONDS
         pileup = self.of_task(card).pileup
         per_event = _TRACKING_SECONDS + _PILEUP_TRACKING_SECONDS * pileup
-        return SCORING_SECONDS + self.limits["tracking"] * per_event
+        return SCORING_SECONDS + self.limits.get("tracking", self.of_task(card).events) * per_event
 
 
 def _kind(card: Card) -> str:
@@ -148,14 +160,57 @@ def _made(
     return Size(tuple(datasets), MappingProxyType(scored), MappingProxyType(limits))
 
 
+@dataclass(frozen=True, slots=True)
+class ChallengeEvents:
+    """Which events a challenge has that is made with its own."""
+
+    task: str
+    #: To learn from, with truth; 0: no training set.
+    train: int
+    #: That are scored; of each channel of a mix.
+    evaluated: int
+    #: Empty: ttbar, or those of a mix.
+    channel: str = ""
+    pileup: int = 0
+    #: Where they are taken from, the scored ones last; empty: they are simulated.
+    dataset: str = ""
+    config: str = ""
+    public_percent: int | None = None
+
+
+def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source | None) -> Size:
+    """Return what is made for a challenge; raises InvalidInput for a task without events of its own."""
+    kind = _kind(card)
+    if kind == "reading":
+        raise InvalidInput(f"{card.name} is scored on public events: use `collidium challenge new`")
+    if kind == "mix" and source is not None and events.train:
+        raise InvalidInput("the channels of a mix are truth: none of it can be learned from (--events 0)")
+    channels: tuple[str, ...] = (events.channel or "ttbar",)
+    config = f"{events.channel or 'ttbar'}_pu{events.pileup}"
+    train, scored = f"{name}-train", f"{name}-eval"
+    learned = DatasetPlan(train, events.config or config, events.train, channels, source=source)
+    if kind == "mix" and source is None:
+        if events.channel:
+            raise InvalidInput(f"{card.name} is scored on a mix of channels: leave out --channel")
+        channels, config = (*BACKGROUND, *SIGNALS), f"{MIX.rpartition('_pu')[0]}_pu{events.pileup}"
+    origin = SIMULATED if source is None else "Events that the organisers gave."
+    evaluated = DatasetPlan(
+        *(scored, events.config or config, events.evaluated, channels, True),
+        *(train if events.train else "", source, events.train, origin),
+    )
+    scored_on = MappingProxyType({kind: scored})
+    return Size((learned, evaluated) if events.train else (evaluated,), scored_on, MappingProxyType({}))
+
+
 _PACKAGED: Final = sample.DIRECTORY.parent
+_TOLD: Final = "Real events that come with Collidium, for its demo; see the documentation."
 #: Of the demo, which simulates nothing.
 _DEMO: Final = Size(
     (
-        DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), packaged=sample.DIRECTORY),
-        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3),
-        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", FIRST_EVALUATED),
-        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", FIRST_EVALUATED),
+        DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), False, "", sample.DIRECTORY),
+        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3, _TOLD),
+        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", 0, _TOLD),
+        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", 0, _TOLD),
     ),
     MappingProxyType(
         {"reading": "odd-train", "tracking": "odd-eval", "mix": "anomaly-eval", "events": "jets-eval"}

@@ -5,18 +5,32 @@ from __future__ import annotations
 import hashlib
 import json
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 from collidium.contracts.task import EventRange
-from collidium.errors import ConfigurationError
+from collidium.errors import ConfigurationError, Conflict
 from collidium.files import durable
+from collidium.files.held import locked
 
 #: Below the data directory, for its owner alone.
 DIRECTORY: Final = "seed"
 _FILE: Final = "state.json"
 _SEED_BITS: Final = 128
+
+
+@contextmanager
+def held(data_dir: Path) -> Iterator[None]:
+    """Let no other process seed this server within the context; raises Conflict where one does."""
+    directory = data_dir / DIRECTORY
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with locked(directory, wait=False) as is_ours:
+        if not is_ours:
+            raise Conflict("another `collidium seed` or `collidium challenge create` is running")
+        yield
 
 
 @dataclass(slots=True)
@@ -32,16 +46,23 @@ class State:
     seeds: dict[str, str] = field(default_factory=dict)
     #: Accounts, repositories and tasks that a run was about to make or change.
     begun: list[str] = field(default_factory=list)
+    #: Challenges that were begun, with their events.
+    challenges: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: Datasets with ``repo``, ``revision`` and ``events``.
     published: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
-    def open(cls, data_dir: Path, size: str) -> State:
-        """Read the state, or begin one. Raises ConfigurationError for a file that makes no sense."""
+    def open(cls, data_dir: Path, size: str = "") -> State:
+        """Read the state, or begin one; ``size`` is kept where there was none.
+
+        Raises ConfigurationError for a file that makes no sense.
+        """
         directory = data_dir / DIRECTORY
         try:
             kept: dict[str, Any] = json.loads((directory / _FILE).read_text("utf-8"))
-            return cls(directory, **kept)
+            state = cls(directory, **kept)
+            state.size = state.size or size
+            return state
         except FileNotFoundError:
             return cls(directory, size)
         except (ValueError, TypeError) as error:

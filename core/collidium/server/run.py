@@ -19,7 +19,7 @@ from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.supervisor import supervise
-from collidium.server.worker import BACKLOG, hide_secrets, serve_here
+from collidium.server.worker import BACKLOG, check_storage, hide_secrets, serve_here
 from collidium.settings import Settings
 
 
@@ -57,6 +57,7 @@ def _allow_many_connections() -> None:
 async def _rehearse(settings: Settings) -> None:
     """Open the platform before any worker does: what is wrong, or the schema lacks, is seen to once."""
     async with Platform.open(settings) as platform:
+        await check_storage(platform)
         if settings.follow_requests:
             platform.runner.check()
 
@@ -67,9 +68,10 @@ FILE = "admin-token"
 def ensure_admin_token(settings: Settings) -> Settings:
     """The settings with an admin token: the one that is set, else the data directory's, made when absent.
 
+    With PostgreSQL it has to be set, which the platform checks when it opens.
     Prints where the token is, never the token. Raises ConfigurationError for a file that holds none.
     """
-    if settings.admin_token is not None:
+    if settings.admin_token is not None or not settings.sqlite_file:
         return settings
     path = settings.data_dir / FILE
     if make_secret_file(path, secrets.token_urlsafe(32)):

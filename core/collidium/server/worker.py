@@ -17,11 +17,14 @@ from hypercorn.asyncio import serve
 from hypercorn.config import Config
 from tortoise.timezone import now
 
-from collidium import outbox, simulations
+from collidium import outbox, plugins, simulations
 from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
+from collidium.contracts.executor import Executor
+from collidium.contracts.storage import Storage, StorageUnavailable
+from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, subprocesses
@@ -67,6 +70,8 @@ async def _serve(
 
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
+        if multiprocessing.parent_process() is None:
+            await check_storage(platform)
         app = create_app(settings, platform.plugins)
         context.give(app, platform)
         if settings.follow_requests:
@@ -74,6 +79,14 @@ async def _serve(
         served = HubPort(app, settings.hub_port) if settings.hub_port else app
         config = hypercorn_config(listeners, settings.log_level)
         await serve(served, config, shutdown_trigger=until_stopped)
+
+
+async def check_storage(platform: Platform) -> None:
+    """Raise ConfigurationError where the storage cannot be used as configured."""
+    try:
+        await platform.storage.check()
+    except StorageUnavailable as error:
+        raise ConfigurationError(f"the storage cannot be used: {error}") from None
 
 
 def hide_secrets() -> None:
@@ -161,9 +174,40 @@ def follow(settings: Settings, announce: Callable[[], None]) -> None:
 
 
 async def _follow(settings: Settings, announce: Callable[[], None]) -> None:
-    async with Platform.open(settings) as platform, background_work(platform):
-        announce()
-        await stop_requested()
+    async with Platform.open(settings) as platform:
+        await check_storage(platform)
+        async with background_work(platform):
+            announce()
+            await stop_requested()
+
+
+def score(settings: Settings) -> None:
+    """Run calls of the servers' executor until SIGTERM or SIGINT.
+
+    Raises ConfigurationError when it cannot start, and Unavailable where there is nobody to work for.
+    """
+    logs.configure(settings.log_level, settings.log_format)
+    log_plugin_errors()
+    loaded = plugins.load(settings.plugins_blocked)
+    executor = loaded.executors(settings).get(settings.executor)
+    storage = loaded.storages(settings).get(settings.storage)
+    hide_secrets()
+    asyncio.run(_score(executor, storage))
+
+
+async def _score(executor: Executor, storage: Storage) -> None:
+    serving = asyncio.create_task(executor.serve(storage))
+    stopping = asyncio.create_task(stop_requested())
+    try:
+        await asyncio.wait({serving, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        if serving.done():
+            serving.result()
+    finally:
+        serving.cancel()
+        stopping.cancel()
+        await asyncio.gather(serving, stopping, return_exceptions=True)
+        await executor.close()
+        await storage.close()
 
 
 @asynccontextmanager
@@ -191,4 +235,5 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
+    await simulations.sweep_scratch(settings)
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

@@ -40,7 +40,9 @@ class GeneralSettings(BaseSettings):
         ge=0,
         description="Maximum bytes of the repositories of one account on the local hub.",
     )
-    hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
+    hub_url: str = Field(
+        "", description="Address of the hub; `local`, or empty with SQLite: the local hub, mounted at /hub."
+    )
     identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
     storage: str = Field("local", description="Storage backend that keeps files.")
     storage_hub_repo: str = Field(
@@ -51,6 +53,24 @@ class GeneralSettings(BaseSettings):
     )
     storage_hub_token: SecretStr | None = Field(
         None, description="Token of the hub with which storage `hub` reads and writes its repository."
+    )
+    storage_s3_url: str = Field(
+        "",
+        pattern=r"^(s3://[a-z0-9][a-z0-9.-]*[a-z0-9](/[A-Za-z0-9][A-Za-z0-9_.-]*)*)?$",
+        description="`s3://bucket` or `s3://bucket/prefix`: where storage `s3` keeps files. Credentials are "
+        "read where AWS's tools read them, for example from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY.",
+    )
+    storage_s3_endpoint: str = Field(
+        "",
+        pattern=r"^(https?://[^\s/@?#]+(/[^\s@?#]*)?)?$",
+        description="Address of an S3-compatible server; empty: AWS, or AWS_ENDPOINT_URL.",
+    )
+    storage_s3_region: str = Field("", description="Region of the bucket; empty: AWS_REGION, or us-east-1.")
+    storage_s3_path_style: bool = Field(
+        True, description="Whether the bucket is in the path of addresses, not in the name of the host."
+    )
+    storage_s3_checksum: Literal["sha256", "crc64nvme", ""] = Field(
+        "sha256", description="Checksum that the server compares uploads with; empty: none."
     )
     executor: str = Field("processes", description="Executor that scores blocks of events.")
     plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
@@ -118,8 +138,8 @@ class GeneralSettings(BaseSettings):
 
     @field_validator("hub_url")
     @classmethod
-    def _no_trailing_slash(cls, value: str) -> str:
-        return value.rstrip("/")
+    def _plain(cls, value: str) -> str:
+        return "" if value == "local" else value.rstrip("/")
 
     @model_validator(mode="after")
     def _storage_is_complete(self) -> Self:
@@ -127,6 +147,8 @@ class GeneralSettings(BaseSettings):
             raise ValueError(
                 "PLATFORM_STORAGE=hub needs PLATFORM_STORAGE_HUB_REPO and PLATFORM_STORAGE_HUB_TOKEN"
             )
+        if self.storage == "s3" and not self.storage_s3_url:
+            raise ValueError("PLATFORM_STORAGE=s3 needs PLATFORM_STORAGE_S3_URL")
         return self
 
     @property

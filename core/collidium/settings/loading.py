@@ -21,6 +21,7 @@ from collidium.settings.web import DisplaySettings, WebSettings
 PREFIX: Final = "PLATFORM_"
 #: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
+_HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 
 
 class Settings(
@@ -37,6 +38,20 @@ class Settings(
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
     )
+
+    def missing_to_share(self) -> list[str]:
+        """What has to be set with PostgreSQL, which several machines may share.
+
+        Each of them would make its own of what is not set: secrets that no other can read, another hub.
+        """
+        if self.sqlite_file:
+            return []
+        wanted = {
+            "PLATFORM_SECRET_KEY": (self.secret_key is not None, _HOW_TO_MAKE),
+            "ADMIN_TOKEN": (self.admin_token is not None, _HOW_TO_MAKE),  # empty: there is no first operator
+            "PLATFORM_HUB_URL": ("hub_url" in self.model_fields_set, "the hub's address, or `local`"),
+        }
+        return [f"{name} is not set ({how})" for name, (is_set, how) in wanted.items() if not is_set]
 
 
 def load(**overrides: object) -> Settings:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from pathlib import Path
 
 from pydantic import Field
 from pydantic_settings import BaseSettings
@@ -47,8 +48,29 @@ class ScoringSettings(BaseSettings):
     max_submission_bytes: int = Field(
         8 * GIBIBYTE, gt=0, description="Largest file of predictions that is taken."
     )
+    truth_cache_bytes: int = Field(
+        100 * GIBIBYTE,
+        ge=0,
+        description="Truth that this machine keeps of what is in the storage, but for what is in use.",
+    )
     scoring_workers: int = Field(
         0, ge=0, le=256, description="Processes that score; 0: one for each core of the machine."
+    )
+    dask_scheduler: str = Field(
+        "",
+        pattern=r"^((tls|tcp)://[A-Za-z0-9.\[\]:-]+:[0-9]+)?$",
+        description="Scheduler that executor dask uses: tls://host:8786; tcp:// encrypts nothing.",
+    )
+    dask_ca: Path | None = Field(
+        None, description="Certificate of the authority that signs those of scheduler, servers and workers."
+    )
+    dask_certificate: Path | None = Field(None, description="Certificate of this machine for Dask.")
+    dask_key: Path | None = Field(None, description="Key of that certificate.")
+    dask_wait_seconds: float = Field(
+        60,
+        gt=0,
+        le=86400,
+        description="How long a call waits for a scheduler and a worker, before it is 503.",
     )
     scoring_memory_bytes: int = Field(
         2 * GIBIBYTE,

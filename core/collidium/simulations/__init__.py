@@ -2,7 +2,7 @@
 
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
-from collidium.simulations.follower import following
+from collidium.simulations.follower import following, processes
 from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, limits
 from collidium.simulations.placing import DeliveryOptions, place
@@ -15,6 +15,7 @@ from collidium.simulations.requests import (
     list_requests,
     ordered_by,
     output_of,
+    sweep_scratch,
     unfinished,
     were_ordered,
 )
@@ -43,7 +44,9 @@ __all__ = [
     "ordered_by",
     "output_of",
     "place",
+    "processes",
     "reports",
+    "sweep_scratch",
     "unfinished",
     "were_ordered",
 ]

@@ -23,7 +23,7 @@ from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium import records
+from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
@@ -43,6 +43,7 @@ HORIZON: Final = timedelta(hours=2)
 WRITE_SECONDS: Final = 5.0
 #: How long a process that was killed is remembered.
 REMEMBERED: Final = timedelta(days=1)
+PRESENT: Final = timedelta(minutes=2)
 
 
 class Lane(Enum):
@@ -69,7 +70,7 @@ RENEWALS: Final = 3
 @asynccontextmanager
 async def following(platform: Platform) -> AsyncIterator[None]:
     """Follow requests in the background while the context lasts; what is under way then is left to others."""
-    held, presence = _Held(platform.settings.lease_seconds), Presence()
+    held, presence = _Held(platform.settings.lease_seconds), Presence(platform.secrets.fingerprint)
     async with asyncio.TaskGroup() as loops:
         tasks = [loops.create_task(_follow(platform, lane, held, presence)) for lane in Lane]
         tasks += [loops.create_task(held.keep()), loops.create_task(presence.keep())]
@@ -176,10 +177,17 @@ async def followers() -> list[records.Follower]:
     return [records.Follower.of(row) for row in rows]
 
 
+async def processes() -> list[tuple[str, str, str]]:
+    """Each process that follows requests now, its release, and the fingerprint of its key."""
+    rows = Follower.filter(looked_at__gt=now() - PRESENT).order_by("process")
+    return [(row.process, row.release, row.key) for row in await rows]
+
+
 class Presence:
     """Records that this process follows requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, key: str) -> None:
+        self._key = key
         self._process = f"{socket.gethostname()[:100]}:{os.getpid()}"
         self._looks: dict[Lane, datetime] = {}
         self._complete = asyncio.Event()
@@ -211,7 +219,7 @@ class Presence:
     async def _write(self, moment: datetime) -> None:
         if not await Follower.filter(process=self._process).update(looked_at=moment):
             await Follower.filter(looked_at__lt=now() - REMEMBERED).delete()
-            row = Follower(process=self._process, looked_at=moment)
+            row = Follower(process=self._process, looked_at=moment, release=__version__, key=self._key)
             await Follower.bulk_create([row], ignore_conflicts=True)
 
 

@@ -134,7 +134,9 @@ async def _check(
     events = EventRange(0, order.events)
     try:
         tables = await asyncio.to_thread(find_tables, paths, scratch, events, checks.max_bytes)
-        checking = checks.executor.map(check_tables, [tables], checks.limits, raises=(UnusableDataset,))
+        checking = checks.executor.map(
+            check_tables, [tables], checks.limits, raises=(UnusableDataset,), local=True
+        )
         async with aclosing(checking) as checked:
             rows = await anext(checked)
         return await asyncio.to_thread(describe, tables, rows, order.config)

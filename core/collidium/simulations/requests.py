@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Final
@@ -14,12 +15,13 @@ from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
 from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State
-from collidium.simulations.output import storage_key
+from collidium.simulations.output import discard, storage_key
 from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
+    from collidium.settings import Settings
 
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 _by_id: Final = RowByKey(SimulationRequest, "request_id")
@@ -91,6 +93,15 @@ async def unfinished(account_id: int) -> list[str]:
     """The ids of the account's requests that have not ended."""
     rows = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])
     return [str(request_id) for request_id in await rows.values_list("request_id", flat=True)]
+
+
+async def sweep_scratch(settings: Settings) -> None:
+    """Delete what this machine has of requests that another one ended."""
+    directory = settings.data_dir / "outputs"
+    here = [path.name for path in await asyncio.to_thread(lambda: list(directory.iterdir()))]
+    ended = SimulationRequest.filter(request_id__in=here).exclude(state__in=[State.QUEUED, State.RUNNING])
+    for request_id in await ended.values_list("request_id", flat=True):
+        await discard(directory / str(request_id))
 
 
 @transactional

@@ -40,6 +40,17 @@ def migrate(url: str) -> None:
         thread.submit(lambda: asyncio.run(database.migrate(url))).result()
 
 
+def required_settings(url: str) -> dict[str, str]:
+    """The variables that a platform needs to be set with a database of this kind."""
+    if url.startswith(_SQLITE):
+        return {}
+    return {
+        "ADMIN_TOKEN": "admin-of-tests",
+        "PLATFORM_SECRET_KEY": "key-of-tests",
+        "PLATFORM_HUB_URL": "local",
+    }
+
+
 class SqliteDatabases:
     """SQLite files below a directory."""
 

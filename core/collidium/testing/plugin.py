@@ -23,13 +23,13 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from collidium.testing import processes
-from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
+from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases, required_settings
 from collidium.testing.postgres import PostgresServer
 from collidium.testing.server import ServerProcess
 
@@ -114,14 +114,14 @@ def _databases(
 @pytest.fixture
 def database_url(_databases: Databases) -> Iterator[str]:
     """An empty database."""
-    with _databases.empty() as url:
+    with _databases.empty() as url, _set(required_settings(url)):
         yield url
 
 
 @pytest.fixture
 def migrated_database_url(_databases: Databases) -> Iterator[str]:
     """A database with the platform's schema."""
-    with _databases.migrated() as url:
+    with _databases.migrated() as url, _set(required_settings(url)):
         yield url
 
 
@@ -147,6 +147,15 @@ def start_server(migrated_database_url: str, tmp_path: Path) -> Iterator[StartSe
 def server(start_server: StartServer) -> ServerProcess:
     """A running server."""
     return start_server()
+
+
+@contextmanager
+def _set(variables: Mapping[str, str]) -> Iterator[None]:
+    """Variables for platforms that a test opens in its own process."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        yield
 
 
 def _replace_environment(variables: Mapping[str, str]) -> None:

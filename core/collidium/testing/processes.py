@@ -85,7 +85,7 @@ def wait_for_group(group: int) -> None:
 
 
 #: Settings, tokens and caches of the person who runs the tests.
-_PRIVATE_PREFIXES = ("PLATFORM_", "HF_", "HUGGING", "XDG_", "COLLIDERML_", "PG")
+_PRIVATE_PREFIXES = ("PLATFORM_", "AWS_", "HF_", "HUGGING", "XDG_", "COLLIDERML_", "PG")
 _PRIVATE_NAMES = frozenset({"ADMIN_TOKEN"})
 #: Loopback never goes through the caller's proxy.
 _LOOPBACK = "127.0.0.1,localhost,::1"

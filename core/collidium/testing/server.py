@@ -16,6 +16,7 @@ from typing import IO, Self
 
 import httpx
 
+from collidium.testing.databases import required_settings
 from collidium.testing.fork_server import fork_server
 from collidium.testing.processes import (
     Process,
@@ -62,7 +63,11 @@ class ServerProcess:
         self.environment = isolated_environment(
             directory,
             {"PLATFORM_DATA_DIR": str(self.data_dir), "PLATFORM_SCORING_WORKERS": "1"}
-            | ({"PLATFORM_DATABASE_URL": database_url} if database_url else {})
+            | (
+                {"PLATFORM_DATABASE_URL": database_url, **required_settings(database_url)}
+                if database_url
+                else {}
+            )
             | dict(env or {}),
         )
         self._process: Process | None = None

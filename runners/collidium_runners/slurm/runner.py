@@ -40,6 +40,7 @@ class SlurmRunner(BatchRunner):
         self._backend = backend
         self._settings = settings
         self._command = PipelineCommand.parse(settings.pipeline_command)
+        self.is_shared = settings.slurm_directory is not None
         #: The same path on the server and on compute nodes.
         self._directory = (settings.slurm_directory or settings.data_dir / "slurm").absolute()
         self._allocation = Allocation(

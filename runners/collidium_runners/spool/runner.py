@@ -21,6 +21,7 @@ T = TypeVar("T")
 class SpooledRunner(Runner):
     """Runs jobs on this machine, each with an engine. Handles are request ids."""
 
+    is_shared = False
     #: Often, because polling starts the next job.
     poll_seconds = 5.0
 

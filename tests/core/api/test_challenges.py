@@ -95,6 +95,7 @@ def test_what_is_held_back_decides_in_the_end(
     (leader, loser) = public
     card = alice.get(f"/v1/challenges/{NAME}").json()["card"]
     assert (card["phase"], card["public_percent"]) == ("public", 50)
+    assert {metric["floor"] for metric in card["metrics"]} == {None}, "floors are of all events"
     assert [credits_of(client) for client in (alice, bob)] == [10, 10], "nothing is earned yet"
     assert alice.get("/v1/leaderboard/tracking").json() == [], "the task's own challenge is another"
     again = bob.post(SUBMIT, content=good_at(oracle, 4)).json()
@@ -350,11 +351,10 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert "course-1" in run("challenge", "list").stdout
     assert run("challenge", "close", "course-1").returncode == 0
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
-    assert (
-        run.data("challenge", "roster", "course-1"),
-        run.data("challenge", "submissions", "course-1"),
-    ) == ([], [])
-    assert run("challenge", "export", "course-1").stdout.startswith("rank,account,team,submission")
+    assert run.data("challenge", "roster", "course-1") == []
+    assert run.data("challenge", "submissions", "course-1") == []
+    assert run("challenge", "export", "course-1").stdout.startswith("rank,rank_low,rank_high")
+    assert run.data("challenge", "export", "course-1") == []
     refused = run("challenge", "new", "course-1", "--task", "tracking")
     assert (refused.returncode, "course-1" in refused.stderr) == (3, True)
 
@@ -370,8 +370,9 @@ def test_no_other_challenge_shows_what_is_held_back(
     assert admin.post("/admin/challenges", json=twin).status_code == 201
     sent = alice.post("/v1/challenges/twin-2027/submit", content=good_at(oracle, 3))
     assert sent.status_code == 200, "the same part is public in both"
-    close(admin, "twin-2027")
-    assert alice.get("/v1/challenges/twin-2027").json()["results_at"] is None
+    assert close(admin, "twin-2027")["results_wait_for"] == [NAME]
+    waiting = alice.get("/v1/challenges/twin-2027").json()
+    assert (waiting["results_at"], waiting["results_wait_for"]) == (None, [NAME])
     close(admin)
     eventually(lambda: has_results(alice))
     eventually(lambda: alice.get("/v1/challenges/twin-2027").json()["results_at"] is not None)

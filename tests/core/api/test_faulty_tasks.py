@@ -106,7 +106,7 @@ def test_a_fault_of_the_task_costs_the_submitter_nothing(server: ServerProcess, 
         assert client.get("/v1/leaderboard/faulty").json() == []
         assert credits_of(client) == 10
         eventually(lambda: files_below(server.data_dir / "uploads") == [])
-        assert files_below(server.data_dir / "storage") == []
+        assert files_below(server.data_dir / "storage" / "predictions") == []
         kept = client.post(SUBMIT, content=parquet(oracle))
         assert kept.status_code == 200, "the one submission of the day is still there"
         assert credits_of(client) > 10

@@ -105,12 +105,11 @@ class Recorder:
 
 def neutral(answer: Any) -> Any:
     """Without what names a request, and cursors, which hold ids and times."""
-    # Floors of metrics are of all events: to be compared, too, once they are of the part that counts.
     if isinstance(answer, Mapping):
         return {
             name: neutral(value)
             for name, value in answer.items()
-            if name not in {"floor", "request_id", "next_cursor"}
+            if name not in {"request_id", "next_cursor"}
         }
     return [neutral(one) for one in answer] if isinstance(answer, list) else answer
 

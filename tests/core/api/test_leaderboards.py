@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 
 import httpx
@@ -155,6 +156,24 @@ def test_the_client_asks_for_the_same(platform: ServerProcess, ids: list[str]) -
         assert [step.submission_id for step in steps] == [ids[0], ids[2], ids[3]]
         assert client.leaderboard_history("tracking", EFFICIENCY, limit=1).items == steps.items[-1:]
         assert client.submission(ids[0]).dataset == "ttbar_pu0"
+
+
+@pytest.mark.parametrize("query", [{}, ALL])
+def test_results_are_all_places_in_one_file(
+    anybody: httpx.Client, ids: list[str], query: dict[str, str]
+) -> None:
+    places = anybody.get(BOARD, params=query).json()
+    pareto = {"pareto": None}  # is of leaderboards alone
+    where = "/v1/challenges/tracking/results"
+    assert anybody.get(where, params=query).json() == [place | pareto for place in places]
+    table = anybody.get(where, params=query | {"format": "csv"})
+    assert table.headers["Content-Disposition"] == "attachment; filename=tracking-results.csv"
+    rows = list(csv.DictReader(table.text.splitlines()))
+    for row, place in zip(rows, places, strict=True):
+        assert (row["rank"], row["account"]) == (str(place["rank"]), place["hub_username"])
+        assert float(row[EFFICIENCY]) == place["scores"][EFFICIENCY]
+        assert float(row[f"{EFFICIENCY}_error"]) == place["uncertainties"][EFFICIENCY]
+    assert anybody.get("/v1/challenges/no-such/results").status_code == 404
 
 
 def test_the_command_shows_the_same(platform: ServerProcess, ids: list[str]) -> None:

@@ -6,11 +6,14 @@ import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
 import pyarrow as pa
 import pytest
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, ModelCard
+from tests.core.cli.conftest import Caller
 from tests.hub import HubServer, own_hub
 
 from collidium.accounts.identities import MODEL_QUESTIONS
@@ -302,3 +305,43 @@ def test_without_the_hub_a_claim_is_unverified(
         own_hub.end()
         links = {"model_repo": repo, "code_url": "https://code.example/"}
         assert ada.patch(address, json=links).json()["model_claim"] == "verified"
+
+
+def client_of(caller: Caller) -> httpx.Client:
+    headers = {"Authorization": f"Bearer {caller.environment['HF_TOKEN']}"}
+    return httpx.Client(base_url=caller.server.base_url, headers=headers, timeout=60, trust_env=False)
+
+
+def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file: bytes) -> None:
+    """By a command with the owner's token; the server writes nothing."""
+    owner, other = Caller(platform, "maria"), Caller(platform, "mario")
+    hub = HfApi(endpoint=f"{platform.base_url}/hub", token=owner.environment["HF_TOKEN"])
+    hub.create_repo("maria/helix")
+    with client_of(owner) as client:
+        sent = submit(client, file).json()
+        words = "publish-scores", sent["submission_id"]
+        assert "names no model" in owner(*words).stderr
+        assert submit(client, file, "maria/helix").status_code == 200
+    planned = owner.data(*words, "--dry-run")
+    assert planned["changed"]
+    assert not hub.file_exists("maria/helix", "README.md")
+    assert "is of maria" in other(*words).stderr
+    assert owner.data(*words)["changed"]
+    head = hub.model_info("maria/helix").sha
+    assert not owner.data(*words)["changed"]
+    assert hub.model_info("maria/helix").sha == head
+    with client_of(other) as client:
+        borrowed = submit(client, file, "maria/helix").json()["submission_id"]
+    refused = other("publish-scores", borrowed)
+    assert (refused.returncode, "does not let the token's owner" in refused.stderr) == (3, True), (
+        refused.stderr
+    )
+    assert hub.model_info("maria/helix").sha == head
+    with TemporaryDirectory() as directory:
+        path = hub.hf_hub_download("maria/helix", "README.md", local_dir=directory)
+        results = ModelCard(Path(path).read_text()).data.eval_results
+    assert results is not None
+    assert {one.metric_type: one.metric_value for one in results} == sent["scores"]
+    assert {one.source_url for one in results} == {
+        f"{platform.base_url}/leaderboard/tracking#s-{sent['submission_id']}"
+    }

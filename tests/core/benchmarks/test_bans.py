@@ -58,7 +58,7 @@ async def keep(platform: Platform, account: accounts.AccountView, challenge: str
     """Keep a submission, as after scoring."""
     row = await Challenge.get(name=challenge)
     truth = await truth_versions.find("toy", TRUTH)
-    admission = Admission(account, row, Toy(), truth, 1, practice=False, arrival="", team=None)
+    admission = Admission(account, row, Toy(), truth, 1, practice=False, arrival="", early=False, team=None)
     submission = Submission(
         id=uuid.uuid4().hex,
         challenge=challenge,

@@ -18,7 +18,7 @@ from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
-from collidium.errors import InvalidInput
+from collidium.errors import Conflict, InvalidInput
 from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
@@ -131,6 +131,30 @@ def test_selected_places_have_the_ranks_that_they_have_among_all(
             ids = {place.submission_id for place in expected}
             found = [(place.submission_id, place.rank) for place in await all_pages(selection)]
             assert found == [place for place in participants if place[0] in ids]
+
+    asyncio.run(compare())
+
+
+def test_all_places_are_read_some_at_a_time(
+    migrated_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And not without a word where other events count before all are read."""
+    monkeypatch.setattr(boards, "_CHUNK", 7)
+    everything = {"intervals": None, "selection": Selection(all=True)}
+
+    async def compare() -> None:
+        async with database.connected(migrated_database_url):
+            rows = await fill()
+            challenge = Challenge(name=EDITION.challenge, task=EDITION.task, truth_version="truth")
+            await challenge.save(force_create=True)
+            some = [chunk async for chunk in boards.all_places(EDITION, **everything)]
+            assert max(map(len, some)) == 7
+            found = [(place.submission_id, place.rank) for chunk in some for place in chunk]
+            assert found == by_hand(in_order(rows))
+            challenge.truth_version = "other"
+            await challenge.save()
+            with pytest.raises(Conflict):
+                _ = [chunk async for chunk in boards.all_places(EDITION, **everything)]
 
     asyncio.run(compare())
 

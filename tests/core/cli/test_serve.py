@@ -177,6 +177,21 @@ def test_a_token_that_is_set_makes_no_file(serve: StartServe) -> None:
     assert httpx.get(f"{server.base_url}/admin/audit", headers=headers, trust_env=False).status_code == 200
 
 
+def test_what_machines_share_has_to_be_set(tmp_path: Path) -> None:
+    """Each machine would make its own of a secret key, an admin token and a hub."""
+    variables = {"PLATFORM_DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}
+    server = ServerProcess(tmp_path, env=variables)
+    done = server.run("serve", "--port", "0")
+    assert done.returncode == 1
+    for name in ("PLATFORM_SECRET_KEY", "ADMIN_TOKEN", "PLATFORM_HUB_URL"):
+        assert f"{name} is not set" in " ".join(done.stderr.split())
+    assert not list(server.data_dir.glob("*"))
+    others = {"PLATFORM_SECRET_KEY": "key", "ADMIN_TOKEN": "token"}
+    done = ServerProcess(tmp_path, env=variables | others).run("worker")
+    assert "PLATFORM_HUB_URL is not set" in " ".join(done.stderr.split())
+    assert "ADMIN_TOKEN" not in done.stderr
+
+
 def test_logs_go_to_stderr_in_the_format_that_is_set(serve: StartServe) -> None:
     server = serve(PLATFORM_LOG_FORMAT="json")
     request_id = get(server, "/healthz").headers["X-Request-ID"]

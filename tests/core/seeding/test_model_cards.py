@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collidium.seeding.steps import model_card
+from collidium.seeding.baselines import model_card
 from collidium_tasks.jets import JetsTask
 
 

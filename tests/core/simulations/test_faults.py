@@ -27,6 +27,7 @@ from tests.core.simulations.conftest import (
     assert_sound,
     balance,
     ended,
+    followed,
     order,
     reached,
     sign_up,
@@ -296,6 +297,19 @@ async def test_output_that_cannot_be_collected_leaves_no_scratch(
         assert (request.state, request.credits_refunded) == ("failed", Decimal("0.003"))
         assert "the connection broke" in (request.reason or "")
     assert list((tmp_path / "data" / "outputs").iterdir()) == []
+
+
+async def test_files_of_a_request_that_another_machine_ended_are_swept(
+    open_platform: OpenPlatform, tmp_path: Path
+) -> None:
+    async with open_platform() as platform:
+        over = (await followed(platform)).request_id
+        under_way = await order(platform, await sign_up("bob"), replace(ORDER, seed=2))
+        for name in (over, under_way, "something-else"):
+            (tmp_path / "data" / "outputs" / name).mkdir()
+        await simulations.sweep_scratch(platform.settings)
+    left = {path.name for path in (tmp_path / "data" / "outputs").iterdir()}
+    assert left == {under_way, "something-else"}
 
 
 # -- processes -----------------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ PUBLIC = (
     "/simulate",
     "/leaderboard/tracking",
     "/leaderboard/jets",
+    "/leaderboard/tracking/results",
     "/leaderboard/submissions/{submission_id}",
     "/models",
     "/models/list-yours",

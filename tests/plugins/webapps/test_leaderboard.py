@@ -235,6 +235,18 @@ def test_what_nobody_verified_is_marked_on_its_page(anybody: httpx.Client, fille
     assert "self-reported, not verified" in anybody.get(f"/leaderboard/submissions/{submission}").text
 
 
+def test_results_are_on_one_page_and_in_files(anybody: httpx.Client) -> None:
+    page = anybody.get(f"{BOARD}/results").text
+    found = re.findall(r'<td class="rank" data-label="Rank">([\d,]+)<', page)
+    assert [int(rank.replace(",", "")) for rank in found] == list(range(1, 1001))
+    told = words(page)
+    assert "more than 1,000" in told
+    assert "all events 3 to 4 of ttbar_pu0" in told
+    assert f'href="{BOARD}/results"' in anybody.get(BOARD).text
+    (address,) = re.findall(r'href="([^"]+format=csv)"', page)
+    assert len(anybody.get(urljoin(BOARD, address)).text.splitlines()) == 1 + PLACES
+
+
 # -- in a browser ---------------------------------------------------------------------------------------
 
 

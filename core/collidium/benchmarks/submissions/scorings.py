@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,18 +14,20 @@ import msgspec
 import numpy as np
 
 from collidium.benchmarks.models import Scoring, Submission
-from collidium.benchmarks.truth import truth_versions
+from collidium.contracts.executor import StoredFile
 from collidium.errors import Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.scoring import engine, parts
 from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns
+from collidium.scoring.truth.cache import stored_files
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Task
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
+    from collidium.scoring.truth.files import Truth
 
 
 def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
@@ -141,17 +145,22 @@ async def score(
 
     Raises what :func:`~collidium.scoring.engine.evaluate` raises, and Unavailable past that time.
     """
-    truth = await truth_versions.open_truth(platform, task.card.name, parts.whole(truth_version))
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
-        async with budget:
+        # The time does not include that of fetching truth, which other files share.
+        async with (
+            platform.truth_cache.opened(task.card.name, parts.whole(truth_version)) as truth,
+            budget,
+            _lent(platform, truth, path) as files,
+        ):
             return await engine.evaluate(
                 *(task, truth, path),
                 executor=platform.executor,
                 limits=settings.scoring_limits,
                 extra_columns=extra_columns,
                 part=parts.Part.of(truth_version),
+                files=files,
             )
     except TimeoutError:
         if not budget.expired():
@@ -161,3 +170,20 @@ async def score(
             "sorted by event in larger pages and row groups, or try again when less is going on",
             retry_after=600,
         ) from None
+
+
+@asynccontextmanager
+async def _lent(
+    platform: Platform, truth: Truth, path: Path
+) -> AsyncIterator[Mapping[Path, StoredFile] | None]:
+    """Put predictions where other machines find them, for the context; nothing where none scores."""
+    if not platform.executor.is_remote:
+        yield None
+        return
+    size = (await asyncio.to_thread(path.stat)).st_size
+    predictions = StoredFile(f"uploads/{uuid.uuid4().hex}.parquet", size)
+    await platform.storage.put(predictions.key, path)
+    try:
+        yield {path: predictions, **stored_files(truth)}
+    finally:
+        await platform.storage.delete(predictions.key)

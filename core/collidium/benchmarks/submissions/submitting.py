@@ -55,6 +55,8 @@ class Admission:
     practice: bool
     #: Names the file on its way, for which the end of the challenge waits.
     arrival: str
+    #: Whether it is admitted before the challenge is listed and opens.
+    early: bool
     #: The team that the account is in.
     team: Team | None
     #: Why nothing new is taken; a file that was sent before is answered as it was then.
@@ -80,14 +82,15 @@ async def admitted(
     name: str,
     organisations: Collection[str] = (),
     *,
+    early: bool = False,
     again: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    ``organisations`` are those of the hub that the account is in; ``again``: also a file that may have been
-    sent before, where nothing new is taken. Raises NotFound for a challenge that is not listed, Conflict for
-    one that is not open, Forbidden for one that does not admit the account, and Unavailable for one that
-    cannot score now.
+    ``organisations`` are those of the hub that the account is in; baselines may be ``early``, before it is
+    listed and opens; ``again``: also a file that may have been sent before, where nothing new is taken.
+    Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden for one that does
+    not admit the account, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -98,7 +101,7 @@ async def admitted(
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         row = await challenges.get(name)
-        admission = await _admission(platform, account, row, arrival.id, organisations)
+        admission = await _admission(platform, account, row, arrival.id, organisations, early)
         if admission.refusal is not None:
             await arrival.delete()  # nothing waits for it
             if not again or not await Submission.exists(challenge=name, account_id=account.id):
@@ -117,10 +120,16 @@ async def _renew(arrival: str, lease: timedelta) -> None:
 
 
 async def _admission(
-    platform: Platform, account: AccountView, row: Challenge, arrival: str, organisations: Collection[str]
+    platform: Platform,
+    account: AccountView,
+    row: Challenge,
+    arrival: str,
+    organisations: Collection[str],
+    early: bool,
 ) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
-    if not status.listed:
+    early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
+    if not (status.listed or early):
         raise tasklist.unknown(row.name)
     if row.truth_version is None or not status.installed:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
@@ -130,7 +139,7 @@ async def _admission(
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
     refusal = None
     try:
-        if reason := challenges.why_closed(row, now()):
+        if not early and (reason := challenges.why_closed(row, now())):
             raise Conflict(f"{row.name} takes no submissions: {reason}")
         await challenges.require_concealed(row, version)
         await members.require_admitted(row, account, organisations)
@@ -139,7 +148,7 @@ async def _admission(
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     team = await teams.team_of(account.id, row.name)
-    return Admission(account, row, task, truth, largest_file, practice, arrival, team, refusal)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -302,7 +311,7 @@ async def _keep_once(
         is_scored_so = whole(version) == whole(submission.truth_version)
     else:
         is_scored_so = version == submission.truth_version
-    if not challenge.listed or not is_scored_so:
+    if not (challenge.listed or admission.early) or not is_scored_so:
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )

@@ -1,4 +1,4 @@
-"""Versions of truth: imported by operators, pointed to by the task list, opened to score against."""
+"""Versions of truth: imported by operators, pointed to by the task list."""
 
 from __future__ import annotations
 
@@ -6,18 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth.task_data import Found, find_data, located
+from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
-from collidium.errors import NotFound
+from collidium.errors import NotFound, Unavailable
 from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Progress, build_from
 
 if TYPE_CHECKING:
@@ -58,9 +57,10 @@ async def import_truth(
     inputs: str | None = None,
     train: str | None = None,
     token: str | None = None,
+    current: bool = True,
     progress: Progress | None = None,
 ) -> TruthRecord:
-    """Prepare truth from a dataset and score against it from now on.
+    """Prepare truth from a dataset and score the task's own challenge against it, if it is ``current``.
 
     ``source`` is a directory or a hub repository ``namespace/name``, read with ``token`` where it is private;
     ``events`` are the card's by default, ``options`` choices among the task's ``truth_options``. The same
@@ -71,7 +71,8 @@ async def import_truth(
     same truth named stays where nothing is given.
 
     Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
-    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something.
+    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, and Unavailable where the
+    storage does not take it.
     """
     task = platform.tasks.find(task_name)
     settings = platform.settings
@@ -89,7 +90,7 @@ async def import_truth(
     truth = await build_from(
         *(task, place),
         config=config,
-        directory=_root(platform),
+        directory=platform.truth_cache.directory,
         executor=platform.executor,
         limits=settings.scoring_limits,
         events=events,
@@ -97,7 +98,11 @@ async def import_truth(
         cache=cache,
         progress=progress,
     )
-    return await _make_current(truth.as_dict(), data)
+    try:
+        await platform.truth_cache.store(truth)
+    except StorageUnavailable as error:
+        raise Unavailable(f"the storage takes no truth: {error}") from error
+    return await _keep(truth.as_dict(), data, current)
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
@@ -116,11 +121,6 @@ async def find(task_name: str, version: str) -> TruthRecord:
     return _record(row, current=current)
 
 
-async def open_truth(platform: Platform, task_name: str, version: str) -> Truth:
-    """The files of a version. Raises ConfigurationError when they are not there or not whole."""
-    return await asyncio.to_thread(Truth.open, _root(platform) / task_name / version)
-
-
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
     """Return the maximum size in bytes of predictions, by the settings and the rows of the truth."""
     rows = truth.rows[task.card.rows_of]
@@ -128,30 +128,31 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
 
 
 @transactional
-async def _make_current(manifest: dict[str, Any], data: Found) -> TruthRecord:
+async def _keep(manifest: dict[str, Any], data: Found, current: bool) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
-    await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
-    row = await Challenge.select_for_update().get(name=name)
     for truth in await TruthVersion.filter(task=name, version__startswith=version) if data else ():
         truth.manifest = truth.manifest | {"data": truth.manifest.get("data", {}) | data}
         await truth.save(update_fields=["manifest"])
+    if current:
+        await _make_current(name, version)
+    return _record(await TruthVersion.get(task=name, version=version), current=current)
+
+
+async def _make_current(name: str, version: str) -> None:
+    await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
+    row = await Challenge.select_for_update().get(name=name)
     if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
         # What was closed is about other truth.
         row.truth_version, row.closes_at, row.ended_at = version, None, None
         await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])
-    return _record(await TruthVersion.get(task=name, version=version), current=True)
 
 
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
     """What the database keeps; the blocks, many for a large dataset, stay with the files."""
     return {key: value for key, value in manifest.items() if key != "blocks"}
-
-
-def _root(platform: Platform) -> Path:
-    return platform.settings.data_dir / "truth"
 
 
 def _record(row: TruthVersion, *, current: bool) -> TruthRecord:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from collidium.client.answers import listed, single
+from collidium.client.answers import content, listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
 from collidium.records import BestStep, Challenge, Checked, Page, Place, Quota, Receipt, Submission, TaskCard
 
@@ -83,6 +83,13 @@ class BenchmarkCalls:
         wanted = given(pareto=pareto or None, all=every or None, hub_username=user, model_repo=model_repo)
         query = wanted | given(limit=limit, cursor=cursor)
         return Call("GET", where, listed(Place), Credential.NONE, query=query)
+
+    @endpoint
+    def results(self, challenge: str, *, as_csv: bool = False, every: bool = False) -> Call[bytes]:
+        """All places of a challenge, as JSON or CSV; ``every``: all submissions, as for a leaderboard."""
+        query = given(format="csv" if as_csv else "json", all=every or None)
+        where = f"/v1/challenges/{segment(challenge)}/results"
+        return Call("GET", where, content, Credential.NONE, query=query)
 
     @endpoint
     def leaderboard_history(

@@ -310,7 +310,13 @@ class OperatorCalls:
 
     @endpoint
     def admin_new_challenge(
-        self, name: str, task: str, *, idempotency_key: str | None = None, **fields: Unpack[ChallengeFields]
+        self,
+        name: str,
+        task: str,
+        *,
+        truth_version: str | None = None,
+        idempotency_key: str | None = None,
+        **fields: Unpack[ChallengeFields],
     ) -> Call[Challenge]:
         """Make a challenge of a task.
 
@@ -319,7 +325,9 @@ class OperatorCalls:
         name : str
             Words of a-z and 0-9, joined by hyphens.
         task : str
-            Its truth is that of the challenge.
+            A task that is installed.
+        truth_version : str, optional
+            Of the task; by default that of its own challenge.
         **fields
             As in :class:`ChallengeFields`.
 
@@ -334,7 +342,7 @@ class OperatorCalls:
         Conflict
             For a name that is taken, and a task without truth.
         """
-        json = _in_json({"name": name, "task": task, **fields})
+        json = _in_json({"name": name, "task": task, **given(truth_version=truth_version), **fields})
         headers = keyed(idempotency_key)
         return Call(
             "POST", "/admin/challenges", single(Challenge), Credential.ADMIN, json=json, headers=headers

@@ -159,6 +159,8 @@ class Migration(migrations.Migration):
             {
                 "process": fields.CharField(primary_key=True, max_length=128),
                 "looked_at": fields.DatetimeField(db_index=True),
+                "release": fields.CharField(max_length=64),
+                "key": fields.CharField(max_length=16),
             },
         ),
         _table(

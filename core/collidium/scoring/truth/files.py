@@ -33,7 +33,7 @@ class TruthTable:
 
 @dataclass(frozen=True, slots=True)
 class Truth:
-    """One version of a task's truth; :meth:`open` reads it."""
+    """One version of a task's truth; :meth:`open` opens it."""
 
     directory: Path
     task: str
@@ -54,18 +54,26 @@ class Truth:
     form: str = FORM
 
     @classmethod
+    def read(cls, directory: Path) -> Truth:
+        """Read the manifest. Raises :class:`~collidium.errors.ConfigurationError`."""
+        try:
+            return cls._from_manifest(directory, json.loads((directory / MANIFEST).read_bytes()))
+        except OSError as error:
+            raise ConfigurationError(f"truth in {directory} is not there: {error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{directory / MANIFEST} is no manifest of truth: {error!r}") from error
+
+    @classmethod
     def open(cls, directory: Path) -> Truth:
         """Read the manifest and see that the files it names are there, in their sizes.
 
         Raises :class:`~collidium.errors.ConfigurationError`.
         """
+        truth = cls.read(directory)
         try:
-            truth = cls._from_manifest(directory, json.loads((directory / MANIFEST).read_bytes()))
             sizes = {name: path.stat().st_size for name, path in truth.paths.items()}
         except OSError as error:
-            raise ConfigurationError(f"truth in {directory} is not there or not whole: {error}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"{directory / MANIFEST} is no manifest of truth: {error!r}") from error
+            raise ConfigurationError(f"truth in {directory} is not whole: {error}") from error
         for name, size in sizes.items():
             if size != truth.tables[name].bytes:
                 raise ConfigurationError(
@@ -98,6 +106,18 @@ class Truth:
     def save(self) -> None:
         """Write the manifest into the directory."""
         (self.directory / MANIFEST).write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
+
+    def move_to(self, place: Path) -> Truth:
+        """Move the files to ``place``, at once; a truth that is there already stays."""
+        self.save()
+        self.directory.chmod(0o755)
+        try:
+            self.directory.rename(place)
+        except OSError:
+            # A directory that has files is never replaced: another process was first.
+            if not place.exists():
+                raise
+        return Truth.open(place)
 
     @classmethod
     def _from_manifest(cls, directory: Path, manifest: Mapping[str, Any]) -> Truth:

@@ -125,7 +125,7 @@ async def build(
             made = await evaluate(task, truth, baseline, executor=executor, limits=limits)
             truth = replace(truth, floors=made.metrics)
             baseline.unlink()
-        return await asyncio.to_thread(_publish, truth, directory / task.card.name / truth.version)
+        return await asyncio.to_thread(truth.move_to, directory / task.card.name / truth.version)
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,16 +221,3 @@ class _Baseline:
             self._writer = pq.ParquetWriter(self.path, predictions.schema)
         self._writer.write_table(predictions)
         self.rows += predictions.num_rows
-
-
-def _publish(truth: Truth, place: Path) -> Truth:
-    """Move the truth to its place, at once; one of this version that is there already stays."""
-    truth.save()
-    truth.directory.chmod(0o755)
-    try:
-        truth.directory.rename(place)
-    except OSError:
-        # A directory that has files is never replaced: another import was first.
-        if not place.exists():
-            raise
-    return Truth.open(place)

@@ -24,6 +24,8 @@ from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Places on a page.
 ROWS: Final = 50
+#: Places on the page that is printed; files have all.
+PRINTED: Final = 1000
 #: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
 STEPS: Final = 50
 PLACES: Final = 150
@@ -128,6 +130,22 @@ async def show(name: str) -> Response:
     )
 
 
+async def results(name: str) -> Response:
+    """``GET /leaderboard/<name>/results``: all places on one page, for printing"""
+    challenge, card = await board_of(name)
+    places = await backend().leaderboard(name, limit=PRINTED)
+    return await render(
+        "results.html",
+        challenge=challenge,
+        card=card,
+        rules=await rendered(challenge.rules, ""),
+        places=places.items,
+        participants=sum(not place.baseline for place in places.items),
+        more=places.next_cursor is not None,
+        columns=card.metrics[:COLUMNS],
+    )
+
+
 async def _drawings(card: TaskCard) -> Sequence[Drawing]:
     """Plots of the whole leaderboard."""
     server, now = backend(), datetime.now(UTC)
@@ -147,4 +165,8 @@ async def _drawings(card: TaskCard) -> Sequence[Drawing]:
     return [drawings.front(card, front.items, best.items), *found]
 
 
-ROUTES: Final[list[Route]] = [("GET", "", first), ("GET", "/<name>", show)]
+ROUTES: Final[list[Route]] = [
+    ("GET", "", first),
+    ("GET", "/<name>", show),
+    ("GET", "/<name>/results", results),
+]

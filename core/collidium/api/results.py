@@ -1,0 +1,79 @@
+"""The results of a challenge in one file, written while they are read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import AsyncIterator, Iterable, Sequence
+from io import StringIO
+from typing import Final
+
+from quart import Response, current_app
+
+from collidium.api.answers import JSON
+from collidium.api.context import platform
+from collidium.api.leaderboards import INTERVALS
+from collidium.api.schemas import ResultsQuery
+from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks.leaderboard import Selection
+from collidium.benchmarks.rank_intervals import RankIntervals
+from collidium.records import Place, as_json, encode
+
+#: Columns before those of the metrics, and what they have.
+_COLUMNS: Final = {
+    "rank": "rank",
+    "rank_low": "rank_low",
+    "rank_high": "rank_high",
+    "may_be_equal": "may_be_equal",
+    "account": "hub_username",
+    "team": "team",
+    "submission": "submission_id",
+    "submitted_at": "submitted_at",
+    "baseline": "baseline",
+    "model": "model_repo",
+}
+
+Places = AsyncIterator[Sequence[Place]]
+
+
+async def written(name: str, query: ResultsQuery) -> Response:
+    """Answer with all places; what is written is some of them at a time. Raises NotFound."""
+    edition = await boards.current_edition(name)
+    metrics = [metric.name for metric in platform().tasks.find(edition.task).card.metrics]
+    intervals = None
+    if not query.all:
+        finder: RankIntervals = current_app.extensions[INTERVALS]
+        intervals = await finder.of(edition, patience=None)
+    places = boards.all_places(edition, intervals=intervals, selection=Selection(all=query.all))
+    if query.format == "csv":
+        response = Response(_as_csv(places, metrics), content_type="text/csv; charset=utf-8")
+    else:
+        response = Response(_as_json(places), content_type=JSON)
+    response.headers.set("Content-Disposition", "attachment", filename=f"{name}-results.{query.format}")
+    return response
+
+
+async def _as_json(places: Places) -> AsyncIterator[bytes]:
+    before = b"["
+    async for some in places:
+        if some:
+            yield before + encode(some)[1:-1]
+            before = b","
+    yield b"]" if before == b"," else b"[]"
+
+
+async def _as_csv(places: Places, metrics: Sequence[str]) -> AsyncIterator[bytes]:
+    yield _rows([[*_COLUMNS, *(column for metric in metrics for column in (metric, f"{metric}_error"))]])
+    async for some in places:
+        yield _rows(
+            [
+                *(place[field] for field in _COLUMNS.values()),
+                *(place[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
+            ]
+            for place in map(as_json, some)
+        )
+
+
+def _rows(rows: Iterable[Sequence[object]]) -> bytes:
+    text = StringIO()
+    csv.writer(text).writerows(rows)
+    return text.getvalue().encode()

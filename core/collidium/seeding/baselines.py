@@ -1,0 +1,144 @@
+"""Submits the baselines of a task, each with a model repository, as an account that earns nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from collidium import accounts
+from collidium.benchmarks.submissions import reading, submitting
+from collidium.benchmarks.submissions.links import Claim
+from collidium.client import write_predictions
+from collidium.contracts.task import EventRange, Reconstruction, Task
+from collidium.datasets import Dataset, cards, download
+from collidium.datasets.publishing.public_part import without_truth
+from collidium.errors import CollidiumError
+from collidium.files.durable import sha256_of
+from collidium.files.held import scratch_directory
+from collidium.hub.client import hub_failures
+from collidium.hub.sources import HubDataset
+from collidium.runtime.failpoints import reached
+from collidium.runtime.logs import single_line
+from collidium.runtime.waiting import in_thread
+from collidium.scoring.bench import loaders
+from collidium.scoring.bench.data_loading import Slice, time_slice
+from collidium.seeding.access import ACCOUNT
+
+if TYPE_CHECKING:
+    from collidium.seeding.plan import DatasetPlan
+    from collidium.seeding.steps import Seeding
+
+#: How often reading is timed.
+_READINGS: Final = 3
+
+
+async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
+    """Whether it was scored by the scorer and against the truth of now."""
+    if not await seeding.has_truth(task):
+        return False
+    account = await accounts.find(ACCOUNT)
+    wanted = _model(seeding, task, baseline), task.version, await seeding.truth_version(task)
+    kept = await reading.list_submissions(
+        seeding.platform, limit=1000, challenge=seeding.board(task), account_id=account.id
+    )
+    return any((one.model_repo, one.scorer_version, one.truth_version) == wanted for one in kept)
+
+
+async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
+    """Make the baseline's predictions, and submit them with its model."""
+    await _publish_model(seeding, task, baseline)
+    account = await accounts.find(ACCOUNT)
+    async with (
+        submitting.admitted(seeding.platform, account, seeding.board(task), early=True) as admission,
+        scratch_directory(seeding.state.directory) as scratch,
+    ):
+        path = scratch / "predictions.parquet"
+        try:
+            await in_thread(partial(_predict, seeding, task, baseline, path), "seed")
+        except Exception as error:  # it may be third-party
+            raise CollidiumError(
+                f"the baseline {baseline} of {task.card.name} failed: {single_line(repr(error))}"
+            ) from error
+        sha256 = await asyncio.to_thread(sha256_of, path)
+        predictions = submitting.Predictions(path, sha256, path.stat().st_size)
+        model = _model(seeding, task, baseline)
+        await submitting.submit(
+            *(seeding.platform, admission, predictions), check_claim=_own, model_repo=model
+        )
+    reached("seed.submitted")
+
+
+def _model(seeding: Seeding, task: Task, baseline: str) -> str:
+    owner = next(iter(seeding.state.published.values()))["repo"].partition("/")[0]
+    return f"{owner}/{task.card.name}-{baseline}"
+
+
+def _predict(seeding: Seeding, task: Task, baseline: str, path: Path) -> None:
+    """Write the baseline's predictions, made of what is public; blocks."""
+    reconstruct = seeding.baselines(task)[baseline]
+    one, events = seeding.evaluated(task)
+    if reconstruct is None:
+        _time_reading(seeding, task, one, events, path)
+        return
+    dataset = Dataset(seeding.truth(one), one.config)
+    blocks = dataset.read(task.card.inputs, events)
+    write_predictions(
+        pa.concat_tables(
+            [reconstruct({name: _public(name, tables[name]) for name in tables}) for _, tables in blocks]
+        ),
+        path,
+    )
+
+
+def _time_reading(seeding: Seeding, task: Task, one: DatasetPlan, events: EventRange, path: Path) -> None:
+    place = HubDataset(seeding.repo(one.name), seeding.hub.endpoint, token=seeding.hub.token)
+    table = task.card.inputs[0]
+    fetched = download(place, one.config, [table], events, cache=seeding.state.directory / "cache")
+    part = Slice(place, fetched, one.config, table, range(events.start, events.stop))
+    time_slice(part, loaders.load, repeats=_READINGS).write(path)
+
+
+async def _publish_model(seeding: Seeding, task: Task, baseline: str) -> None:
+    """Make the baseline's model repository, with a card and what it has learned, where there is none."""
+    from huggingface_hub import CommitOperationAdd
+
+    model, hub = _model(seeding, task, baseline), seeding.hub
+    with hub_failures(hub.endpoint):
+        await hub.ask(lambda api: api.create_repo(model, exist_ok=True))
+        if await hub.ask(lambda api: api.file_exists(model, cards.CARD)):
+            return
+        tag = seeding.platform.settings.platform_tag
+        card = model_card(task, baseline, seeding.baselines(task)[baseline], tag)
+        files = {**task.model_files(baseline), cards.CARD: card.encode()}
+        operations = [CommitOperationAdd(*file) for file in files.items()]
+        await hub.ask(
+            lambda api: api.create_commit(model, operations, commit_message=f"The baseline {baseline}")
+        )
+
+
+def model_card(task: Task, baseline: str, reconstruct: Reconstruction | None, tag: str) -> str:
+    """Return the card of a baseline's model repository, which describes it by its docstring."""
+    matter = {
+        "tags": [tag, f"{tag}-task:{task.card.name}"],
+        "library_name": "collidium",
+        "description": f"The baseline {baseline} of {task.card.title}",
+    }
+    description = inspect.getdoc(reconstruct or loaders.load) or ""
+    body = f"# {baseline}\n\nThe baseline `{baseline}` of the task `{task.card.name}`.\n\n{description}\n"
+    return cards.card(matter, body)
+
+
+async def _own(_: str) -> Claim | None:
+    """The claim to a repository that the same token has just written."""
+    return "verified"
+
+
+def _public(name: str, table: pa.Table) -> pa.Table:
+    """The columns of a table that are public."""
+    table = without_truth(name, table)
+    return table.select([one for one in table.column_names if table[one].null_count < len(table)])

@@ -1,0 +1,189 @@
+"""Checks of a whole configuration: each part is tried, and what would break on two machines is named."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Literal
+
+from collidium import __version__, database, simulations
+from collidium.contracts.identity import IdentityUnavailable
+from collidium.contracts.storage import probe
+from collidium.files import data_directory
+from collidium.secrets import open_secrets
+from collidium.settings import GIBIBYTE
+
+if TYPE_CHECKING:
+    from collidium.plugins import Plugins
+    from collidium.settings import Settings
+
+#: Seconds by which this machine's clock may differ from the database's: leases and deadlines compare both.
+CLOCK_SECONDS: Final = 2.0
+#: What a token that no hub has given looks like.
+_NOBODY: Final = "hf_collidium_doctor"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What was found of one part; ``advice`` is what to do unless it is ok."""
+
+    name: str
+    status: Literal["ok", "warning", "failed"]
+    found: str
+    advice: str = ""
+
+
+#: What a check found, and what to do about it; empty: nothing. One that raises has failed.
+Finding = tuple[str, str]
+Part = Callable[["Settings", "Plugins"], Awaitable[Finding]]
+
+
+async def examine(settings: Settings, loaded: Plugins) -> list[Check]:
+    """Try every part of the configuration; what is made is what a server makes when it starts."""
+    found = [await _tried(name, settings, loaded, *part) for name, part in PARTS.items()]
+    if found[-1].status == "failed":  # the database
+        return found
+    async with database.connected(settings.database):
+        return found + [await _tried(name, settings, loaded, *part) for name, part in IN_DATABASE.items()]
+
+
+async def _tried(name: str, settings: Settings, loaded: Plugins, part: Part, if_it_fails: str) -> Check:
+    try:
+        found, advice = await part(settings, loaded)
+    except Exception as error:  # of any kind: the other checks go on
+        return Check(name, "failed", str(error) or type(error).__name__, if_it_fails)
+    return Check(name, "warning" if advice else "ok", found, advice)
+
+
+async def _data_directory(settings: Settings, loaded: Plugins) -> Finding:
+    await asyncio.to_thread(data_directory.prepare, settings)
+    free = shutil.disk_usage(settings.data_dir).free
+    full = free < settings.max_submission_bytes
+    advice = "make room for at least one upload of PLATFORM_MAX_SUBMISSION_BYTES" if full else ""
+    return f"{settings.data_dir}, {free / GIBIBYTE:.1f} GiB free", advice
+
+
+async def _plugins(settings: Settings, loaded: Plugins) -> Finding:
+    failed = loaded.failures
+    if failed:
+        return f"not loaded: {', '.join(failed)}", "`collidium plugin list` shows why"
+    return "all are loaded", ""
+
+
+async def _secrets(settings: Settings, loaded: Plugins) -> Finding:
+    if missing := settings.missing_to_share():
+        raise RuntimeError("; ".join(missing))
+    if settings.secret_key is None:
+        return "this machine's own", "for several machines set PLATFORM_SECRET_KEY and ADMIN_TOKEN"
+    await asyncio.to_thread(open_secrets, settings)
+    return "are set", ""
+
+
+async def _database(settings: Settings, loaded: Plugins) -> Finding:
+    if not settings.database_url:
+        await database.migrate(settings.database)  # as a server does when it starts
+    if problems := await database.check(settings.database):
+        raise RuntimeError("; ".join(problems))
+    if settings.sqlite_file:
+        return "SQLite, with the schema of this release", "for several machines use PostgreSQL"
+    return "PostgreSQL, with the schema of this release", ""
+
+
+async def _storage(settings: Settings, loaded: Plugins) -> Finding:
+    storage = loaded.storages(settings).get(settings.storage)
+    try:
+        with tempfile.TemporaryDirectory() as directory:
+            await probe(storage, Path(directory))
+    finally:
+        await storage.close()
+    advice = "" if storage.is_shared else "for several machines use PLATFORM_STORAGE=s3"
+    return f"{storage.name}: a file was stored, read and deleted", advice
+
+
+async def _hub(settings: Settings, loaded: Plugins) -> Finding:
+    if not settings.hub_url:
+        return "the local hub, which the server serves", "for several machines set PLATFORM_HUB_URL"
+    provider = loaded.identity_providers(settings).get(settings.identity)
+    try:
+        await provider.identify(_NOBODY)
+    except IdentityUnavailable as error:
+        raise RuntimeError(f"{settings.hub}: {error}") from error
+    finally:
+        await provider.close()
+    return f"{provider.name} answers at {settings.hub}", ""
+
+
+async def _runner(settings: Settings, loaded: Plugins) -> Finding:
+    runner = loaded.runners(settings).get(settings.runner_name)
+    try:
+        await asyncio.to_thread(runner.check)
+    finally:
+        await runner.close()
+    advice = "" if runner.is_shared else "for several machines follow requests on one, or use a batch system"
+    return f"{runner.name} can run jobs", advice
+
+
+async def _scoring(settings: Settings, loaded: Plugins) -> Finding:
+    executor = loaded.executors(settings).get(settings.executor)
+    try:
+        calls = executor.map(release_of_worker, [None], settings.scoring_limits)
+        releases = [release async for release in calls]
+    finally:
+        await executor.close()
+    if releases != [__version__]:
+        raise RuntimeError(f"a worker has release {releases[0]}, this is {__version__}")
+    return f"{executor.name}: a worker of this release answers", ""
+
+
+def release_of_worker(_: None) -> str:
+    """The release that a worker has."""
+    return __version__
+
+
+async def _clock(settings: Settings, loaded: Plugins) -> Finding:
+    if settings.sqlite_file:
+        return "the database has this machine's", ""
+    before = time.time()
+    (row,) = await database.rows_of("SELECT EXTRACT(EPOCH FROM clock_timestamp())::float8 AS moment")
+    off = abs(float(row["moment"]) - (before + time.time()) / 2)
+    if off > CLOCK_SECONDS:
+        raise RuntimeError(f"this machine's and the database's differ by {off:.1f} s")
+    return f"this machine's and the database's differ by {off:.2f} s", ""
+
+
+async def _processes(settings: Settings, loaded: Plugins) -> Finding:
+    running = await simulations.processes()
+    if not running:
+        return "none follows requests", "start `collidium serve` or `collidium worker`"
+    keys = {key for _, _, key in running}
+    if settings.secret_key is not None:
+        keys.add((await asyncio.to_thread(open_secrets, settings)).fingerprint)
+    if len(keys) > 1:
+        names = ", ".join(process for process, _, _ in running)
+        raise RuntimeError(f"{names} and this machine have {len(keys)} different secret keys")
+    others = [f"{process} runs {release}" for process, release, _ in running if release != __version__]
+    if others:
+        return "; ".join(others), f"restart them with {__version__}, which this command has"
+    return f"{len(running)} of this release, with one secret key", ""
+
+
+#: Each part, and what to do where it fails. Plugins last: others may show that one is broken.
+PARTS: Final[Mapping[str, tuple[Part, str]]] = {
+    "data directory": (_data_directory, "give the account of the platform a PLATFORM_DATA_DIR of its own"),
+    "secrets": (_secrets, "set the same in the environment of every machine"),
+    "storage": (_storage, "see PLATFORM_STORAGE and the settings that begin with it"),
+    "hub": (_hub, "see PLATFORM_HUB_URL and PLATFORM_IDENTITY"),
+    "runner": (_runner, "see PLATFORM_RUN_MODE, PLATFORM_RUNNER and the runner's settings"),
+    "scoring": (_scoring, "see PLATFORM_EXECUTOR and PLATFORM_SCORING_MEMORY_BYTES"),
+    "plugins": (_plugins, ""),
+    "database": (_database, "see PLATFORM_DATABASE_URL; `collidium db migrate` migrates its schema"),
+}
+IN_DATABASE: Final[Mapping[str, tuple[Part, str]]] = {
+    "clock": (_clock, "synchronise the clocks of all machines (chrony, systemd-timesyncd)"),
+    "processes": (_processes, "give all machines the same PLATFORM_SECRET_KEY, and restart them"),
+}

@@ -1,0 +1,211 @@
+"""Executor ``dask``: calls go to the workers of a Dask cluster, each of which runs them in limited processes.
+
+Dask limits no call and cannot end one that runs. So each of our workers has the executor ``processes``: a
+call that crashes, hangs or grows ends alone, and a machine that is lost has its calls repeated by another.
+Whoever has a certificate of the cluster's authority runs code on all of its machines.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import sys
+import uuid
+from collections.abc import Iterator
+from functools import cache
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from collidium.contracts.executor import Executor, WorkerDied
+from collidium.contracts.storage import Storage, StorageUnavailable
+from collidium.errors import ConfigurationError, Unavailable
+from collidium.files.held import scratch_directory
+from collidium.hookspecs import hookimpl
+from collidium_plugins.executor_processes import Answer, Call, EncodedCalls, Processes
+
+if TYPE_CHECKING:
+    from distributed import Client, Future, Security
+
+    from collidium.settings import Settings
+
+#: Seconds between two looks whether there is a worker for a call that waits.
+_LOOK_SECONDS: Final = 5.0
+
+
+@hookimpl
+def collidium_executors(settings: Settings) -> list[Executor]:
+    """The executor; raises ConfigurationError if it was chosen and lacks something."""
+    if settings.executor == Dask.name and (problems := list(_problems(settings))):
+        raise ConfigurationError("; ".join(problems))
+    return [Dask(settings)]
+
+
+def _problems(settings: Settings) -> Iterator[str]:
+    if find_spec("distributed") is None:
+        yield "executor dask needs pip install 'collidium[dask]'"
+    if not settings.dask_scheduler:
+        yield "PLATFORM_DASK_SCHEDULER is not set, such as tls://dask.example.org:8786"
+    if settings.dask_scheduler.startswith("tls://"):
+        for name in ("ca", "certificate", "key"):
+            path: Path | None = getattr(settings, f"dask_{name}")
+            if path is None or not path.is_file():
+                yield f"PLATFORM_DASK_{name.upper()} is no file, which {settings.dask_scheduler} needs"
+
+
+class Dask(EncodedCalls):
+    """Runs calls on the workers of ``PLATFORM_DASK_SCHEDULER``, and short ones in processes of this machine.
+
+    Calls raise :class:`~collidium.errors.Unavailable` without a scheduler, and without a worker of the same
+    release and plugins for ``PLATFORM_DASK_WAIT_SECONDS``.
+    """
+
+    name = "dask"
+    is_remote = True
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._here = Processes(settings.scoring_workers)
+        self._client: Client | None = None
+        self._connecting = asyncio.Lock()
+
+    @property
+    def slots(self) -> int:
+        threads = self._client.scheduler_info()["total_threads"] if self._client else 0
+        return max(threads, self._here.workers)
+
+    async def run(self, call: Call, *, local: bool) -> Answer:
+        from collidium_plugins.executor_dask import worker
+
+        if local:
+            return await self._here.run(call, local=True)
+        client = await self._connected()
+        key = f"collidium-{uuid.uuid4().hex}"
+        # A worker of another release does not have the resource, and so unpickles nothing.
+        future = client.submit(worker.run, key, call, key=key, pure=False, resources={same_code(): 1})
+        try:
+            return await self._result(client, future)
+        finally:
+            if not future.done():
+                await client.cancel([future], asynchronous=True, force=True)
+
+    async def serve(self, storage: Storage) -> None:
+        """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
+        async with scratch_directory(self._settings.data_dir / "dask") as directory:
+            await self._serve(storage, directory)
+
+    async def _serve(self, storage: Storage, directory: Path) -> None:
+        from distributed import Worker
+
+        from collidium_plugins.executor_dask.worker import Calls, StoredFiles
+
+        address, security = self._cluster()
+        files = StoredFiles(storage, directory / "files", self._settings.truth_cache_bytes)
+        (directory / "files").mkdir()
+        options: dict[str, Any] = {
+            "nthreads": self._here.workers,
+            "resources": {same_code(): self._here.workers},
+            "security": security,
+            # Our own limits hold; Dask's would pause or end the worker.
+            "memory_limit": 0,
+            "plugins": (Calls(self._here, files),),
+            "dashboard": False,
+            "local_directory": str(directory),
+        }
+        try:
+            async with Worker(address, **options) as worker:
+                await worker.finished()
+        except OSError as error:
+            raise _unreachable(address) from error
+
+    async def close(self) -> None:
+        await self._here.close()
+        if self._client is not None:
+            await self._client.close()
+            self._client = None
+
+    async def _connected(self) -> Client:
+        """The client, connected; a scheduler that was lost gets a new one."""
+        from distributed import Client
+
+        async with self._connecting:
+            if self._client is not None and self._client.status != "running":
+                await self._client.close()
+                self._client = None
+            if self._client is None:
+                address, security = self._cluster()
+                timeout = self._settings.dask_wait_seconds
+                client = Client(
+                    address, asynchronous=True, security=security, set_as_default=False, timeout=timeout
+                )
+                try:
+                    self._client = await client
+                except (OSError, TimeoutError) as error:
+                    await client.close()
+                    raise _unreachable(address) from error
+            return self._client
+
+    async def _result(self, client: Client, future: Future[Any]) -> Answer:
+        from distributed import KilledWorker
+        from distributed.client import FutureCancelledError
+
+        result = asyncio.ensure_future(future._result())  # noqa: SLF001 -- what awaiting it does
+        try:
+            waited, pause = 0.0, min(_LOOK_SECONDS, self._settings.dask_wait_seconds)
+            while not result.done():
+                await asyncio.wait({result}, timeout=pause)
+                waited = 0.0 if await _has_worker(client) else waited + pause
+                if waited >= self._settings.dask_wait_seconds and not result.done():
+                    raise Unavailable(
+                        "no worker of this release and these plugins scores now", retry_after=60
+                    )
+            answer: Answer = result.result()
+        except FutureCancelledError as error:
+            raise _unreachable(self._settings.dask_scheduler) from error
+        except StorageUnavailable as error:
+            raise Unavailable(
+                f"a machine that scores cannot read the storage: {error}", retry_after=30
+            ) from error
+        except KilledWorker as error:
+            raise WorkerDied(f"machines were lost: {error}") from error
+        finally:
+            result.cancel()
+        return answer
+
+    def _cluster(self) -> tuple[str, Security | None]:
+        """The scheduler's address, and what encrypts connections to it."""
+        from distributed import Security
+
+        settings = self._settings
+        if not settings.dask_scheduler.startswith("tls://"):
+            return settings.dask_scheduler, None
+        files = {"cert": str(settings.dask_certificate), "key": str(settings.dask_key)}
+        own = {f"tls_{role}_{name}": file for role in ("client", "worker") for name, file in files.items()}
+        return settings.dask_scheduler, Security(
+            require_encryption=True, tls_ca_file=str(settings.dask_ca), **own
+        )
+
+
+async def _has_worker(client: Client) -> bool:
+    """Whether there is a worker for our calls; where the scheduler is gone, their futures end soon."""
+    try:
+        found: Any = client.scheduler  # a proxy of all that it can be asked
+        workers = (await found.identity(n_workers=-1))["workers"].values()
+    except OSError:
+        return True
+    return any(same_code() in worker["resources"] for worker in workers)
+
+
+def _unreachable(address: str) -> Unavailable:
+    return Unavailable(f"the scheduler at {address} cannot be reached", retry_after=30)
+
+
+@cache
+def same_code() -> str:
+    """A name that only machines with the same Python, release and plugins have in common."""
+    installed = {
+        f"{point.dist.name} {point.dist.version}" for point in entry_points(group="collidium") if point.dist
+    }
+    parts = [f"{sys.version_info.major}.{sys.version_info.minor}", *sorted(installed)]
+    return f"collidium-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"

@@ -1,0 +1,101 @@
+"""The part of the executor ``dask`` that runs inside Dask's workers."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, Final, cast
+
+from distributed import WorkerPlugin, get_worker
+
+from collidium.contracts.executor import StoredFile
+from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
+from collidium.runtime.shared_calls import SharedCalls
+from collidium_plugins.executor_processes import Answer, Call, Processes
+
+_NAME: Final = "collidium"
+
+
+class StoredFiles:
+    """What a worker has of the storage's files: fetched when a call needs them, in a directory of its own."""
+
+    def __init__(self, storage: Storage, directory: Path, max_bytes: int) -> None:
+        self._storage = storage
+        self._directory = directory
+        self._max_bytes = max_bytes
+        #: Those used longest ago first.
+        self._here: dict[StoredFile, Path] = {}
+        self._uses: Counter[StoredFile] = Counter()
+        self._fetching = SharedCalls[StoredFile, None]()
+
+    @asynccontextmanager
+    async def opened(self, files: Sequence[StoredFile]) -> AsyncIterator[list[Path]]:
+        """Paths of files, which stay here within the context. Raises StorageUnavailable."""
+        self._uses.update(files)
+        try:
+            for file in files:
+                if file not in self._here:
+                    await self._fetching.run(file, lambda file=file: self._fetch(file))  # type: ignore[misc]
+                self._here[file] = self._here.pop(file)
+            yield [self._here[file] for file in files]
+        finally:
+            self._uses.subtract(files)
+
+    async def _fetch(self, file: StoredFile) -> None:
+        room = self._max_bytes - file.bytes
+        for other in [other for other in self._here if not self._uses[other]]:
+            if sum(held.bytes for held in self._here) > room:
+                self._here.pop(other).unlink()
+        path = self._directory / hashlib.sha256(file.key.encode()).hexdigest()
+        try:
+            await self._storage.get(file.key, path)
+        except MissingFile as error:
+            raise StorageUnavailable(f"the storage has no file {file.key} any more") from error
+        if not await asyncio.to_thread(_is_whole, path, file):
+            path.unlink()
+            raise StorageUnavailable(f"the storage returned another file for {file.key} than was stored")
+        self._here[file] = path
+
+
+class Calls(WorkerPlugin):
+    """Runs a worker's calls in processes of its machine, and ends those that are cancelled: Dask does not."""
+
+    name = _NAME
+
+    def __init__(self, processes: Processes, files: StoredFiles) -> None:
+        self._processes = processes
+        self._files = files
+        self._running: dict[str, asyncio.Task[Answer]] = {}
+
+    async def run(self, key: str, call: Call) -> Answer:
+        """Run a call. Raises OverLimit, WorkerDied and StorageUnavailable."""
+        self._running[key] = asyncio.create_task(self._run(call))
+        try:
+            return await self._running[key]
+        finally:
+            del self._running[key]
+
+    async def _run(self, call: Call) -> Answer:
+        async with self._files.opened(call.files) as paths:
+            return await self._processes.run_with(call, paths)
+
+    def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
+        """Called by Dask when a task changes its state, which is ``executing`` until the call has ended."""
+        if finish != "executing" and (call := self._running.get(key)):
+            call.cancel()
+
+
+async def run(key: str, call: Call) -> Answer:
+    """Run a call on the worker that this is called in."""
+    return await cast("Calls", get_worker().plugins[_NAME]).run(key, call)
+
+
+def _is_whole(path: Path, file: StoredFile) -> bool:
+    if path.stat().st_size != file.bytes:
+        return False
+    with path.open("rb") as content:
+        return file.sha256 in {None, hashlib.file_digest(content, "sha256").hexdigest()}

@@ -1,0 +1,65 @@
+"""``collidium doctor``: each part is tried, and what keeps a second machine away is named."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tortoise.timezone import now
+
+from collidium import __version__, database, plugins, settings
+from collidium.secrets import open_secrets
+from collidium.server.doctor import Check, examine
+from collidium.simulations.models import Follower
+from collidium.testing.plugin import StartServer
+from collidium.testing.server import ServerProcess
+
+
+def checks(server: ServerProcess, code: int) -> dict[str, dict[str, Any]]:
+    done = server.run("doctor", "--json")
+    assert done.returncode == code, done.stdout + done.stderr
+    return {check["name"]: check for check in json.loads(done.stdout)}
+
+
+def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
+    found = checks(ServerProcess(tmp_path), 0)
+    assert {name for name, check in found.items() if "several machines" in check["advice"]} == {
+        *("secrets", "storage", "hub", "runner", "database")
+    }
+    assert {name for name, check in found.items() if check["status"] == "ok"} == {
+        *("data directory", "plugins", "scoring", "clock")
+    }
+    assert "collidium worker" in found["processes"]["advice"]
+
+
+def test_a_machine_with_another_key_is_found(start_server: StartServer) -> None:
+    server = start_server({"PLATFORM_SECRET_KEY": "one"})
+    assert checks(server, 0)["processes"]["found"] == "1 of this release, with one secret key"
+    server.environment["PLATFORM_SECRET_KEY"] += "-more"
+    found = checks(server, 1)["processes"]
+    assert found["status"] == "failed"
+    assert "2 different secret keys" in found["found"]
+
+
+async def test_broken_parts_are_named_and_do_not_hide_others(
+    migrated_database_url: str, unused_tcp_port: int, tmp_path: Path
+) -> None:
+    chosen = settings.load(
+        data_dir=tmp_path / "data",
+        database_url=migrated_database_url,
+        hub_url=f"http://127.0.0.1:{unused_tcp_port}",
+        storage="lost",
+        secret_key="key",  # noqa: S106 -- of a test
+        admin_token="token",  # noqa: S106 -- of a test
+    )
+    key = open_secrets(chosen).fingerprint
+    async with database.connected(migrated_database_url):
+        await Follower.create(process="other:1", looked_at=now(), release="0.1", key=key)
+    found: dict[str, Check] = {check.name: check for check in await examine(chosen, plugins.load())}
+    assert {name for name, check in found.items() if check.status == "failed"} == {"hub", "storage"}
+    assert "lost" in found["storage"].found
+    assert str(unused_tcp_port) in found["hub"].found
+    assert "PLATFORM_HUB_URL" in found["hub"].advice
+    assert (found["processes"].status, found["processes"].found) == ("warning", "other:1 runs 0.1")
+    assert __version__ in found["processes"].advice

@@ -1,0 +1,115 @@
+"""Executor ``dask``: the contract, with a scheduler and workers that are processes of their own, over TLS."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Final
+
+import pytest
+from tests.dask_cluster import Cluster, running
+from tests.plugins.dask_calls import parent_of_parent, wait_for_word
+from tests.waiting import until
+
+from collidium import settings
+from collidium.contracts.executor import Limits
+from collidium.errors import ConfigurationError, Unavailable
+from collidium.testing.conformance import check_executor
+from collidium_plugins import executor_dask
+from collidium_plugins.executor_dask import Dask, collidium_executors
+
+LIMITS: Final = Limits(memory_bytes=512 * 1024**2, seconds=60)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    with running(tmp_path_factory.mktemp("dask"), 2) as cluster:
+        yield cluster
+
+
+@asynccontextmanager
+async def connected(cluster: Cluster, workers: int, **other: object) -> AsyncIterator[Dask]:
+    """The executor, once the workers have come."""
+    executor = Dask(cluster.settings(**other))
+    try:
+        await (await executor._connected()).wait_for_workers(workers)
+        yield executor
+    finally:
+        await executor.close()
+
+
+@pytest.fixture
+async def executor(cluster: Cluster) -> AsyncIterator[Dask]:
+    async with connected(cluster, 2) as executor:
+        yield executor
+
+
+async def test_the_executor_conforms(executor: Dask) -> None:
+    await check_executor(executor)
+
+
+async def test_short_calls_stay_on_this_machine(executor: Dask) -> None:
+    there = [pid async for pid in executor.map(parent_of_parent, [0], LIMITS)]
+    here = [pid async for pid in executor.map(parent_of_parent, [0], LIMITS, local=True)]
+    assert here == [os.getpid()]
+    assert there != here
+
+
+async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
+    """And a call that was cancelled leaves no process, though Dask would let it run on."""
+    with running(tmp_path, 2) as cluster:
+        async with connected(cluster, 2) as executor:
+            names = [tmp_path / "first", tmp_path / "second"]
+            calls = asyncio.create_task(collect(executor, names))
+            await until(lambda: all(name.exists() and name.read_text() for name in names))
+            assert len({name.read_text() for name in names}) == 2
+            os.killpg(cluster.processes[1].pid, signal.SIGKILL)
+            for name in names:
+                name.with_suffix(".go").touch()
+            assert await calls == [str(name) for name in names]
+            assert len(list(tmp_path.glob("*.again"))) == 1
+            cancelled = tmp_path / "cancelled"
+            hanging = asyncio.create_task(collect(executor, [cancelled]))
+            await until(lambda: cancelled.exists() and cancelled.read_text() != "")
+            process = int(cancelled.read_text())
+            hanging.cancel()
+            await until(lambda: not Path(f"/proc/{process}").exists())
+
+
+async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
+    with running(tmp_path, 1) as cluster:
+        async with connected(cluster, 1, dask_wait_seconds=2) as executor:
+            calls = asyncio.create_task(collect(executor, [tmp_path / "one"]))
+            await until((tmp_path / "one").exists)
+            cluster.processes[0].kill()
+            with pytest.raises(Unavailable, match="cannot be reached"):
+                await calls
+            with pytest.raises(Unavailable, match="cannot be reached") as caught:
+                await collect(executor, [tmp_path / "two"])
+            assert caught.value.headers["Retry-After"] == "30"
+
+
+async def test_workers_with_other_code_get_no_calls(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(executor_dask, "same_code", lambda: "collidium-other")
+    async with connected(cluster, 2, dask_wait_seconds=1) as executor:
+        with pytest.raises(Unavailable, match="no worker of this release"):
+            await collect(executor, [tmp_path / "never"])
+    assert not (tmp_path / "never").exists()
+
+
+def test_missing_settings_are_named_together(tmp_path: Path) -> None:
+    chosen = settings.load(data_dir=tmp_path, executor="dask", dask_scheduler="tls://127.0.0.1:1")
+    with pytest.raises(ConfigurationError, match=r"(?s)DASK_CA .*DASK_CERTIFICATE .*DASK_KEY "):
+        collidium_executors(chosen)
+    with pytest.raises(ConfigurationError, match="PLATFORM_DASK_SCHEDULER"):
+        collidium_executors(settings.load(data_dir=tmp_path, executor="dask"))
+
+
+async def collect(executor: Dask, names: list[Path]) -> list[str]:
+    return [name async for name in executor.map(wait_for_word, [str(name) for name in names], LIMITS)]

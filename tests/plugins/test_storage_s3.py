@@ -1,0 +1,226 @@
+"""Files in a bucket of a real S3 server: the storage's contract, and what goes wrong with buckets."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+from tests.s3 import READER, USER, S3Server, client, s3_settings, s3_variables
+
+from collidium import settings
+from collidium.contracts.storage import MissingFile, StorageUnavailable
+from collidium.errors import ConfigurationError
+from collidium.testing.conformance import check_storage
+from collidium.testing.server import ServerProcess
+from collidium_plugins.storage_s3 import S3Storage, collidium_storages
+
+MEBIBYTE = 1024**2
+
+
+@pytest.fixture(autouse=True)
+def credentials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of an account that may use its bucket, and no other, as operators give them."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", USER[0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", USER[1])
+
+
+@pytest.fixture(scope="module")
+def moto() -> Iterator[str]:
+    """A second implementation, with the bucket `files`."""
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    client(f"http://{host}:{port}", *USER).create_bucket(Bucket="files")
+    yield f"http://{host}:{port}"
+    server.stop()
+
+
+def storage_on(url: str, bucket: str = "s3://files", **others: object) -> S3Storage:
+    return S3Storage(settings.load(**s3_settings(url, bucket, **others)))
+
+
+async def test_it_keeps_the_contract(s3_server: S3Server, unused_tcp_port: int, tmp_path: Path) -> None:
+    down = storage_on(f"http://127.0.0.1:{unused_tcp_port}")
+    await check_storage(storage_on(s3_server.url), tmp_path, unreachable=down)
+
+
+async def test_it_keeps_the_contract_on_another_server(moto: str, tmp_path: Path) -> None:
+    await check_storage(storage_on(moto, "s3://files/below/here", storage_s3_checksum=""), tmp_path)
+
+
+async def test_prefixes_share_a_bucket(s3_server: S3Server, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"PAR1")
+    one, other = (storage_on(s3_server.url, f"s3://files/{name}/deep") for name in ("one", "other"))
+    await one.put("a", tmp_path / "file")
+    assert not await other.exists("a")
+    await storage_on(s3_server.url).get("one/deep/a", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"PAR1"
+
+
+class BreakingPath(type(Path())):  # type: ignore[misc]  # the class of this system
+    """A file whose disk fails after 30 MiB."""
+
+    def open(self, *args: Any, **options: Any) -> IO[bytes]:
+        file = super().open(*args, **options)
+
+        class Breaking:
+            def read(self, size: int = -1) -> bytes:
+                if file.tell() >= 30 * MEBIBYTE:
+                    raise OSError(5, "Input/output error")
+                return bytes(file.read(size))
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(file, name)
+
+            def __enter__(self) -> Breaking:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                file.close()
+
+        return Breaking()  # type: ignore[return-value]  # what is used of one
+
+
+async def test_a_put_that_fails_midway_leaves_nothing(s3_server: S3Server, tmp_path: Path) -> None:
+    storage = storage_on(s3_server.url, "s3://files/midway")
+    (tmp_path / "file").write_bytes(b"before")
+    await storage.put("replaced", tmp_path / "file")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(60 * MEBIBYTE)
+    for key in ("new", "replaced"):
+        with pytest.raises((OSError, StorageUnavailable)):
+            await storage.put(key, BreakingPath(tmp_path / "large"))
+    assert not await storage.exists("new")
+    await storage.get("replaced", tmp_path / "copy")
+    assert (tmp_path / "copy").read_bytes() == b"before"
+    unfinished = s3_server.client().list_multipart_uploads(Bucket="files", Prefix="midway/")
+    assert unfinished.get("Uploads", []) == []
+
+
+async def test_a_get_of_a_server_that_dies_leaves_nothing(own_s3: S3Server, tmp_path: Path) -> None:
+    storage = storage_on(own_s3.url)
+    (tmp_path / "file").write_bytes(bytes(20 * MEBIBYTE))
+    await storage.put("a", tmp_path / "file")
+    own_s3.kill()
+    (tmp_path / "got").mkdir()
+    for call in (storage.exists("a"), storage.delete("a"), storage.get("a", tmp_path / "got" / "copy")):
+        with pytest.raises(StorageUnavailable, match="cannot be reached"):
+            await call
+    assert list((tmp_path / "got").iterdir()) == []
+
+
+def test_memory_does_not_grow_with_the_file(s3_server: S3Server, tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import asyncio\n"
+        "from pathlib import Path\n"
+        "from collidium import settings\n"
+        "from collidium_plugins.storage_s3 import S3Storage\n"
+        "storage = S3Storage(settings.load())\n"
+        # Not ru_maxrss, which has the peak of the process that started this one.
+        "def most(): return int(Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0])\n"
+        "async def run(name):\n"
+        "    await storage.put('sized', Path(name))\n"
+        "    await storage.get('sized', Path('copy'))\n"
+        "asyncio.run(run('small')); before = most()\n"
+        "asyncio.run(run('large')); print(most() - before)\n"
+    )
+    (tmp_path / "small").write_bytes(b"x")
+    with (tmp_path / "large").open("wb") as file:
+        file.truncate(200 * MEBIBYTE)
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        env=s3_variables(s3_server.url, USER),
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    assert (tmp_path / "copy").stat().st_size == 200 * MEBIBYTE
+    assert int(done.stdout) * 1024 < 100 * MEBIBYTE
+
+
+@pytest.mark.parametrize(
+    ("bucket", "account", "reason"),
+    [
+        ("s3://absent", USER, "NoSuchBucket"),
+        ("s3://files", READER, "AccessDenied"),
+        ("s3://files", (USER[0], "another-secret"), "SignatureDoesNotMatch"),
+    ],
+)
+async def test_a_bucket_that_cannot_be_used_is_named(
+    s3_server: S3Server,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    bucket: str,
+    account: tuple[str, str],
+    reason: str,
+) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", account[0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", account[1])
+    storage = storage_on(s3_server.url, bucket)
+    with pytest.raises(StorageUnavailable, match=f"{bucket}: {reason}") as raised:
+        await storage.check()
+    assert account[1] not in "".join(traceback.format_exception(raised.value))
+    if bucket == "s3://absent":
+        with pytest.raises(StorageUnavailable, match=reason):
+            await storage.get("a", tmp_path / "copy")
+
+
+async def test_missing_credentials_are_named(
+    s3_server: S3Server, unused_tcp_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("AWS_METADATA_ENDPOINT", f"http://127.0.0.1:{unused_tcp_port}")
+    with pytest.raises(StorageUnavailable, match="no credentials; set AWS_ACCESS_KEY_ID"):
+        await storage_on(s3_server.url).check()
+
+
+async def test_a_usable_bucket_passes_and_stays_empty(s3_server: S3Server) -> None:
+    await storage_on(s3_server.url, "s3://files/checked").check()
+    assert s3_server.client().list_objects_v2(Bucket="files", Prefix="checked/")["KeyCount"] == 0
+
+
+def test_a_server_does_not_start_without_its_bucket(s3_server: S3Server, tmp_path: Path) -> None:
+    server = ServerProcess(tmp_path, env=s3_variables(s3_server.url, USER, "s3://absent"))
+    done = server.run("serve", "--port", "0")
+    assert done.returncode == 1
+    assert "s3://absent: NoSuchBucket" in done.stderr
+    assert USER[1] not in done.stderr + done.stdout
+
+
+async def test_simultaneous_transfers_are_whole(s3_server: S3Server, tmp_path: Path) -> None:
+    storage = storage_on(s3_server.url, "s3://files/at-once")
+    contents = [bytes([number]) * (number * 3 * MEBIBYTE) for number in range(6)]
+    for number, content in enumerate(contents):
+        (tmp_path / f"{number}").write_bytes(content)
+    await asyncio.gather(*(storage.put(f"{number}", tmp_path / f"{number}") for number in range(6)))
+    await asyncio.gather(*(storage.get(f"{number}", tmp_path / f"copy-{number}") for number in range(6)))
+    assert [(tmp_path / f"copy-{number}").read_bytes() for number in range(6)] == contents
+    with pytest.raises(MissingFile):
+        await storage.get("absent", tmp_path / "absent")
+
+
+def test_the_plugin_is_there_for_those_who_set_it_up(tmp_path: Path) -> None:
+    assert collidium_storages(settings.load(data_dir=tmp_path)) == []
+    (storage,) = collidium_storages(settings.load(**s3_settings("https://s3.example", "s3://lab/files")))
+    assert isinstance(storage, S3Storage)
+    assert storage.url == "s3://lab/files"
+    with pytest.raises(ConfigurationError, match="PLATFORM_STORAGE_S3_URL"):
+        settings.load(storage="s3")
+    with pytest.raises(ConfigurationError, match="PLATFORM_STORAGE_S3_ENDPOINT"):
+        settings.load(**s3_settings("https://user:secret@s3.example"))
+
+
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "obstore.store", None)
+    with pytest.raises(ConfigurationError, match=r"collidium\[s3\]"):
+        storage_on("https://s3.example")
