@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text
+from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text, types
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
@@ -95,6 +95,54 @@ async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int])
         await pilot.press("enter")
         await shows(pilot, "2 places")
         await matches(pilot, f"leaderboard-{size[0]}")
+        await pilot.press("l")
+        await shows(pilot, "2 submissions")
+        await matches(pilot, f"submissions-{size[0]}")
+        await pilot.press("l")
+        await shows(pilot, "2 participants")
+        await matches(pilot, f"roster-{size[0]}")
+
+
+async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks", now=lambda: NOON) as pilot:
+        await choose(pilot, "tracking_latency")
+        await pilot.press("enter")
+        await shows(pilot, "cleo", "ben")
+        await pilot.press("d")
+        await shows(pilot, "Disqualify", "1 -> no rank  cleo", "2 -> 1  ben")
+        await matches(pilot, "disqualify-80")
+        await pilot.press("enter")
+        await shows(pilot, "which everybody sees: is needed")
+        await types(pilot, "reason", "measured on two machines")
+        await pilot.press("enter")
+        await shows(pilot, "Disqualified: cleo", "1  ben")
+        await pilot.press("l", "l")
+        await shows(pilot, "joined", "cleo")
+        await pilot.press("down", "enter")
+        await shows(pilot, "ONLY cleo", "disqualified: measured")
+        await pilot.press("d")
+        await shows(pilot, "Reinstate", "no rank -> 1  cleo")
+        await pilot.press("y")
+        await shows(pilot, "Reinstated: cleo")
+    assert [place.hub_username for place in operator.leaderboard("tracking_latency")] == ["cleo", "ben"]
+
+
+async def test_a_split_that_scores_again_names_its_command(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await choose(pilot, "tracking_latency")
+        await pilot.press("enter")
+        await shows(pilot, "cleo")
+        await pilot.press("h")
+        await shows(pilot, "Split the events of tracking_latency")
+        await types(pilot, "percent", "100")
+        await pilot.press("enter")
+        await shows(pilot, "is a number from 1 to 99")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "already; on the server's machine")
+        await pilot.press("o")
+        await shows(pilot, "collidium benchmark rescore", "--preview", "--apply")
+    assert operator.task("tracking_latency").phase is None
 
 
 async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:

@@ -135,7 +135,7 @@ async def received_submission(
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
     """Take the predictions that the request carries; the form may name the model's repository, too."""
-    async with _received(challenge) as (admission, predictions, fields):
+    async with _received(challenge, again=True) as (admission, predictions, fields):
         outcome = await submitting.submit(
             platform(),
             admission,
@@ -150,16 +150,18 @@ async def received_submission(
 
 
 @asynccontextmanager
-async def _received(challenge: str) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
+async def _received(
+    challenge: str, *, again: bool = False
+) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
     """Receive the caller's predictions and the form's other fields, for the duration of the context.
 
-    Rejected before a byte is read: predictions for a challenge that accepts none, and more at once than an
-    account may send.
+    Rejected before a byte is read: predictions for a challenge that accepts none (``again``: unless the
+    account may have sent them before), and more at once than an account may send.
     """
     settings, account = platform().settings, await caller()
     with _in_flight().one_more(account.id, settings.evaluations_in_flight):
         async with (
-            admitted(platform(), account, challenge, await memberships()) as admission,
+            admitted(platform(), account, challenge, await memberships(), again=again) as admission,
             receive_to_file(request, settings.uploads, admission.largest_file, part=PART) as file,
         ):
             yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)

@@ -441,6 +441,12 @@ class SubmissionsQuery(MySubmissionsQuery):
     unverified: bool = Field(False, description="Only self-reported ones that no operator has verified.")
 
 
+class ChallengeSubmissionsQuery(Page):
+    """Which submissions to a challenge are listed."""
+
+    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+
+
 class UsageQuery(BaseModel):
     """How much of a usage report."""
 

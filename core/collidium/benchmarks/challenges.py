@@ -119,6 +119,12 @@ async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
     ]
 
 
+async def is_held_back(task: str, version: str) -> bool:
+    """Whether any challenge that has not ended holds back events of a truth."""
+    public = f"{whole(version)}-public"
+    return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__startswith=public)
+
+
 async def require_concealed(row: Challenge, version: str) -> None:
     """Raise Conflict where scores would show what another challenge holds back."""
     if others := await revealed_by(row, version):

@@ -173,8 +173,10 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
 
 
 async def take_back(submission: Submission) -> None:
-    """Take what a submission earned, down to a balance of zero; in the transaction that disqualifies it."""
-    await accounts.lock({submission.account_id})
+    """Take what a submission earned, down to a balance of zero.
+
+    In the transaction that disqualifies it and has locked the account.
+    """
     balance = (await accounts.find(submission.hub_username)).credits
     amount = min(submission.credits_earned, balance)
     if amount > 0:

@@ -139,8 +139,9 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
     """The card of an installed task, listed or not."""
     task = platform.tasks.get(status.name)
     truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
-    # They are of all events, also of those that are held back.
-    floors = None if status.phase == "public" else truth.floors if truth else {}
+    # They are of all events, also of those that this or another challenge holds back.
+    held_back = truth is not None and await challenges.is_held_back(status.name, truth.version)
+    floors = None if held_back else truth.floors if truth else {}
     return TaskCard.of(
         task.card,
         dataset=truth.dataset if truth else task.card.dataset,

@@ -12,7 +12,7 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.leaderboard import show_quota
-from collidium.cli.options import complete_tasks, json_option, key_option
+from collidium.cli.options import complete_tasks, json_option, key_option, limit_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message, show_record
 from collidium.cli.tasks import data_lines
 from collidium.errors import Unauthenticated
@@ -341,6 +341,51 @@ def export(name: str, every: bool, as_json: bool) -> None:
     with client() as server:
         found = server.results(name, as_csv=not as_json, every=every)
     click.echo(found, nl=as_json)
+
+
+@challenge.command()
+@name_argument
+@click.option("--user", metavar="ACCOUNT", help="Only those of this account.")
+@limit_option("submissions")
+@json_option
+def submissions(name: str, user: str | None, limit: int, as_json: bool) -> None:
+    """List the submissions to NAME, newest first, also those without a rank; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge submissions jets-2027 --user anna
+    """
+    with client() as server:
+        found = server.admin_challenge_submissions(name, user=user, limit=limit).items
+    columns: dict[str, ColumnSpec] = {
+        "submission": "submission_id",
+        "account": "hub_username",
+        "submitted": "submitted_at",
+        "no rank because": "unranked",
+        "credits": "credits_earned",
+    }
+    show_items(found, columns, as_json=as_json)
+
+
+@challenge.command()
+@name_argument
+@limit_option("accounts", default=1000)
+@json_option
+def roster(name: str, limit: int, as_json: bool) -> None:
+    """List who takes part in NAME: accounts by name, with their submissions; needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge roster jets-2027
+    """
+    with client() as server:
+        found = server.admin_roster(name, limit=limit).items
+    columns: dict[str, ColumnSpec] = {
+        "account": "hub_username",
+        "submissions": "submissions",
+        "joined": "joined_at",
+        "last": "last_submitted_at",
+        "baseline": "baseline",
+    }
+    show_items(found, columns, as_json=as_json)
 
 
 @challenge.command()

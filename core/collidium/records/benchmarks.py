@@ -411,6 +411,17 @@ class Ranking(Record, frozen=True):
     changes: tuple[RankChange, ...]
 
 
+class RosterEntry(Record, frozen=True):
+    """An account that takes part in a challenge."""
+
+    hub_username: str
+    submissions: int
+    #: By its first submission.
+    joined_at: Time
+    last_submitted_at: Time
+    baseline: Baseline = False
+
+
 class BestStep(Record, frozen=True):
     """A submission that was better in a metric than all before it."""
 

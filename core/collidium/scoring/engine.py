@@ -23,7 +23,7 @@ from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns, Unreadable
 from collidium.scoring.reading import Disordered
-from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult
+from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult, Selection
 from collidium.scoring.uncertainty import Replicates, groups_of
 from collidium.scoring.workers import Progress, Workers
 
@@ -139,14 +139,21 @@ class _Evaluation:
             raise problems.refusal(findings.problems)
         if findings.rows != plan.rows:
             self.workers.fail(f"{findings.rows} rows were scored, the file has {plan.rows}")
-        found, made = await self.workers.conclude(findings.tallies, self._sets_of_groups())
+        selections = self._selections()
+        found, made = await self.workers.conclude(findings.tallies, selections)
         if found:
             raise problems.refusal(found)
-        counts, *held_back = [self._evaluation(one, findings.rows) for one in made]
+        counts, *held_back = [
+            self._evaluation(one, findings.rows, lenient=selection.lenient)
+            for one, selection in zip(made, selections, strict=True)
+        ]
         return replace(counts, held_back=held_back[0]) if held_back else counts
 
-    def _evaluation(self, made: Conclusion, rows: int) -> Evaluation:
-        self._check_metrics(made.metrics)
+    def _evaluation(self, made: Conclusion, rows: int, *, lenient: bool) -> Evaluation:
+        if not lenient:
+            self._check_metrics(made.metrics)
+        elif made.failure:
+            logger.warning("task %s on the final events: %s", self.workers.task.card.name, made.failure)
         warnings = [*self._left_out(rows), *made.warnings]
         missing = self._missing(made.metrics)
         return Evaluation(
@@ -159,12 +166,13 @@ class _Evaluation:
             curves=made.curves,
         )
 
-    def _sets_of_groups(self) -> list[frozenset[int] | None]:
-        """The groups that count, and those that are held back, if there are any; None: all."""
+    def _selections(self) -> list[Selection]:
+        """What counts, and what is held back, if anything is."""
         if self.part is None:
-            return [None]
+            return [Selection()]
         parts = [self.part, self.part.final] if self.part.kind == "public" else [self.part]
-        return [part.groups(len(groups_of(self.truth.events))) for part in parts]
+        count = len(groups_of(self.truth.events))
+        return [Selection(part.groups(count), lenient=part.kind == "final") for part in parts]
 
     def _left_out(self, rows: int) -> list[str]:
         """What a submitter of half a file should hear, since it is legal and costs score."""
@@ -211,7 +219,7 @@ class _Evaluation:
     def _missing(self, metrics: Mapping[str, float]) -> list[str]:
         card = self.workers.task.card
         return [
-            f"There is no {metric.name} when {metric.missing_when}"
+            f"There is no {metric.name} when {metric.missing_when or 'it is undefined for these events'}"
             + (": the submission has no place on the leaderboard." if metric is card.primary_metric else ".")
             for metric in card.metrics
             if metric.name not in metrics

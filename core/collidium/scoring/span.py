@@ -5,8 +5,10 @@ from __future__ import annotations
 import pickle
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import isfinite
 from pathlib import Path
+from traceback import format_exc
 
 import pyarrow as pa
 
@@ -62,6 +64,15 @@ class ScoringResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Selection:
+    """Groups of events that are concluded on, by number; None: all."""
+
+    groups: Collection[int] | None = None
+    #: Whether metrics may be undefined there. Of events that are held back an error would show something.
+    lenient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Conclusion:
     """What a task makes of all tallies; ``replicates`` are those of the metrics that there are.
 
@@ -73,6 +84,8 @@ class Conclusion:
     replicates: Replicates
     uncertainties: Mapping[str, float]
     curves: tuple[BinnedScore, ...] = ()
+    #: What the task raised, for operators; metrics may lack any then.
+    failure: str = ""
 
 
 def score(job: ScoringJob) -> ScoringResult:
@@ -114,28 +127,41 @@ def decode(job: ScoringJob) -> None:
 
 
 def conclude(
-    request: tuple[Task, Sequence[Opaque], Sequence[Collection[int] | None]],
+    request: tuple[Task, Sequence[Opaque], Sequence[Selection]],
 ) -> tuple[list[Problem], list[Conclusion]]:
     """Merge the tallies of all jobs, in order of events, and compute the metrics, also of resampled events.
 
-    Once for each of some sets of groups; None is all of them. There are no conclusions where there are
-    problems, which the tally of all shows.
+    Once for each selection. There are no conclusions where there are problems, which the tally of all shows.
     """
-    task, results, sets = request
+    task, results, selections = request
     tallies = [tally for result in results for tally in pickle.loads(result)]  # noqa: S301 -- in a worker
     groups = merged(task, tallies)
     whole = task.merge([part.tally for part in groups])
     if problems := task.check_whole(whole):
         return list(problems), []
-    return [], [_conclude(task, groups, whole, numbers) for numbers in sets]
+    return [], [_selected(task, groups, whole, selection) for selection in selections]
 
 
-def _conclude(
-    task: Task, groups: Sequence[GroupTally], whole: Tally, numbers: Collection[int] | None
-) -> Conclusion:
-    """What the groups of these ``numbers`` make, or all of them, whose tally is ``whole``."""
-    tallies = [part.tally for part in groups if numbers is None or part.group in numbers]
-    tally = whole if numbers is None else task.merge(tallies)
+def _selected(task: Task, groups: Sequence[GroupTally], whole: Tally, selection: Selection) -> Conclusion:
+    chosen = selection.groups
+    tallies = [part.tally for part in groups if chosen is None or part.group in chosen]
+    if not selection.lenient:
+        return _conclude(task, tallies, whole if chosen is None else task.merge(tallies))
+    made = Conclusion({}, [], {}, {})
+    try:
+        tally = task.merge(tallies)
+        made = replace(made, metrics=_defined(task, tally))
+        return replace(_conclude(task, tallies, tally), metrics=made.metrics)
+    except Exception:  # of a third-party task, whose errors a server may not load
+        return replace(made, failure=format_exc())
+
+
+def _defined(task: Task, tally: Tally) -> dict[str, float]:
+    metrics, names = task.metrics(tally), {metric.name for metric in task.card.metrics}
+    return {name: value for name, value in metrics.items() if name in names and isfinite(value)}
+
+
+def _conclude(task: Task, tallies: Sequence[Tally], tally: Tally) -> Conclusion:
     metrics, warnings = dict(task.metrics(tally)), list(task.warnings(tally))
     found = resampled(task, tallies, task.sample_sizes(tally))
     replicates = {name: values for name, values in found.items() if name in metrics}

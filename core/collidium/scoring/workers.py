@@ -7,7 +7,7 @@ as a problem of the file, the second is the operator's to mend and goes to the l
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from pathlib import Path
@@ -85,13 +85,13 @@ class Workers:
         return done
 
     async def conclude(
-        self, tallies: Sequence[Opaque], sets: Sequence[Collection[int] | None]
+        self, tallies: Sequence[Opaque], selections: Sequence[span.Selection]
     ) -> tuple[list[Problem], list[span.Conclusion]]:
-        """Merge the jobs' tallies, in order of events, for each set of groups, as :func:`.span.conclude`.
+        """Merge the jobs' tallies, in order of events, for each selection, as :func:`.span.conclude`.
 
         Raises ScoringFailed.
         """
-        request = (self.task, tallies, sets)
+        request = (self.task, tallies, selections)
         try:
             async with aclosing(self._map(span.conclude, [request], local=True)) as results:
                 return await anext(results)

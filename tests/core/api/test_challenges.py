@@ -113,6 +113,8 @@ def test_what_is_held_back_decides_in_the_end(
     first = alice.get(f"/v1/submissions/{receipts[0]['submission_id']}").json()
     assert [earlier["scores"] for earlier in first["earlier_scores"]] == [receipts[0]["scores"]]
     assert alice.get(f"/v1/challenges/{NAME}").json()["state"] == "practice"
+    resent = bob.post(SUBMIT, content=good_at(oracle, 4)).json()
+    assert (resent["submission_id"], resent["deduplicated"]) == (receipts[1]["submission_id"], True)
     practised = alice.post(SUBMIT, content=parquet(oracle)).json()
     assert (practised["scores"][METRIC], practised["credits_earned"]) == (1, 0)
     kept = alice.get(f"/v1/submissions/{practised['submission_id']}").json()
@@ -155,6 +157,9 @@ def test_dates_open_and_close_by_themselves(admin: httpx.Client, caller: SignIn,
     eventually(lambda: has_results(alice))
     late = alice.post(SUBMIT, content=share(oracle, 0.5))
     assert (late.status_code, "it closed on" in late.json()["detail"]) == (409, True)
+    again = alice.post(SUBMIT, content=parquet(oracle))
+    assert (again.status_code, again.json().get("deduplicated")) == (200, True)
+    assert caller("bob").post(SUBMIT, content=parquet(oracle)).status_code == 409
     assert credits_of(alice) == 110
 
 
@@ -314,6 +319,11 @@ def test_an_organiser_runs_one_challenge_and_no_money(
         seen = otto.get(f"{where}/submissions/{sent}/standing")
         assert seen.json()["changes"], "what it would do is shown to organisers, too"
         assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
+        (listed,) = otto.get(f"{where}/submissions", params={"user": "alice"}).json()
+        assert (listed["submission_id"], listed["unranked"]) == (sent, "disqualified: by hand")
+        (member,) = otto.get(f"{where}/roster").json()
+        assert (member["hub_username"], member["submissions"]) == ("alice", 1)
+        assert member["joined_at"] == member["last_submitted_at"] == listed["submitted_at"]
         assert otto.post(f"{where}/submissions/{sent}/reinstate").status_code == 200
         for refused in (
             otto.patch(where, json={"rewarded": True}),
@@ -341,6 +351,8 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert "course-1" in run("challenge", "list").stdout
     assert run("challenge", "close", "course-1").returncode == 0
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
+    assert run.data("challenge", "roster", "course-1") == []
+    assert run.data("challenge", "submissions", "course-1") == []
     assert run("challenge", "export", "course-1").stdout.startswith("rank,rank_low,rank_high")
     assert run.data("challenge", "export", "course-1") == []
     refused = run("challenge", "new", "course-1", "--task", "tracking")

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import toy_task
-from toy_task import Gated, Toy
+from toy_task import EVENTS, Gated, Toy, Undefined
 
 from collidium.benchmarks.submissions import scorings
 from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
+from collidium.errors import ScoringFailed
 from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.parts import Part
 from collidium.scoring.truth.files import Truth
-from collidium.scoring.uncertainty import resampled
+from collidium.scoring.uncertainty import groups_of, resampled
 from collidium_plugins.executor_processes import Processes
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)
@@ -45,6 +48,28 @@ async def test_a_missing_metric_has_no_error_and_gives_no_place(
     ]
     assert bad.warnings == [], "a dry run tells these, and no score"
     assert scorings.rank_score(Gated.card, bad.metrics) is None
+
+
+@pytest.mark.parametrize("how", ["raises", "is nan"])
+@pytest.mark.asyncio(loop_scope="module")
+async def test_what_is_undefined_in_the_final_part_fails_nothing(
+    executor: Processes, truth: Truth, tmp_path: Path, how: str
+) -> None:
+    write_predictions(toy_task.items(), tmp_path / "p.parquet")
+    public = Part("0a", "public", 50)
+    groups = groups_of(truth.events)
+    shown = frozenset(groups[number].start for number in public.groups(len(groups)))
+    task, everywhere = Undefined(shown, how), Undefined(frozenset(range(EVENTS.start, EVENTS.stop)), how)
+    options: Any = {"executor": executor, "limits": LIMITS}
+    made = await evaluate(task, truth, tmp_path / "p.parquet", part=public, **options)
+    plain = await evaluate(everywhere, truth, tmp_path / "p.parquet", part=public, **options)
+    assert (made.metrics, made.warnings, made.missing) == (plain.metrics, plain.warnings, plain.missing)
+    final = await evaluate(task, truth, tmp_path / "p.parquet", part=public.final, **options)
+    assert made.held_back == final
+    assert set(final.metrics) == ({"missing"} if how == "is nan" else set())
+    assert any("There is no accuracy" in line and "no place" in line for line in final.missing)
+    with pytest.raises(ScoringFailed):
+        await evaluate(Undefined(frozenset(), how), truth, tmp_path / "p.parquet", part=public, **options)
 
 
 def test_a_metric_that_some_resampled_events_lack_has_no_error() -> None:

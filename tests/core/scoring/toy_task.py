@@ -203,6 +203,21 @@ class Gated(Toy):
         return metrics if metrics["accuracy"] >= 0.5 else {"missing": metrics["missing"]}
 
 
+class Undefined(Toy):
+    """Cannot compute an accuracy for some events: ``wanted`` are those for which it can."""
+
+    def __init__(self, wanted: frozenset[int], how: str) -> None:
+        self.wanted, self.how = wanted, how
+
+    def metrics(self, tally: ToyTally) -> dict[str, float]:
+        metrics = super().metrics(replace(tally, total=max(tally.total, 1)))
+        if not self.wanted.isdisjoint(tally.events):
+            return metrics
+        if self.how == "raises":
+            raise ZeroDivisionError("of no event")
+        return metrics | {"accuracy": float("nan")}
+
+
 # -- tasks that go wrong --------------------------------------------------------------------------------
 
 

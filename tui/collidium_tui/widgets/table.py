@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.widgets import DataTable
 
 from collidium_tui.session import console_of
-from collidium_tui.widgets.text import cell, counted
+from collidium_tui.widgets.text import cell, counted, shortened
 
 if TYPE_CHECKING:
     from collidium.client import Page
@@ -42,6 +42,8 @@ class Column(Generic[Row]):
     #: Numbers stand to the right.
     right: bool = False
     width: int | None = None
+    #: Longer values are shortened in the middle, to so many cells.
+    longest: int | None = None
 
 
 class Table(DataTable[Text], Generic[Row]):
@@ -88,9 +90,13 @@ class Table(DataTable[Text], Generic[Row]):
         *,
         of: str,
         id: str | None = None,  # noqa: A002 -- as every widget has it
+        fixed: int = 0,
     ) -> None:
-        """``of`` names the rows ("requests"), in the file name of an export and in the line below."""
-        super().__init__(id=id, cursor_type="row", zebra_stripes=True)
+        """``of`` names the rows ("requests"), in the file name of an export and in the line below.
+
+        The first ``fixed`` columns stay when the others are scrolled.
+        """
+        super().__init__(id=id, cursor_type="row", zebra_stripes=True, fixed_columns=fixed)
         self.of = of
         self.records: tuple[Row, ...] = ()
         self._columns = tuple(columns)
@@ -201,6 +207,8 @@ class Table(DataTable[Text], Generic[Row]):
         if column.show is not None:
             return column.show(row)
         text = cell(column.value(row), console_of(self).times)
+        if column.longest is not None:
+            text = Text(shortened(text.plain, column.longest), no_wrap=True)
         text.justify = "right" if column.right else "left"
         return text
 

@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from decimal import Decimal
 from typing import Any, Final
 
+from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.content import Content
 
@@ -33,6 +34,14 @@ def printable(text: str, *, single_line: bool = False) -> str:
 def cell(value: Any, times: Times) -> Text:
     """A value as a cell of a table: numbers without needless zeros, times in the zone that is shown."""
     return Text(printable(formatted(value, times), single_line=True), no_wrap=True, overflow="ellipsis")
+
+
+def shortened(text: str, width: int) -> str:
+    """The text in at most ``width`` cells, without its middle: long names often differ at their ends."""
+    if cell_len(text) <= width:
+        return text
+    tail = (width - 1) // 2
+    return f"{set_cell_size(text, width - 1 - tail)}…{set_cell_size(text[::-1], tail)[::-1]}"
 
 
 def counted(number: int, things: str) -> str:

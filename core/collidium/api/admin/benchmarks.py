@@ -8,22 +8,23 @@ from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium import accounts
-from collidium.api.answers import answer, answer_list
+from collidium.api.answers import Page, answer, answer_list, cut, page_of
 from collidium.api.authentication import is_allowed, request_id, require, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import (
     ChallengeBody,
+    ChallengeSubmissionsQuery,
     DisqualifyBody,
     NewChallengeBody,
     OpenQuery,
     SubmissionsQuery,
 )
 from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import standing, verification
+from collidium.benchmarks.submissions import reading, standing, verification
 from collidium.operations import Scope
-from collidium.records import Challenge, Ranking, Submission, TaskStatus
+from collidium.records import Challenge, Ranking, RosterEntry, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -97,6 +98,35 @@ async def close(challenge: str) -> Response:
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open a challenge now, or again; not where results on the events that were held back were shown."""
     return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **by()))
+
+
+@blueprint.get("/challenges/<challenge>/submissions")
+@operation_id("challenge_submissions")
+@validate_querystring(ChallengeSubmissionsQuery)
+@document_response(list[Submission])
+async def challenge_submissions(challenge: str, query_args: ChallengeSubmissionsQuery) -> Response:
+    """All submissions to a challenge, newest first, also those without a rank."""
+    account = None if query_args.user is None else await accounts.find(query_args.user)
+    found = await reading.list_submissions(
+        platform(),
+        limit=query_args.limit + 1,
+        challenge=challenge,
+        account_id=account.id if account else None,
+        after=query_args.cursor,
+    )
+    page, last = cut(found, query_args.limit)
+    return page_of(page, query_args, last.submission_id if last else None).response()
+
+
+@blueprint.get("/challenges/<challenge>/roster")
+@operation_id("roster")
+@validate_querystring(Page)
+@document_response(list[RosterEntry])
+async def roster(challenge: str, query_args: Page) -> Response:
+    """Who takes part in a challenge: the accounts that submitted to it, by name."""
+    found = await reading.roster(challenge, limit=query_args.limit + 1, after=query_args.cursor)
+    page, last = cut(found, query_args.limit)
+    return page_of(page, query_args, last.hub_username if last else None).response()
 
 
 @blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")

@@ -172,6 +172,9 @@ async def _rank_anew(
     before = await _State.of(rows, plan.target)
     loses = all(new.standing != "ranked" for new in plan.standings.values())
     is_best = await Best.exists(challenge=challenge.name, submission_id__in=list(plan.standings))
+    bests_stay = loses and not is_best
+    # At once, before credits are taken: all are locked in one order.
+    await accounts.lock({row.account_id for row in rows if not bests_stay or row.id in plan.standings})
     for row in rows:
         if (new := plan.standings.get(row.id)) is not None:
             if (row.standing == "ranked") == (new.standing == "ranked"):
@@ -188,7 +191,6 @@ async def _rank_anew(
             if plan.take_back:
                 await rewards.take_back(row)
             await row.save(update_fields=["standing", "standing_reason", "rank_score", "represents"])
-    bests_stay = loses and not is_best
     return await _finish(plan, challenge, rows, made, before, {}, apply=apply, bests_stay=bests_stay)
 
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
 
-from collidium import operations, records
+from collidium import accounts, operations, records
 from collidium.benchmarks import challenges, teams
-from collidium.benchmarks.models import Submission
+from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import reading, replay
 from collidium.benchmarks.submissions.replay import Replay, Standing, Target
 from collidium.database import transactional
@@ -120,11 +120,14 @@ async def ban(
     """Ban or unban an account; its submissions leave the leaderboards, or come back, and bests follow."""
     before, after = ("ranked", "banned") if banned else ("banned", "ranked")
     sent = Submission.filter(hub_username__iexact=hub_username, standing=before)
-    # Challenges first, then accounts, as everywhere: no deadlock.
-    names = sorted({str(name) for name in await sent.values_list("challenge", flat=True)})
-    held = [await challenges.locked(name) for name in names]
+    # All of them, by name: no submission is kept in another one meanwhile. Then, at once, all accounts that
+    # their bests are decided among. Replays lock in this order, too: no deadlock.
+    held = await Challenge.all().order_by("name").select_for_update()
+    names = {row.challenge for row in await sent.only("id", "challenge")}
+    rivals = await Submission.filter(challenge__in=list(names)).only("id", "account_id")
+    await accounts.lock({row.account_id for row in rivals})
     account = await operations.ban(hub_username, banned, note, actor=actor, http_request_id=http_request_id)
-    for challenge in held:
+    for challenge in [one for one in held if one.name in names]:
         older = sent.filter(challenge=challenge.name).exclude(truth_version=challenge.truth_version)
         await older.update(standing=after)
         rows = await sent.filter(challenge=challenge.name, truth_version=challenge.truth_version)

@@ -59,6 +59,8 @@ class Admission:
     early: bool
     #: The team that the account is in.
     team: Team | None
+    #: Why nothing new is taken; a file that was sent before is answered as it was then.
+    refusal: Conflict | None = None
 
     @property
     def participant(self) -> str:
@@ -81,12 +83,14 @@ async def admitted(
     organisations: Collection[str] = (),
     *,
     early: bool = False,
+    again: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
     ``organisations`` are those of the hub that the account is in; baselines may be ``early``, before it is
-    listed and opens. Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden
-    for one that does not admit the account, and Unavailable for one that cannot score now.
+    listed and opens; ``again``: also a file that may have been sent before, where nothing new is taken.
+    Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden for one that does
+    not admit the account, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
         raise tasklist.unknown(name)
@@ -97,7 +101,12 @@ async def admitted(
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         row = await challenges.get(name)
-        yield await _admission(platform, account, row, arrival.id, organisations, early)
+        admission = await _admission(platform, account, row, arrival.id, organisations, early)
+        if admission.refusal is not None:
+            await arrival.delete()  # nothing waits for it
+            if not again or not await Submission.exists(challenge=name, account_id=account.id):
+                raise admission.refusal
+        yield admission
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -122,20 +131,24 @@ async def _admission(
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
     if not (status.listed or early):
         raise tasklist.unknown(row.name)
-    if not early and (reason := challenges.why_closed(row, now())):
-        raise Conflict(f"{row.name} takes no submissions: {reason}")
-    await members.require_admitted(row, account, organisations)
-    if (status.reason is not None and not early) or row.truth_version is None:
+    if row.truth_version is None or not status.installed:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, now()) == "practice"
     part = Part.of(row.truth_version)
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
-    await challenges.require_concealed(row, version)
+    refusal = None
+    try:
+        if not early and (reason := challenges.why_closed(row, now())):
+            raise Conflict(f"{row.name} takes no submissions: {reason}")
+        await challenges.require_concealed(row, version)
+        await members.require_admitted(row, account, organisations)
+    except Conflict as error:
+        refusal = error
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     team = await teams.team_of(account.id, row.name)
-    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
 
 
 async def received(platform: Platform, admission: Admission) -> None:
@@ -232,7 +245,6 @@ async def submit(
     nothing was written.
     """
     links.validated({"model_repo": model_repo})
-    await received(platform, admission)
     account, task, truth = admission.account, admission.task, admission.truth
     submission = Submission(
         id=uuid.uuid4().hex,
@@ -248,7 +260,11 @@ async def submit(
         scorer_version=task.version,
         truth_version=truth.version,
     )
-    first = await _same_file(submission)
+    first = await _same_file(submission, admission)
+    if first is None:
+        if admission.refusal is not None:
+            raise admission.refusal
+        await received(platform, admission)
     if model_repo is not None and (first is None or first.model_repo is None):
         submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
@@ -274,7 +290,7 @@ async def _keep(
         return await _keep_once(platform.settings, admission, submission, evaluation)
     except IntegrityError:
         # Another request of this account kept the same file first: theirs is the submission.
-        first = await _same_file(submission)
+        first = await _same_file(submission, admission)
         if first is None:
             raise
         return await _again(first, submission)
@@ -299,7 +315,7 @@ async def _keep_once(
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
-    if first := await _same_file(submission):
+    if first := await _same_file(submission, admission):
         return await _again(first, submission)
     await challenges.require_concealed(challenge, submission.truth_version)
     # Whom it is submitted for may have changed meanwhile.
@@ -353,14 +369,14 @@ async def _again(first: Submission, again: Submission) -> Outcome:
     return Outcome(view(first), deduplicated=True)
 
 
-async def _same_file(submission: Submission) -> Submission | None:
-    return await Submission.get_or_none(
-        account_id=submission.account_id,
-        challenge=submission.challenge,
-        sha256=submission.sha256,
-        scorer_version=submission.scorer_version,
-        truth_version=submission.truth_version,
+async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
+    """The first submission of the file; while a challenge is open, by the scorer and truth that count."""
+    same = Submission.filter(
+        account_id=submission.account_id, challenge=submission.challenge, sha256=submission.sha256
     )
+    if admission.refusal is None and not admission.practice:
+        same = same.filter(scorer_version=submission.scorer_version, truth_version=submission.truth_version)
+    return await same.order_by("submitted_at", "id").first()
 
 
 async def represent(submission: Submission) -> None:

@@ -31,6 +31,7 @@ from collidium.records import (
     Ranking,
     Readiness,
     Refunds,
+    RosterEntry,
     SimulationRequest,
     Submission,
     TaskStatus,
@@ -258,6 +259,25 @@ class OperatorCalls:
         """Accept the self-reported scores of a submission: from then on they earn credits."""
         where = f"/admin/submissions/{segment(submission_id)}/verify"
         return Call("POST", where, single(Submission), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_challenge_submissions(
+        self, challenge: str, *, user: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Submission]]:
+        """A page of the submissions to a challenge, newest first, also those without a rank."""
+        where, query = (
+            f"/admin/challenges/{segment(challenge)}/submissions",
+            given(user=user, limit=limit, cursor=cursor),
+        )
+        return Call("GET", where, listed(Submission), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_roster(
+        self, challenge: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[RosterEntry]]:
+        """A page of the accounts that take part in a challenge, by name."""
+        where, query = f"/admin/challenges/{segment(challenge)}/roster", given(limit=limit, cursor=cursor)
+        return Call("GET", where, listed(RosterEntry), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_preview_standing(self, challenge: str, submission_id: str) -> Call[Ranking]:

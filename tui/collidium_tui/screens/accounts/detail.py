@@ -14,7 +14,7 @@ from textual.widgets import Static
 
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.benchmarks import model, open_leaderboard
+from collidium_tui.screens.challenge import model, open_challenge
 from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
@@ -72,7 +72,7 @@ class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):
         if event.table.id == "requests":
             self.app.push_screen(RequestScreen(event.row.request_id))
         elif event.table.id == "submissions":
-            self.act(partial(open_leaderboard, self, event.row.task))
+            self.act(partial(open_challenge, self, event.row.challenge))
 
     def action_grant(self) -> None:
         self.act(partial(grant, self, self.account_name))

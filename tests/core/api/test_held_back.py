@@ -1,0 +1,243 @@
+"""Two platforms whose truth differs in held-back events alone answer participants alike.
+
+Not covered: how long answers take (a tally of a held-back event may be larger or smaller), and the truth's
+version, a hash of all of it, which is given the same name here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from shutil import copytree
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from tests.waiting import eventually
+
+from collidium import database
+from collidium.benchmarks.models import Challenge, TruthVersion
+from collidium.contracts.tables import flatten
+from collidium.outbox.models import OutboxEvent
+from collidium.scoring.parts import Part
+from collidium.testing.databases import Databases
+from collidium.testing.server import ServerProcess, run_command
+
+from .conftest import EVENTS, parquet, prepared, signed_in
+
+NAME = "spring-2027"
+#: Of the five events of the demo.
+PUBLIC = 60
+
+#: Ids and times; the same id is the same on one platform, and keeps its place in the order of appearance.
+_ID = re.compile(r"\b[0-9a-f]{32}\b")
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?")
+
+
+def import_truth(server: ServerProcess, source: Path) -> str:
+    """Import the truth of all events; returns its version."""
+    done = server.run(
+        "truth", "import", "tracking", "--from", str(source), "--config", "ttbar_pu0", "--events", "0:5"
+    )
+    assert done.returncode == 0, done.stderr
+    (directory,) = (server.data_dir / "truth" / "tracking").iterdir()
+    return directory.name
+
+
+def shuffle_truth(source: Path, events: frozenset[int]) -> None:
+    """Give the hits of these events each another's particle."""
+    path = source / "tracker_hits.parquet"
+    table = pq.read_table(path)
+    rows = table.column("particle_id").to_pylist()
+    for row in events:
+        rows[row] = np.random.default_rng(row).permutation(np.asarray(rows[row])).tolist()
+    index = table.column_names.index("particle_id")
+    field = table.schema.field(index)
+    pq.write_table(table.set_column(index, field, pa.array(rows, field.type)), path)
+
+
+def rename_truth(server: ServerProcess, version: str, name: str) -> None:
+    """Call a version of truth by another name: it is random which events a version holds back."""
+    directory = server.data_dir / "truth" / "tracking"
+    (directory / version).rename(directory / name)
+    manifest = directory / name / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"version": name}))
+
+    async def rename() -> None:
+        async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
+            truth = await TruthVersion.get(version=version)
+            await truth.update_from_dict(
+                {"version": name, "manifest": truth.manifest | {"version": name}}
+            ).save()
+            await Challenge.filter(truth_version=version).update(truth_version=name)
+
+    asyncio.run(rename())
+
+
+class Recorder:
+    """What participants of one platform are answered, without ids and times."""
+
+    def __init__(self, server: ServerProcess) -> None:
+        self.server = server
+        self.answers: list[tuple[str, str]] = []
+        self._ids: dict[str, str] = {}
+
+    def keep(self, asked: str, answer: str) -> None:
+        for word, neutral in ((self.server.base_url, "URL"), (self.server.hub_url, "HUB")):
+            answer = answer.replace(word, neutral)
+        answer = _ID.sub(lambda found: self._ids.setdefault(found[0], f"id{len(self._ids)}"), answer)
+        self.answers.append((self._ids.get(asked, _ID.sub("id", asked)), _TIME.sub("time", answer)))
+
+    def ask(self, client: httpx.Client, method: str, path: str, **options: Any) -> Any:
+        answer = client.request(method, path, **options)
+        kept = answer.json() if answer.headers["Content-Type"].endswith("json") else answer.text
+        self.keep(f"{method} {path}", f"{answer.status_code} {json.dumps(neutral(kept))}")
+        return kept
+
+
+def neutral(answer: Any) -> Any:
+    """Without what names a request, and cursors, which hold ids and times."""
+    if isinstance(answer, Mapping):
+        return {
+            name: neutral(value)
+            for name, value in answer.items()
+            if name not in {"request_id", "next_cursor"}
+        }
+    return [neutral(one) for one in answer] if isinstance(answer, list) else answer
+
+
+@pytest.fixture
+def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProcess]]:
+    """Two servers, the truth of the second shuffled where it is held back."""
+    source, name = tmp_path / "events", ""
+    copytree(EVENTS, source)
+    environment = {"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true"}
+
+    def prepare(server: ServerProcess) -> None:
+        nonlocal name
+        version = import_truth(server, source)
+        if name:
+            assert version != name, "the truth differs"
+            rename_truth(server, version, name)
+        name = name or version
+
+    with ExitStack() as servers:
+        found = []
+        for number in range(2):
+            directory = tmp_path / f"prepared-{number}"
+            directory.mkdir()
+            opened = servers.enter_context(prepared(_databases, directory, prepare))
+            found.append(servers.enter_context(opened(tmp_path / f"server-{number}", environment)))
+            shuffle_truth(source, Part(name, "final", PUBLIC).groups(5))
+        yield found
+
+
+@pytest.fixture(scope="module")
+def predictions() -> list[bytes]:
+    """Good for some events, bad for others; each one of its own."""
+    flat = flatten(pq.read_table(EVENTS / "tracker_hits.parquet"), ["hit_id", "particle_id"])
+    events, truth = flat["event_id"].to_numpy(), flat["particle_id"].to_numpy().astype(np.int64)
+    made = []
+    for number in range(6):
+        kept = np.random.default_rng(number).random(len(flat)) < np.where(
+            events % 2, 0.3 + number / 10, 0.9 - number / 10
+        )
+        table = flat.set_column(2, "track_id", pa.array(np.where(kept, truth, -1)))
+        made.append(parquet(table.select(["event_id", "hit_id", "track_id"])))
+    return made
+
+
+def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
+    """What two participants can get while a challenge is open, in an order that is always the same."""
+    recorder, where = Recorder(server), f"/v1/challenges/{NAME}"
+    admin = {"X-Admin-Token": server.admin_token}
+    body = {"name": NAME, "task": "tracking", "public_percent": PUBLIC, "rewarded": True}
+    made = httpx.post(f"{server.base_url}/admin/challenges", json=body, headers=admin, trust_env=False)
+    assert made.status_code == 201, made.text
+    with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
+        alice.put("/v1/me/webhook", json={"url": "https://127.0.0.1:9/hook"}).raise_for_status()
+        senders = [alice, bob, alice, bob, alice, bob, alice]
+        for client, number in zip(senders, [0, 1, 2, 3, 4, 0, 0], strict=True):
+            recorder.ask(client, "POST", f"{where}/check", content=files[number])
+            sent = recorder.ask(client, "POST", f"{where}/submit", content=files[number])
+            recorder.ask(client, "GET", f"/v1/submissions/{sent['submission_id']}")
+            recorder.ask(client, "GET", f"{where}/leaderboard")
+        recorder.ask(alice, "POST", f"{where}/submit", content=files[5])  # one too many
+        bad = pq.read_table(pa.BufferReader(files[0]))
+        worse = bad.set_column(1, "hit_id", pc.add(bad["hit_id"], 7_000_000))
+        for table in (worse, pa.concat_tables([bad, bad]), bad.drop_columns("track_id")):
+            recorder.ask(alice, "POST", f"{where}/check", content=parquet(table))
+        recorder.ask(alice, "POST", "/v1/benchmark/tracking/submit", content=files[5])
+        mine = alice.get("/v1/me/submissions").json()
+        recorder.ask(alice, "PATCH", f"/v1/submissions/{mine[0]['submission_id']}", json={"final": True})
+        recorder.ask(bob, "PATCH", f"/v1/submissions/{mine[0]['submission_id']}", json={"final": True})
+        recorder.ask(alice, "POST", f"/v1/submissions/{mine[1]['submission_id']}/withdraw")
+        metrics = [metric["name"] for metric in recorder.ask(alice, "GET", where)["card"]["metrics"]]
+        eventually(lambda: alice.get(f"{where}/leaderboard").json()[0]["rank_low"] is not None)
+        for path in (
+            *("/v1/challenges", "/v1/benchmark/tasks", "/v1/benchmark/tracking", f"/v1/benchmark/{NAME}"),
+            *(f"{where}/leaderboard{query}" for query in ("", "?all=true", "?limit=1", "?hub_username=bob")),
+            *(f"{where}/leaderboard/history?metric={metric}" for metric in metrics),
+            *(f"{where}/quota", f"{where}/team", "/v1/me/webhook", "/v1/me/notifications"),
+            *("/v1/me", "/v1/me/transactions", "/v1/me/submissions", "/v1/me/submissions?limit=1"),
+            *(
+                "/v1/datasets",
+                "/v1/models",
+                "/v1/limits",
+                f"/v1/leaderboard/{NAME}",
+                "/v1/leaderboard/tracking",
+            ),
+        ):
+            recorder.ask(alice, "GET", path)
+        page = recorder.ask(alice, "GET", f"{where}/leaderboard?limit=1&all=true")
+        assert page
+        token = alice.headers["Authorization"].partition(" ")[2]
+    environment = server.environment | {"PLATFORM_BACKEND": server.base_url, "HF_TOKEN": token}
+    for command in (
+        ("challenge", "export", NAME, "--all"),
+        ("challenge", "show", NAME),
+        ("leaderboard", NAME),
+    ):
+        done = run_command(command, environment, server.directory)
+        recorder.keep(" ".join(command), f"{done.returncode} {done.stdout} {done.stderr}")
+    for sent_body in asyncio.run(sent_events(server)):
+        recorder.keep("webhook", sent_body)
+    return recorder.answers
+
+
+async def sent_events(server: ServerProcess) -> list[str]:
+    """What webhooks are sent, whether or not they take it."""
+    async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
+        bodies = [event.body for event in await OutboxEvent.all().order_by("created_at")]
+    assert bodies
+    return bodies
+
+
+def test_nothing_depends_on_what_is_held_back(
+    platforms: list[ServerProcess], predictions: list[bytes]
+) -> None:
+    one, other = [play(server, predictions) for server in platforms]
+    assert len(one) == len(other)
+    for answer, shuffled in zip(one, other, strict=True):
+        assert answer == shuffled
+    statuses = {answer.partition(" ")[0] for _, answer in one}
+    assert statuses >= {"200", "403", "409", "422", "429"}
+    # Else nothing was shown: the end differs.
+    ends = [final_scores(server) for server in platforms]
+    assert ends[0] != ends[1]
+
+
+def final_scores(server: ServerProcess) -> list[dict[str, float]]:
+    admin, path = {"X-Admin-Token": server.admin_token}, f"/v1/challenges/{NAME}"
+    with httpx.Client(base_url=server.base_url, headers=admin, trust_env=False) as client:
+        client.post(f"/admin/challenges/{NAME}/close")
+        eventually(lambda: client.get(path).json()["results_at"] is not None)
+        return [place["scores"] for place in client.get(f"{path}/leaderboard").json()]
