@@ -61,8 +61,8 @@ class Cluster:
 
     def _start(self, command: list[str], name: str) -> subprocess.Popen[bytes]:
         values = {"PLATFORM_SCORING_WORKERS": "1", "PLATFORM_DATA_DIR": str(self.directory / name)}
-        values |= {**self.variables(), **self._env}
         values["PYTHONPATH"] = str(Path(__file__).parents[1])  # of the functions that are called
+        values |= {**self.variables(), **self._env}
         with (self.directory / f"{name}.log").open("wb") as log:
             process = subprocess.Popen(
                 ending_with_parent(command),

@@ -36,7 +36,7 @@ async def connected(cluster: Cluster, workers: int, **other: object) -> AsyncIte
     """The executor, once the workers have come."""
     executor = Dask(cluster.settings(**other))
     try:
-        await (await executor._connected()).wait_for_workers(workers)
+        await (await executor.connected()).wait_for_workers(workers)
         yield executor
     finally:
         await executor.close()

@@ -11,18 +11,22 @@ import asyncio
 import hashlib
 import sys
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium.contracts.executor import Executor, WorkerDied
+from cachetools import TTLCache
+
+from collidium.contracts.executor import Executor, StoredFile, WorkerDied
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.files.held import scratch_directory
 from collidium.hookspecs import hookimpl
+from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.executor_processes import Answer, Call, EncodedCalls, Processes
 
 if TYPE_CHECKING:
@@ -32,6 +36,8 @@ if TYPE_CHECKING:
 
 #: Seconds between two looks whether there is a worker for a call that waits.
 _LOOK_SECONDS: Final = 5.0
+#: As many read a file as fast as a link of 10 Gbit/s brings it; each machine more fetches all of it, too.
+_CORES: Final = 16
 
 
 @hookimpl
@@ -69,6 +75,8 @@ class Dask(EncodedCalls):
         self._here = Processes(settings.scoring_workers)
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
+        #: The workers of a client's cluster, for some seconds.
+        self._known = SharedCalls[str, dict[str, float]](TTLCache(1, _LOOK_SECONDS))
 
     @property
     def slots(self) -> int:
@@ -80,15 +88,34 @@ class Dask(EncodedCalls):
 
         if local:
             return await self._here.run(call, local=True)
-        client = await self._connected()
+        client = await self.connected()
         key = f"collidium-{uuid.uuid4().hex}"
-        # A worker of another release does not have the resource, and so unpickles nothing.
-        future = client.submit(worker.run, key, call, key=key, pure=False, resources={same_code(): 1})
+        future = client.submit(
+            *(worker.run, key, call),
+            key=key,
+            pure=False,
+            # A worker of another release does not have it, and so unpickles nothing.
+            resources={same_code(): 1},
+            workers=await self._machines(client, call.files) or None,
+            allow_other_workers=True,
+        )
         try:
             return await self._result(client, future)
         finally:
             if not future.done():
                 await client.cancel([future], asynchronous=True, force=True)
+
+    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> list[str]:
+        """The workers that fetch the files of a call, and score it: as many as have so many cores."""
+        if not files:
+            return []
+        found = await self._known.run(client.id, lambda: _workers(client))
+        key, slots, chosen = files[0].key, 0.0, list[str]()  # of the predictions: others go elsewhere
+        for address in sorted(found, key=lambda address: _digest(f"{key} {address}")):
+            if slots < _CORES:
+                chosen.append(address)
+                slots += found[address]
+        return chosen
 
     async def serve(self, storage: Storage) -> None:
         """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
@@ -130,7 +157,7 @@ class Dask(EncodedCalls):
             await self._client.close()
             self._client = None
 
-    async def _connected(self) -> Client:
+    async def connected(self) -> Client:
         """The client, connected; a scheduler that was lost gets a new one."""
         from distributed import Client
 
@@ -160,7 +187,8 @@ class Dask(EncodedCalls):
             waited, pause = 0.0, min(_LOOK_SECONDS, self._settings.dask_wait_seconds)
             while not result.done():
                 await asyncio.wait({result}, timeout=pause)
-                waited = 0.0 if await _has_worker(client) else waited + pause
+                with suppress(OSError):  # the scheduler is gone, and the future ends soon
+                    waited = 0.0 if await _workers(client) else waited + pause
                 if waited >= self._settings.dask_wait_seconds and not result.done():
                     raise Unavailable(
                         "no worker of this release and these plugins scores now", retry_after=60
@@ -192,14 +220,15 @@ class Dask(EncodedCalls):
         )
 
 
-async def _has_worker(client: Client) -> bool:
-    """Whether there is a worker for our calls; where the scheduler is gone, their futures end soon."""
-    try:
-        found: Any = client.scheduler  # a proxy of all that it can be asked
-        workers = (await found.identity(n_workers=-1))["workers"].values()
-    except OSError:
-        return True
-    return any(same_code() in worker["resources"] for worker in workers)
+async def _workers(client: Client) -> dict[str, float]:
+    """The workers for our calls by address, and how many calls each runs at once."""
+    scheduler: Any = client.scheduler  # a proxy of all that it can be asked
+    workers = (await scheduler.identity(n_workers=-1))["workers"]
+    return {
+        address: worker["resources"][same_code()]
+        for address, worker in workers.items()
+        if same_code() in worker["resources"]
+    }
 
 
 def _unreachable(address: str) -> Unavailable:
@@ -213,4 +242,8 @@ def same_code() -> str:
         f"{point.dist.name} {point.dist.version}" for point in entry_points(group="collidium") if point.dist
     }
     parts = [f"{sys.version_info.major}.{sys.version_info.minor}", *sorted(installed)]
-    return f"collidium-{hashlib.sha256(repr(parts).encode()).hexdigest()[:16]}"
+    return f"collidium-{_digest(repr(parts))[:16]}"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
