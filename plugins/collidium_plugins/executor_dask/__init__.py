@@ -11,13 +11,13 @@ import asyncio
 import hashlib
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from cachetools import TTLCache
 
@@ -76,7 +76,8 @@ class Dask(EncodedCalls):
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
         #: The workers of a client's cluster, for some seconds.
-        self._known = SharedCalls[str, dict[str, float]](TTLCache(1, _LOOK_SECONDS))
+        kept: TTLCache[str, dict[str, float]] = TTLCache(1, _LOOK_SECONDS)
+        self._known = SharedCalls(kept)
 
     @property
     def slots(self) -> int:
@@ -148,13 +149,13 @@ class Dask(EncodedCalls):
 
     async def check(self) -> None:
         """Raise Unavailable without a scheduler, and without a worker of the same code."""
-        if not await _has_worker(await self._connected()):
+        if not await _workers(await self.connected()):
             raise Unavailable("no worker of this release and these plugins scores now", retry_after=60)
 
     async def close(self) -> None:
         await self._here.close()
         if self._client is not None:
-            await self._client.close()
+            await _close(self._client)
             self._client = None
 
     async def connected(self) -> Client:
@@ -163,7 +164,7 @@ class Dask(EncodedCalls):
 
         async with self._connecting:
             if self._client is not None and self._client.status != "running":
-                await self._client.close()
+                await _close(self._client)
                 self._client = None
             if self._client is None:
                 address, security = self._cluster()
@@ -174,7 +175,7 @@ class Dask(EncodedCalls):
                 try:
                     self._client = await client
                 except (OSError, TimeoutError) as error:
-                    await client.close()
+                    await _close(client)
                     raise _unreachable(address) from error
             return self._client
 
@@ -193,7 +194,7 @@ class Dask(EncodedCalls):
                     raise Unavailable(
                         "no worker of this release and these plugins scores now", retry_after=60
                     )
-            answer: Answer = result.result()
+            answer = cast("Answer", result.result())
         except FutureCancelledError as error:
             raise _unreachable(self._settings.dask_scheduler) from error
         except StorageUnavailable as error:
@@ -218,6 +219,10 @@ class Dask(EncodedCalls):
         return settings.dask_scheduler, Security(
             require_encryption=True, tls_ca_file=str(settings.dask_ca), **own
         )
+
+
+async def _close(client: Client) -> None:
+    await cast("Awaitable[None]", client.close())  # typed as it is outside of a loop
 
 
 async def _workers(client: Client) -> dict[str, float]:
