@@ -76,8 +76,7 @@ class Dask(EncodedCalls):
         self._client: Client | None = None
         self._connecting = asyncio.Lock()
         #: The workers of a client's cluster, for some seconds.
-        kept: TTLCache[str, dict[str, float]] = TTLCache(1, _LOOK_SECONDS)
-        self._known = SharedCalls(kept)
+        self._known: SharedCalls[str, dict[str, float]] = SharedCalls(TTLCache(1, _LOOK_SECONDS))
 
     @property
     def slots(self) -> int:
@@ -97,8 +96,7 @@ class Dask(EncodedCalls):
             pure=False,
             # A worker of another release does not have it, and so unpickles nothing.
             resources={same_code(): 1},
-            workers=await self._machines(client, call.files) or None,
-            allow_other_workers=True,
+            **await self._machines(client, call.files),
         )
         try:
             return await self._result(client, future)
@@ -106,17 +104,17 @@ class Dask(EncodedCalls):
             if not future.done():
                 await client.cancel([future], asynchronous=True, force=True)
 
-    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> list[str]:
-        """The workers that fetch the files of a call, and score it: as many as have so many cores."""
+    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> dict[str, Any]:
+        """Options that name the workers which fetch the files of a call, and score it, while they live."""
         if not files:
-            return []
+            return {}
         found = await self._known.run(client.id, lambda: _workers(client))
         key, slots, chosen = files[0].key, 0.0, list[str]()  # of the predictions: others go elsewhere
         for address in sorted(found, key=lambda address: _digest(f"{key} {address}")):
             if slots < _CORES:
                 chosen.append(address)
                 slots += found[address]
-        return chosen
+        return {"workers": chosen, "allow_other_workers": True} if chosen else {}
 
     async def serve(self, storage: Storage) -> None:
         """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
