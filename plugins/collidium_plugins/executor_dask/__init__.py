@@ -42,10 +42,10 @@ _CORES: Final = 16
 
 @hookimpl
 def collidium_executors(settings: Settings) -> list[Executor]:
-    """The executor; raises ConfigurationError if it was chosen and lacks something."""
+    """The executor, where there is a scheduler; raises ConfigurationError if it lacks something."""
     if settings.executor == Dask.name and (problems := list(_problems(settings))):
         raise ConfigurationError("; ".join(problems))
-    return [Dask(settings)]
+    return [Dask(settings)] if settings.dask_scheduler else []
 
 
 def _problems(settings: Settings) -> Iterator[str]:
