@@ -31,6 +31,7 @@ from collidium.api import (
     problems,
     simulations,
     teams,
+    uploads,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -44,6 +45,7 @@ BLUEPRINTS: Final = (
     simulations.blueprint,
     webhooks.blueprint,
     benchmarks.blueprint,
+    uploads.blueprint,
     leaderboards.blueprint,
     challenges.blueprint,
     teams.blueprint,

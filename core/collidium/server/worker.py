@@ -22,6 +22,7 @@ from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
+from collidium.benchmarks.submissions import uploads
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, subprocesses
@@ -191,4 +192,6 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
-    await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())
+    await uploads.prune(moment)
+    kept_until = (moment - uploads.AGE).timestamp()
+    await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp(), kept_until)

@@ -67,11 +67,16 @@ class Admission:
 
 @asynccontextmanager
 async def admitted(
-    platform: Platform, account: AccountView, name: str, organisations: Collection[str] = ()
+    platform: Platform,
+    account: AccountView,
+    name: str,
+    organisations: Collection[str] = (),
+    began_at: datetime | None = None,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    ``organisations`` are those of the hub that the account is in. Raises NotFound for one that is not listed,
+    ``organisations`` are those of the hub that the account is in; ``began_at`` is when an upload that is
+    resumed was admitted first. Raises NotFound for one that is not listed,
     Conflict for one that is not open, Forbidden for one that does not admit the account, and Unavailable for
     one that cannot score now.
     """
@@ -84,7 +89,7 @@ async def admitted(
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         row = await challenges.get(name)
-        yield await _admission(platform, account, row, arrival.id, organisations)
+        yield await _admission(platform, account, row, arrival.id, organisations, began_at or now())
     finally:
         renewal.cancel()
         await Arrival.filter(id=arrival.id).delete()
@@ -98,18 +103,23 @@ async def _renew(arrival: str, lease: timedelta) -> None:
 
 
 async def _admission(
-    platform: Platform, account: AccountView, row: Challenge, arrival: str, organisations: Collection[str]
+    platform: Platform,
+    account: AccountView,
+    row: Challenge,
+    arrival: str,
+    organisations: Collection[str],
+    began_at: datetime,
 ) -> Admission:
     status = tasklist.status_in(platform.tasks, row.task, row)
     if not status.listed:
         raise tasklist.unknown(row.name)
-    if reason := challenges.why_closed(row, now()):
+    if reason := challenges.why_closed(row, began_at):
         raise Conflict(f"{row.name} takes no submissions: {reason}")
     await members.require_admitted(row, account, organisations)
     if status.reason is not None or row.truth_version is None:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
-    practice = challenges.state_of(row, now()) == "practice"
+    practice = challenges.state_of(row, began_at) == "practice"
     part = Part.of(row.truth_version)
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
     await challenges.require_concealed(row, version)
@@ -119,8 +129,8 @@ async def _admission(
     return Admission(account, row, task, truth, largest_file, practice, arrival, team)
 
 
-async def received(platform: Platform, admission: Admission) -> None:
-    """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
+async def require_in_time(platform: Platform, admission: Admission) -> datetime:
+    """Return the moment; raises Conflict where a file is too late after the deadline."""
     # Read again: it may have been closed meanwhile.
     closes_at, moment = (await challenges.get(admission.challenge.name)).closes_at, now()
     grace = timedelta(seconds=platform.settings.deadline_grace_seconds)
@@ -129,6 +139,12 @@ async def received(platform: Platform, admission: Admission) -> None:
             f"{admission.challenge.name} closed on {closes_at:%Y-%m-%d at %H:%M} UTC, and the file was not "
             f"complete {grace} later"
         )
+    return moment
+
+
+async def received(platform: Platform, admission: Admission) -> None:
+    """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
+    moment = await require_in_time(platform, admission)
     await Arrival.filter(id=admission.arrival).update(received_at=moment)
 
 
@@ -158,6 +174,8 @@ class Predictions:
     path: Path
     sha256: str
     size_bytes: int
+    #: ``NAMESPACE/NAME:PATH@COMMIT``, where it came from the hub.
+    from_hub: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +225,7 @@ async def submit(
         sha256=predictions.sha256,
         size_bytes=predictions.size_bytes,
         model_repo=model_repo,
+        from_hub=predictions.from_hub,
         scorer_version=task.version,
         truth_version=truth.version,
     )
