@@ -18,7 +18,7 @@ from collidium.files.held import GrowingFile, HeldFile
 
 #: Bytes collected before a thread hashes and writes them: a thread's call costs more than 64 KiB are worth.
 BATCH: Final = 2 * 1024 * 1024
-#: The same where a connection that breaks loses no more than this.
+#: The same for uploads that are resumed, which lose no more where a connection breaks.
 PARTIAL_BATCH: Final = 256 * 1024
 
 FORM: Final = "multipart/form-data"

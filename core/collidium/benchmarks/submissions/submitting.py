@@ -110,7 +110,7 @@ async def _admission(
     organisations: Collection[str],
     began_at: datetime,
 ) -> Admission:
-    status = tasklist.status_in(platform.tasks, row.task, row)
+    status = tasklist.status_in(platform.tasks, row.task, row, began_at)
     if not status.listed:
         raise tasklist.unknown(row.name)
     if reason := challenges.why_closed(row, began_at):
