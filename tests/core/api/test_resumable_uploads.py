@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.core.client.servers import cutting
+from tests.distributions import install
 from tests.hub import token_on
 from tests.waiting import eventually
 from tortoise.timezone import now
@@ -28,6 +29,7 @@ from collidium.client import Client, transports
 from collidium.client import uploads as client_uploads
 from collidium.errors import InvalidInput
 from collidium.files import data_directory
+from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
 from .conftest import files_below, operating, parquet, signed_in
@@ -198,6 +200,30 @@ def test_a_client_goes_on_where_connections_break(
     assert len(starts) == 3
     assert starts == sorted(set(starts)), "what had arrived was not sent again"
     assert sent[-1] == size
+
+
+@pytest.mark.long
+def test_2_gb_of_2_7_are_not_sent_again(start_platform: StartServer, tmp_path: Path) -> None:
+    """The size of 1.5 billion hits; what the file holds is zeros, which is the answer once all are there."""
+    allow = "from collidium.scoring import predictions\npredictions.SPARE_FILE_BYTES = 2**32\n"
+    install(tmp_path / "site", "allow-large", {"allow_large": allow})
+    server = start_platform({"PYTHONPATH": str(tmp_path / "site")})
+    path, partial = tmp_path / "predictions.parquet", server.data_dir / "uploads"
+    with path.open("wb") as file:
+        file.truncate(2_700_000_000)
+
+    def most_is_there() -> bool:
+        return sum(file.stat().st_size for file in files_below(partial)) > 2_000_000_000
+
+    with (
+        cutting(server.base_url, [2_020_000_000], most_is_there) as (url, forwarded),
+        client_of(server, "alice", url) as client,
+        pytest.raises(InvalidInput, match="does not begin with PAR1"),
+    ):
+        client.submit("tracking", path)
+    assert len(forwarded) == 2
+    assert sum(forwarded) < 2_750_000_000
+    assert files_below(partial) == []
 
 
 @pytest.mark.usefixtures("resumable")

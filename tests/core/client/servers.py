@@ -128,7 +128,7 @@ def cutting(url: str, after: Iterable[int], ready: Callable[[], bool]) -> Iterat
         at = len(forwarded) - 1
         with client, socket.create_connection((host, int(port))) as server, suppress(OSError):
             threading.Thread(target=_answer, args=(server, client), daemon=True).start()
-            while forwarded[at] < limit and (piece := client.recv(16384)):
+            while forwarded[at] < limit and (piece := client.recv(1 << 16)):
                 server.sendall(piece)
                 forwarded[at] += len(piece)
             if forwarded[at] >= limit:
