@@ -304,7 +304,8 @@ async def test_uploads_that_expired_are_swept(connected: str, tmp_path: Path) ->
     for row in (kept, old):
         await row.save(force_create=True)
         uploads.path_of(chosen, row).write_bytes(b"x")
-        os.utime(uploads.path_of(chosen, row), (row.began_at.timestamp(),) * 2)
+        began = row.began_at.timestamp()
+        os.utime(uploads.path_of(chosen, row), (began, began))
     await uploads.prune(now())
     data_directory.sweep_old(chosen, 0, (now() - uploads.AGE).timestamp())
     assert [row.id for row in await Upload.all()] == [kept.id]
