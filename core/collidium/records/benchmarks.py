@@ -242,6 +242,9 @@ class Submission(Record, frozen=True):
     model_claim: ModelClaim = None
     code_url: str | None = None
     paper_url: str | None = None
+    from_hub: Annotated[
+        str | None, Meta(description="NAMESPACE/NAME:PATH@COMMIT; null: the file was uploaded.")
+    ] = None
     unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
     team: TeamName = None
     chosen_at: Annotated[
