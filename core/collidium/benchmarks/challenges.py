@@ -199,7 +199,9 @@ async def _truth_of(task: str, version: str | None) -> str:
     """The version that was asked for, or that of the task's own challenge; of whole truths."""
     if version is not None:
         if Part.of(version):
-            raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}")
+            raise Conflict(
+                f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}"
+            )
         if not await TruthVersion.exists(task=task, version=version):
             raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
         return version

@@ -87,7 +87,9 @@ def test_the_task_keeps_its_own_truth(made: dict[str, Any], server: ServerProces
     assert "has no truth" in refused.stderr
     refused = run_command((*words, "--truth", "abc"), server.environment | secret, server.directory)
     assert "there is no truth 'abc'" in refused.stderr
-    refused = run_command((*words, "--truth", f"{whole}-final30"), server.environment | secret, server.directory)
+    refused = run_command(
+        (*words, "--truth", f"{whole}-final30"), server.environment | secret, server.directory
+    )
     assert f"give the whole one, '{whole}'" in refused.stderr
     done = run_command((*words, "--truth", whole), server.environment | secret, server.directory)
     assert json.loads(done.stdout)["truth_version"] == whole, done.stderr
