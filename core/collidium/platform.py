@@ -78,11 +78,14 @@ class Platform:
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
         secrets = await asyncio.to_thread(open_secrets, settings)
+        providers = loaded.identity_providers(settings)
         platform = cls(
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
-            identities=Identities(loaded.identity_providers(settings).get(settings.identity), settings),
+            identities=Identities(
+                providers.get(settings.identity), settings, others=providers.things.values()
+            ),
             storage=loaded.storages(settings).get(settings.storage),
             executor=executor,
             runners=runners,

@@ -18,6 +18,7 @@ from hypercorn.config import Config
 from tortoise.timezone import now
 
 from collidium import outbox, simulations
+from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app
 from collidium.api.hub_port import HubPort
@@ -191,4 +192,5 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
+    await sso.prune(moment)
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())

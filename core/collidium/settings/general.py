@@ -41,7 +41,7 @@ class GeneralSettings(BaseSettings):
         description="Maximum bytes of the repositories of one account on the local hub.",
     )
     hub_url: str = Field("", description="Address of the hub; empty: the local hub, mounted at /hub.")
-    identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
+    identity: str = Field("hub", description="Identity provider that checks bearer tokens of the hub.")
     storage: str = Field("local", description="Storage backend that keeps files.")
     storage_hub_repo: str = Field(
         "",

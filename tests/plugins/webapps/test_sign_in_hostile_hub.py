@@ -120,7 +120,9 @@ async def redeem(hub: Scripted, secret: str | None = None) -> Grant:
 
 
 async def test_an_honest_hub_is_believed(hub: Scripted) -> None:
-    assert await redeem(hub) == Grant("hub_secret", 60.0, ("profile",))
+    grant = await redeem(hub)
+    assert (grant.token, grant.expires_in, grant.scopes) == ("hub_secret", 60.0, ("profile",))
+    assert (grant.claims["iss"], grant.claims["sub"]) == (hub.url, "1")
     (form,) = hub.forms
     assert form == {
         "grant_type": ["authorization_code"],
