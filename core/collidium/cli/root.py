@@ -87,6 +87,7 @@ FOR_USERS = {
     "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
+    "output": "collidium.cli.requests:output",
     "requests": "collidium.cli.requests:requests",
     "score": "collidium.cli.score:score",
     "simulate": "collidium.cli.simulate:simulate",
