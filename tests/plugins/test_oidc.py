@@ -9,9 +9,13 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import pytest
+from tests.core.api.conftest import import_truth
+from tests.core.api.test_admin_reports import RUNNER
+from tests.distributions import install
 from tests.hub import token_on
 from tests.plugins.openid_provider import OpenIDProvider, serving
 from tests.plugins.webapps.visiting import Visitor
+from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
@@ -24,7 +28,12 @@ def provider() -> Iterator[OpenIDProvider]:
 
 @pytest.fixture(scope="module")
 def web(provider: OpenIDProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    site = tmp_path_factory.mktemp("site")
+    install(site, "tiny", {"tiny_runner": RUNNER})
     environment = {
+        "PYTHONPATH": str(site),
+        "PLATFORM_RUN_MODE": "real",
+        "PLATFORM_RUNNER": "tiny",
         "PLATFORM_OIDC_ISSUER": provider.issuer,
         "PLATFORM_OIDC_CLIENT_ID": "pages",
         "PLATFORM_OIDC_CLIENT_SECRET": "known to two",
@@ -106,6 +115,30 @@ def test_account_makes_a_token_for_programs(visitor: Visitor, provider: OpenIDPr
     ]
     assert [answer.status_code for answer in answers] == [401, 200]
     assert answers[1].json()["hub_username"] == "grace.sso"
+
+
+def test_groups_admit_to_challenges(visitor: Visitor, web: ServerProcess, provider: OpenIDProvider) -> None:
+    import_truth(web)
+    body = {"name": "for-lab", "task": "tracking", "access": "members", "organisation": "lab.sso"}
+    operator = {"X-Admin-Token": web.admin_token}
+    assert visitor.post("/admin/challenges", json=body, headers=operator).status_code == 201
+    for groups, admitted in ((["/lab", "else where"], True), (["/other"], False)):
+        provider.add("8", preferred_username="emmy", groups=groups)
+        signed_in(visitor, provider, "8")
+        assert visitor.get("/v1/challenges/for-lab/team").json()["admitted"] is admitted
+        visitor.fill_in("/web/sign-out")
+
+
+def test_order_without_a_hub_is_downloaded(visitor: Visitor, provider: OpenIDProvider) -> None:
+    signed_in(visitor, provider, "orders")
+    answer = visitor.call("POST", "/v1/simulate", json={"channel": "single_muon", "events": 2, "pileup": 0})
+    assert answer.status_code == 202, answer.text
+    where = answer.headers["Location"]
+    eventually(lambda: visitor.get(where).json()["state"] == "completed")
+    (file,) = visitor.get(f"{where}/output").json()
+    page = visitor.get(where.replace("/v1/", "/simulate/")).text
+    assert f'href="{where}/output/{file["path"]}"' in page
+    assert len(visitor.get(f"{where}/output/{file['path']}").content) == file["size_bytes"]
 
 
 def test_tokens_and_codes_are_nowhere(visitor: Visitor, web: ServerProcess, provider: OpenIDProvider) -> None:

@@ -17,7 +17,7 @@ from typing import Final
 from tortoise.timezone import now
 
 from collidium.accounts.models import Account, SsoAccount, SsoToken, name_key
-from collidium.contracts.identity import PLATFORM_PREFIX, SSO_SUFFIX, USERNAME, Identity
+from collidium.contracts.identity import OWN_PREFIX, SSO_SUFFIX, USERNAME, Identity
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, UpstreamError
@@ -83,7 +83,7 @@ async def issue(hub_username: str, *, session_seconds: float | None = None) -> t
     if not of_session:
         await own.filter(of_session=False).delete()
     lasts = timedelta(seconds=session_seconds) if session_seconds is not None else timedelta(days=TOKEN_DAYS)
-    token = PLATFORM_PREFIX + secrets.token_urlsafe(32)
+    token = OWN_PREFIX + secrets.token_urlsafe(32)
     row = SsoToken(
         digest=_digest(token), hub_username=hub_username, of_session=of_session, ends_at=now() + lasts
     )
@@ -129,4 +129,4 @@ def _names(preferred: str) -> Iterable[str]:
 
 
 def _digest(token: str) -> str:
-    return hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

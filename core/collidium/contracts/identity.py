@@ -14,7 +14,7 @@ ERASED: Final = re.compile(r"erased-[0-9]+")
 #: Ends the names of accounts and organisations that come from single sign-on; nothing of a hub has it.
 SSO_SUFFIX: Final = ".sso"
 #: Begins the platform's own tokens, so that none is sent to a hub, and leaked ones are known for ours.
-PLATFORM_PREFIX: Final = "collidium_"
+OWN_PREFIX: Final = "collidium_"
 
 
 @dataclass(frozen=True, slots=True)

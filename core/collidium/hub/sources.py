@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from collidium.contracts.identity import PLATFORM_PREFIX
+from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token
 
@@ -138,4 +138,4 @@ def _token_for(endpoint: str) -> str | None:
 
         token = get_token() or ""
     # One of the platform is none of a hub, which public data needs none of.
-    return token.strip() or None if not token.startswith(PLATFORM_PREFIX) else None
+    return token.strip() or None if not token.startswith(OWN_PREFIX) else None

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from collidium import hookspecs
 from collidium.accounts import sso
-from collidium.contracts.identity import PLATFORM_PREFIX, Identity, IdentityProvider
+from collidium.contracts.identity import OWN_PREFIX, Identity, IdentityProvider
 
 if TYPE_CHECKING:
     from quart import Blueprint
@@ -22,7 +22,7 @@ class SsoIdentity(IdentityProvider):
     """The platform's own tokens of accounts of single sign-on."""
 
     name = "oidc"
-    prefix = PLATFORM_PREFIX
+    prefix = OWN_PREFIX
 
     async def identify(self, token: str) -> Identity | None:
         return await sso.owner(token)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from quart import Blueprint, Response
 
 from collidium.accounts import sso
-from collidium.contracts.identity import PLATFORM_PREFIX
+from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import UpstreamError
 from collidium_plugins.webapps import context, site
 from collidium_plugins.webapps.rendering import render
@@ -91,7 +91,7 @@ async def make_token() -> Response:
 async def _page(session_token: str, token: str = "") -> Response:
     return await render(
         "sso.html",
-        of_sso=session_token.startswith(PLATFORM_PREFIX),
+        of_sso=session_token.startswith(OWN_PREFIX),
         token=token,
         ends_at=await sso.token_ends_at(context.signed_in().hub_username),
     )

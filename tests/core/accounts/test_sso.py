@@ -12,7 +12,7 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.accounts import sso
 from collidium.accounts.models import SsoToken
-from collidium.contracts.identity import PLATFORM_PREFIX, Identity
+from collidium.contracts.identity import OWN_PREFIX, Identity
 from collidium.errors import Forbidden, UpstreamError
 
 LAB, OTHER = "https://sso.example.org/realms/lab", "https://sso.example.com"
@@ -66,12 +66,12 @@ async def test_impossible_subjects_are_refused(subject: str) -> None:
 async def test_token_acts_for_its_account_with_its_groups() -> None:
     name = await sso.recognise(LAB, "1", "ada", ["atlas", "two words", "x" * 200])
     token, _ = await sso.issue(name)
-    assert token.startswith(PLATFORM_PREFIX)
+    assert token.startswith(OWN_PREFIX)
     groups = frozenset({"atlas.sso"})
     assert await sso.owner(token) == Identity("ada.sso", memberships=groups, on_hub=False)
     await sso.recognise(LAB, "1", "ada", ["cms"])
     assert (await sso.owner(token) or Identity("x")).memberships == {"cms.sso"}
-    for other in ("", PLATFORM_PREFIX, token + "x", PLATFORM_PREFIX + "\udcff"):
+    for other in ("", OWN_PREFIX, token + "x", OWN_PREFIX + "\udcff"):
         assert await sso.owner(other) is None
 
 
