@@ -236,7 +236,8 @@ class Own(Directory):
 
 async def test_token_with_a_prefix_goes_to_its_provider_alone(directory: Directory, clock: Clock) -> None:
     own = Own()
-    known = Identities(directory, Settings(), clock, others=[directory, own])
+    nothing: dict[str, Any] = {}
+    known = Identities(directory, Settings(**nothing), clock, others=[directory, own])
     assert [await known.identify("own_good", "::1") for _ in range(2)] == [
         Identity("ada.sso", on_hub=False)
     ] * 2
