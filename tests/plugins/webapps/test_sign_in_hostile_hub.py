@@ -155,6 +155,14 @@ async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
     await asked.close()
 
 
+async def test_issuer_may_end_in_a_slash(hub: Scripted) -> None:
+    hub.told[DISCOVERY] = {"issuer": f"{hub.url}/"}
+    asked = Provider(f"{hub.url}/")
+    assert (await asked.endpoints()).issuer == f"{hub.url}/"
+    assert hub.asked == [DISCOVERY]
+    await asked.close()
+
+
 # -- id tokens ---------------------------------------------------------------------------------------------
 
 
