@@ -86,11 +86,14 @@ class Platform:
         storage = loaded.storages(settings).get(settings.storage)
         metrics.measure(storage, ("put", "get", "exists", "delete"), StorageUnavailable)
         secrets = await asyncio.to_thread(open_secrets, settings)
+        providers = loaded.identity_providers(settings)
         platform = cls(
             settings=settings,
             plugins=loaded,
             tasks=loaded.tasks(),
-            identities=Identities(loaded.identity_providers(settings).get(settings.identity), settings),
+            identities=Identities(
+                providers.get(settings.identity), settings, others=providers.things.values()
+            ),
             storage=storage,
             truth_cache=TruthCache(storage, settings.data_dir / "truth", settings.truth_cache_bytes),
             executor=executor,

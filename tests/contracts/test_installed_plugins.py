@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 import pytest
 from tests.tasks.jets.events import tables as jets_by_hand
 
-from collidium import plugins, settings
+from collidium import database, plugins, settings
+from collidium.accounts import sso
 from collidium.contracts.executor import Executor
 from collidium.contracts.storage import Storage
 from collidium.contracts.task import Task
@@ -122,14 +123,21 @@ async def test_the_mock_runner(configured: Settings, tmp_path: Path) -> None:
     await check_runner(runner, tmp_path, another=lambda: another, interval=0.05)
 
 
-@pytest.mark.parametrize("name", named(INSTALLED.identity_providers(DEFAULTS)))
-async def test_identity_providers(name: str, server: ServerProcess, unused_tcp_port: int) -> None:
+async def test_the_hub_identity(server: ServerProcess, unused_tcp_port: int) -> None:
     token = server.add_user("anna")
     reachable = settings.load(hub_url=f"{server.base_url}/hub")
     unreachable = settings.load(hub_url=f"http://127.0.0.1:{unused_tcp_port}")
     await check_identity_provider(
-        INSTALLED.identity_providers(reachable).get(name),
+        INSTALLED.identity_providers(reachable).get("hub"),
         token,
         "anna",
-        unreachable=INSTALLED.identity_providers(unreachable).get(name),
+        unreachable=INSTALLED.identity_providers(unreachable).get("hub"),
     )
+
+
+async def test_the_single_sign_on_identity(migrated_database_url: str) -> None:
+    """It asks the platform's own database, so there is none to be unreachable."""
+    async with database.connected(migrated_database_url):
+        name = await sso.recognise("https://sso.example.org", "1", "anna", [])
+        token, _ = await sso.issue(name)
+        await check_identity_provider(INSTALLED.identity_providers(DEFAULTS).get("oidc"), token, name)

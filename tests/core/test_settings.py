@@ -126,3 +126,23 @@ def test_a_runner_that_the_mode_contradicts_is_refused(
     monkeypatch.setenv("PLATFORM_RUNNER", runner)
     with pytest.raises(ConfigurationError, match="settings: PLATFORM_RUN"):
         load()
+
+
+@pytest.mark.parametrize(
+    ("issuer", "is_taken"),
+    [
+        ("https://sso.example.org/realms/lab", True),
+        ("http://127.0.0.1:8080/dex", True),
+        ("http://sso.example.org", False),
+        ("http://127.0.0.1.example.org", False),
+        ("https://user@sso.example.org", False),
+        ("https://sso.example.org?a=b", False),
+        ("https://" + "a" * 300, False),
+    ],
+)
+def test_issuer_is_reached_encrypted(issuer: str, is_taken: bool) -> None:
+    if is_taken:
+        assert load(oidc_issuer=issuer).oidc_issuer == issuer
+    else:
+        with pytest.raises(ConfigurationError, match="OIDC_ISSUER"):
+            load(oidc_issuer=issuer)

@@ -14,7 +14,7 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.accounts import idempotency, ledger
+from collidium.accounts import idempotency, ledger, sso
 from collidium.accounts.models import Account, name_key
 from collidium.contracts.identity import ERASED, USERNAME
 from collidium.database import Statement, connection, transactional
@@ -124,6 +124,7 @@ async def forget(account_id: int, becomes: str, *, banned: bool) -> None:
     """Give an account that is erased a neutral name; answers that were kept for it, or name it, go."""
     account = await Account.select_for_update().get(id=account_id)
     await idempotency.forget(f"account:{account_id}", account.hub_username)
+    await sso.forget(account.hub_username)
     account.hub_username, account.name_key = becomes, name_key(becomes)
     account.banned, account.last_seen_at = banned, None
     await account.save(update_fields=["hub_username", "name_key", "banned", "last_seen_at"])

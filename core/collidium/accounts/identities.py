@@ -9,15 +9,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from time import monotonic
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Final
 
 from cachetools import TTLCache
 
-from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.errors import TooManyRequests
+from collidium.contracts.identity import SSO_SUFFIX, Identity, IdentityProvider, IdentityUnavailable
+from collidium.errors import Forbidden, TooManyRequests
 from collidium.runtime import metrics
 from collidium.runtime.limits import CallerLimits, Clock, TokenBuckets
 from collidium.runtime.shared_calls import SharedCalls
@@ -54,15 +55,24 @@ class Identities:
     Parameters
     ----------
     provider
-        Asked about tokens; closed with this.
+        Asked about tokens; closed with this, as all others.
     settings
         How long answers hold, and how many unknown tokens are asked about.
     clock
         Returns seconds.
+    others
+        Providers that are asked about tokens with a prefix of theirs, each time.
     """
 
-    def __init__(self, provider: IdentityProvider, settings: Settings, clock: Clock = monotonic) -> None:
+    def __init__(
+        self,
+        provider: IdentityProvider,
+        settings: Settings,
+        clock: Clock = monotonic,
+        others: Collection[IdentityProvider] = (),
+    ) -> None:
         self._provider = provider
+        self._by_prefix = {other.prefix: other for other in others if other.prefix}
         self._clock = clock
         self._fresh = settings.identity_cache_seconds
         kept = max(self._fresh, settings.identity_grace)
@@ -98,7 +108,12 @@ class Identities:
             When the provider does not answer, and the token was not valid lately.
         TooManyRequests
             When the address, or all of them, sent too many unknown tokens.
+        Forbidden
+            For an account of the hub whose name belongs to single sign-on.
         """
+        for prefix, provider in self._by_prefix.items():
+            if token.startswith(prefix):
+                return await provider.identify(token)
         key = hashlib.sha256(token.encode(errors="surrogateescape")).hexdigest()
         known = self._known.get(key)
         if known and self._clock() < known.fresh_until:
@@ -124,6 +139,8 @@ class Identities:
 
         Raises TooManyRequests when the token's owner asked too often, and what the provider raises.
         """
+        if not identity.on_hub:
+            raise IdentityUnavailable("the token is none of the hub's")
         wait = self._model_questions.seconds_left(identity.username)
         if wait > 0:
             raise TooManyRequests(
@@ -135,7 +152,8 @@ class Identities:
     async def close(self) -> None:
         """Close the provider. Idempotent."""
         await self._asking.close()
-        await self._provider.close()
+        for provider in {self._provider, *self._by_prefix.values()}:
+            await provider.close()
 
     async def _ask_about_unknown(self, key: str, token: str) -> Identity | None:
         try:
@@ -173,6 +191,20 @@ class Identities:
             raise IdentityUnavailable(
                 f"{provider.name} failed with {type(error).__name__} at {place.filename}:{place.lineno}"
             ) from None
-        if identity is None or isinstance(identity, Identity):
-            return identity
+        if identity is None:
+            return None
+        if isinstance(identity, Identity):
+            return _without_sso(identity)
         raise IdentityUnavailable(f"{provider.name} answered with {type(identity).__name__}, no Identity")
+
+
+def _without_sso(identity: Identity) -> Identity:
+    """What a hub says, without the names that only single sign-on gives. Raises Forbidden for an account."""
+    if _is_of_sso(identity.username):
+        raise Forbidden(f"no account of the hub signs in as {identity.username}: its name is not the hub's")
+    named = frozenset(name for name in identity.memberships if not _is_of_sso(name))
+    return identity if named == identity.memberships else replace(identity, memberships=named)
+
+
+def _is_of_sso(name: str) -> bool:
+    return name.casefold().endswith(SSO_SUFFIX)

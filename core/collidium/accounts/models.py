@@ -38,6 +38,35 @@ def name_key(hub_username: str) -> str:
     return hub_username.casefold()
 
 
+class SsoAccount(Model):
+    """Who stands behind an account of single sign-on: a subject of an issuer, and nothing else."""
+
+    id = fields.BigIntField(primary_key=True)
+    issuer = fields.CharField(max_length=255)
+    subject = fields.CharField(max_length=255)
+    hub_username = fields.CharField(max_length=96, unique=True)
+    # Names of organisations, with spaces between.
+    groups = fields.TextField(default="")
+
+    class Meta(Model.Meta):
+        table = "sso_accounts"
+        unique_together = (("issuer", "subject"),)
+
+
+class SsoToken(Model):
+    """A token that acts for an account of single sign-on."""
+
+    # The sha256 of the token.
+    digest = fields.CharField(max_length=64, primary_key=True)
+    hub_username = fields.CharField(max_length=96, db_index=True)
+    # Whether it is that of a browser's session; else the account's for programs, one at a time.
+    of_session = fields.BooleanField()
+    ends_at = fields.DatetimeField(db_index=True)
+
+    class Meta(Model.Meta):
+        table = "sso_tokens"
+
+
 class CreditTransaction(Model):
     """A ledger entry, never changed and never deleted (the database refuses both)."""
 

@@ -50,10 +50,10 @@ async def caller() -> AccountView:
     return cast(AccountView, g.caller)
 
 
-async def caller_token() -> str:
-    """The caller's hub token; raises as :func:`caller` does."""
+async def hub_token() -> str | None:
+    """The caller's hub token, None for accounts that have none; raises as :func:`caller` does."""
     await caller()
-    return cast(str, g.token)
+    return cast(str, g.token) if cast(Identity, g.identity).on_hub else None
 
 
 async def token_is_read_only() -> bool:

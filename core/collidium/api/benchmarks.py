@@ -20,7 +20,7 @@ from quart_schema.validation import RequestHeadersValidationError
 
 from collidium.accounts import AccountView
 from collidium.api.answers import answer, answer_list, cut, page_of
-from collidium.api.authentication import caller, caller_token, check_claim, memberships, signed_in
+from collidium.api.authentication import caller, check_claim, hub_token, memberships, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
@@ -86,9 +86,10 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 async def submit_from_hub(task: str, data: FromHubBody) -> Response:
     """Submit predictions that are in a dataset repository of the hub.
 
-    The server downloads them with your token, at the commit that is named or that the branch or tag has now.
+    The server downloads them with your token, at the commit that is named or that the branch or tag has now;
+    where you have none of the hub, the repository has to be public.
     """
-    settings, token = platform().settings, await caller_token()
+    settings, token = platform().settings, await hub_token()
     async with (
         admission_to(task) as admission,
         from_hub.downloaded(settings, token, data.source, admission.largest_file) as predictions,

@@ -15,10 +15,10 @@ from quart_schema import (
 
 from collidium import simulations
 from collidium.accounts import AccountView
-from collidium.api.answers import answer, answer_list, cut, id_cursor, page_of
-from collidium.api.authentication import caller, caller_token, signed_in, token_is_read_only
+from collidium.api.answers import answer, answer_list, answer_with_file, cut, id_cursor, page_of
+from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
-from collidium.api.openapi import stream_answer
+from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
 from collidium.api.schemas import (
     ChannelBody,
     EstimateQuery,
@@ -27,11 +27,12 @@ from collidium.api.schemas import (
     RequestsQuery,
     SimulateBody,
 )
-from collidium.errors import InvalidInput
+from collidium.errors import InvalidInput, NotFound
 from collidium.order import order_of
-from collidium.records import Estimate, OrderLimits, Preset, SimulationRequest
+from collidium.records import Estimate, OrderLimits, OutputFile, Preset, SimulationRequest
 from collidium.runtime import metrics
 from collidium.simulations import PRESETS, DeliveryOptions, Order, State
+from collidium.simulations.output import storage_key
 
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 
@@ -56,7 +57,7 @@ async def ordered(channel_body: type[ChannelBody]) -> Response:
     account = await caller()
     body = await _body(channel_body)
     delivery = DeliveryOptions(
-        token=await caller_token(),
+        token=await hub_token(),
         token_is_read_only=await token_is_read_only(),
         private=body.private,
         webhook_url=body.webhook_url,
@@ -129,6 +130,24 @@ async def watch(request_id: str) -> Response:
     return response
 
 
+@blueprint.get("/requests/<request_id>/output")
+@signed_in
+@document_response(list[OutputFile])
+async def output(request_id: str) -> Response:
+    """The files of a completed request of yours that the platform keeps, also those of no hub."""
+    account = await caller()
+    return answer_list(await simulations.output_of(request_id, account.id))
+
+
+@blueprint.get("/requests/<request_id>/output/<path:path>")
+@signed_in
+@parquet_answer
+async def output_file(request_id: str, path: str) -> Response:
+    """One file of the output of a completed request of yours."""
+    account = await caller()
+    return await answer_with_output(request_id, path, account.id)
+
+
 @blueprint.post("/requests/<request_id>/cancel")
 @signed_in
 @document_response(SimulationRequest)
@@ -143,6 +162,16 @@ async def cancel(request_id: str) -> Response:
 
 
 # -- for operators, too --------------------------------------------------------------------------------
+
+
+async def answer_with_output(request_id: str, path: str, account_id: int | None) -> Response:
+    """One file of the output that an account may have, or with None an operator. Raises NotFound."""
+    if path not in {file.path for file in await simulations.output_of(request_id, account_id)}:
+        raise NotFound(f"the request's output has no file {path[:100]!r}")
+    settings = platform().settings
+    return await answer_with_file(
+        platform().storage, storage_key(request_id, path), settings.uploads, PARQUET
+    )
 
 
 async def listed(query: RequestsQuery, account: AccountView | None, channel: str | None = None) -> Response:

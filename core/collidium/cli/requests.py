@@ -1,4 +1,4 @@
-"""``collidium status``, ``cancel`` and ``requests``: simulation requests and their states."""
+"""``collidium status``, ``output``, ``cancel`` and ``requests``: simulation requests and their states."""
 
 from __future__ import annotations
 
@@ -40,6 +40,28 @@ def status(request_id: str, as_json: bool) -> None:
     with client() as server:
         request = server.request(request_id)
     print_json(request) if as_json else show(request)
+
+
+@click.command()
+@click.argument("request_id", metavar="REQUEST")
+@json_option
+def output(request_id: str, as_json: bool) -> None:
+    """List the files of a completed request that the server keeps.
+
+    Download each from /v1/requests/REQUEST/output/PATH with your token.
+
+    \b
+    collidium output 0c62a9ba44bd4ff18f0f73a8de5c3c2d
+    """
+    with client() as server:
+        files = server.output(request_id).items
+    columns: dict[str, ColumnSpec] = {
+        "path": "path",
+        "events": "rows",
+        "bytes": "size_bytes",
+        "sha256": "sha256",
+    }
+    show_items(files, columns, as_json=as_json)
 
 
 @click.command()

@@ -88,6 +88,7 @@ FOR_USERS = {
     "me": "collidium.cli.account:me",
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
+    "output": "collidium.cli.requests:output",
     "publish-scores": "collidium.cli.submissions:publish_scores",
     "requests": "collidium.cli.requests:requests",
     "score": "collidium.cli.score:score",

@@ -11,11 +11,15 @@ from typing import Final
 USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 #: Names that erased accounts have; nobody signs in by one.
 ERASED: Final = re.compile(r"erased-[0-9]+")
+#: Ends the names of accounts and organisations that come from single sign-on; nothing of a hub has it.
+SSO_SUFFIX: Final = ".sso"
+#: Begins the platform's own tokens, so that none is sent to a hub, and leaked ones are known for ours.
+OWN_PREFIX: Final = "collidium_"
 
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """An account of the hub.
+    """An account of the hub, or of another provider.
 
     Raises
     ------
@@ -35,6 +39,8 @@ class Identity:
     organisations: frozenset[str] = frozenset()
     #: All organisations of the hub where the account is, as far as the token shows.
     memberships: frozenset[str] = frozenset()
+    #: Whether the token is one of the hub, with which to publish and to see models.
+    on_hub: bool = True
 
     def __post_init__(self) -> None:
         if not USERNAME.fullmatch(self.username):
@@ -45,6 +51,9 @@ class IdentityProvider(ABC):
     """Checks tokens; one long-lived instance per server process."""
 
     name: str
+    #: Tokens that begin so are this provider's, in addition to those of the one that ``PLATFORM_IDENTITY``
+    #: names: no other is asked about them, and nothing is cached. Empty: none.
+    prefix: str = ""
 
     @abstractmethod
     async def identify(self, token: str) -> Identity | None:

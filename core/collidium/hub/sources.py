@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
+from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token
 
@@ -136,4 +137,5 @@ def _token_for(endpoint: str) -> str | None:
         from huggingface_hub import get_token
 
         token = get_token() or ""
-    return token.strip() or None
+    # One of the platform is none of a hub, which public data needs none of.
+    return token.strip() or None if not token.startswith(OWN_PREFIX) else None

@@ -20,6 +20,7 @@ from quart import Quart
 from tortoise.timezone import now
 
 from collidium import database, outbox, plugins, simulations
+from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.hub_port import HubPort
@@ -254,6 +255,7 @@ async def prune(settings: Settings, moment: datetime) -> None:
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
+    await sso.prune(moment)
     await simulations.sweep_scratch(settings)
     await uploads.prune(moment)
     kept_until = (moment - uploads.AGE).timestamp()

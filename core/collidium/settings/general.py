@@ -50,7 +50,7 @@ class GeneralSettings(BaseSettings):
     hub_url: str = Field(
         "", description="Address of the hub; `local`, or empty with SQLite: the local hub, mounted at /hub."
     )
-    identity: str = Field("hub", description="Identity provider that checks bearer tokens.")
+    identity: str = Field("hub", description="Identity provider that checks bearer tokens of the hub.")
     storage: str = Field("local", description="Storage backend that keeps files.")
     storage_hub_repo: str = Field(
         "",

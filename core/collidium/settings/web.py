@@ -1,4 +1,4 @@
-"""Settings of the pages: signing in with the hub, and the event display."""
+"""Settings of the pages: signing in, and the event display."""
 
 from __future__ import annotations
 
@@ -38,6 +38,23 @@ class WebSettings(BaseSettings):
         description="Addresses in addition to its own to which the local hub redirects after a sign-in: "
         "those of pages that are served apart, ending in /web/callback.",
     )
+    oidc_issuer: str = Field(
+        "",
+        max_length=255,
+        pattern=r"^(https://[^?#@\s]+|http://(127\.0\.0\.1|localhost)(:\d+)?(/[^?#@\s]*)?)?$",
+        description="OpenID provider that signs people in on the pages, in addition to the hub, as it calls "
+        "itself, such as https://sso.example.org/realms/lab; empty: none.",
+    )
+    oidc_client_id: str = Field("collidium", min_length=1, description="Client id of the pages there.")
+    oidc_client_secret: SecretStr | None = Field(
+        None, description="Client secret there; not set: a public client, protected by PKCE alone."
+    )
+    oidc_scopes: CommaList = Field(
+        ("openid", "profile"), description="What that provider is asked for; some need `groups`, too."
+    )
+    oidc_groups_claim: str = Field(
+        "groups", description="Claim of the id token with the user's groups, which challenges can admit."
+    )
     session_idle_hours: float = Field(
         24, gt=0, le=24 * 31, description="How long a session lasts without opening a page."
     )
@@ -68,7 +85,12 @@ class WebSettings(BaseSettings):
         return value
 
     @field_validator(
-        "oauth_scopes", "oauth_order_scopes", "oauth_link_scopes", "oauth_redirect_uris", mode="before"
+        "oauth_scopes",
+        "oauth_order_scopes",
+        "oauth_link_scopes",
+        "oauth_redirect_uris",
+        "oidc_scopes",
+        mode="before",
     )
     @classmethod
     def _split_words(cls, value: object) -> object:

@@ -32,9 +32,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOptions:
-    """How an order is to be delivered; ``token`` is the requester's hub token, to publish with."""
+    """How an order is to be delivered.
 
-    token: str = field(repr=False)
+    ``token`` is the requester's hub token, to publish with; None: the output stays in the storage.
+    """
+
+    token: str | None = field(repr=False)
     token_is_read_only: bool = False
     private: bool = False
     webhook_url: str | None = None
@@ -170,7 +173,9 @@ def _new_row(
         is_mock=runner.is_mock,
         node_seconds=price.node_seconds,
         # A mock publishes nothing, so it needs no token.
-        encrypted_token=None if runner.is_mock else platform.secrets.encrypt(delivery.token),
+        encrypted_token=platform.secrets.encrypt(delivery.token)
+        if delivery.token and not runner.is_mock
+        else None,
         step=Step.SUBMIT,
         due_at=moment,
         deadline_at=moment + timedelta(seconds=settings.submit_deadline_seconds),
@@ -201,15 +206,16 @@ def _reading(platform: Platform, account: AccountView, config_hash: str) -> Stat
     )
 
 
-# Who was banned still owns what was published for them.
+# Who was banned still owns what was published for them. What is on no hub, its owner alone can have.
 _READ: Final = f"""SELECT
     (SELECT created_at FROM simulation_requests WHERE account_id = ? AND created_at > ?
      ORDER BY created_at DESC LIMIT 1 OFFSET ?) AS oldest,
     (SELECT COUNT(*) FROM simulation_requests
      WHERE account_id = ? AND state IN ('queued', 'running')) AS unfinished,
-    (SELECT id FROM (SELECT id, account_id AS owner, private, finished_at FROM simulation_requests
+    (SELECT id FROM (SELECT id, account_id AS owner, finished_at,
+            private OR output_hub_repo IS NULL AS own FROM simulation_requests
         WHERE config_hash = ? AND state = 'completed' AND finished_at > ? AND is_mock = ?) AS made
-     WHERE owner = ? OR NOT (private OR {accounts.IS_BANNED}) ORDER BY finished_at DESC LIMIT 1) AS same
+     WHERE owner = ? OR NOT (own OR {accounts.IS_BANNED}) ORDER BY finished_at DESC LIMIT 1) AS same
 """  # noqa: S608 -- constants
 
 

@@ -134,12 +134,15 @@ async def were_ordered(seeds: Collection[int]) -> bool:
     return await SimulationRequest.filter(seed__in=[str(seed) for seed in seeds]).exists()
 
 
-async def output_of(request_id: str) -> tuple[records.OutputFile, ...]:
+async def output_of(request_id: str, account_id: int | None) -> tuple[records.OutputFile, ...]:
     """The files of a request's output in the storage backend, none before they were collected.
 
-    For operators; raises NotFound.
+    For ``account_id`` none unless it completed: another end was refunded. None is for operators. Raises
+    NotFound.
     """
-    row = await visible(request_id, None)
+    row = await visible(request_id, account_id)
+    if account_id is not None and row.state != State.COMPLETED:
+        return ()
     return tuple(records.OutputFile(**file) for file in row.output or ())
 
 

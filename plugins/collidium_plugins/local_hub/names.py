@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final, Literal, TypeGuard
 
-from collidium.contracts.identity import ERASED
+from collidium.contracts.identity import ERASED, SSO_SUFFIX
 from collidium_plugins.local_hub.failures import HubError, invalid
 
 Kind = Literal["models", "datasets", "spaces"]
@@ -36,8 +36,10 @@ def is_name(name: object) -> TypeGuard[str]:
 
 
 def is_account_name(name: object) -> TypeGuard[str]:
-    """Whether an account may have this name; that of an erased one is not given again."""
-    return is_name(name) and name.lower() not in RESERVED and not ERASED.fullmatch(name.casefold())
+    """Whether an account may have this name; those of erased ones and of single sign-on are not given."""
+    if not is_name(name) or name.casefold().endswith(SSO_SUFFIX):
+        return False
+    return name.lower() not in RESERVED and not ERASED.fullmatch(name.casefold())
 
 
 def page_prefix(kind: Kind) -> str:

@@ -25,6 +25,8 @@ from collidium_plugins.webapps.sign_in.provider import Provider
 #: Method, rule below the prefix of the module's blueprint, and handler; the rule of the prefix itself is "".
 Route = tuple[str, str, Callable[..., Awaitable[Response]]]
 
+#: The blueprint of the plugin `oidc`, whose pages begin with this.
+SINGLE_SIGN_ON: Final = "webapps_sso"
 _EXTENSION: Final = "collidium.webapps"
 #: Where the local hub is mounted on its server.
 _LOCAL_HUB: Final = "/hub"
@@ -61,6 +63,8 @@ class Web:
     sessions: Sessions
     #: Signs in with the hub.
     sign_in: Client
+    #: Whether people sign in with another provider, too: on pages of the server's own, with its plugin.
+    single_sign_on: bool
 
 
 @asynccontextmanager
@@ -83,6 +87,7 @@ async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIt
             hub_url,
             sessions,
             Client(provider, settings.oauth_client_id, secret),
+            single_sign_on=SINGLE_SIGN_ON in app.blueprints,
         )
         stack.callback(app.extensions.pop, _EXTENSION)
         yield

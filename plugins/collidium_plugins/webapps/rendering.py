@@ -49,6 +49,7 @@ async def render(template: str, **values: Any) -> Response:
         asset=assets.address,
         api_base=context.web().api_base,
         hub=context.hub_url(),
+        single_sign_on=context.web().single_sign_on,
         navigation=NAVIGATION,
         path=request.path,
         here=forms.this_page(),

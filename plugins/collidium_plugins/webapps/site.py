@@ -55,7 +55,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
 
 def make_blueprints(settings: Settings, apart: Apart | None = None) -> Sequence[Blueprint]:
     """The pages, calling the server that they are mounted on, or that of ``apart``."""
-    blueprints = {prefix: _blueprint(prefix, routes) for prefix, routes in PAGES.items()}
+    blueprints = {prefix: make_blueprint(prefix, routes) for prefix, routes in PAGES.items()}
     blueprints["/web"].app_errorhandler(HTTPException)(_elsewhere)
 
     @blueprints["/web"].while_app_serving
@@ -66,7 +66,8 @@ def make_blueprints(settings: Settings, apart: Apart | None = None) -> Sequence[
     return list(blueprints.values())
 
 
-def _blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
+def make_blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
+    """Pages below a prefix, with sessions, headers and error pages."""
     name = f"webapps{prefix.rstrip('/').replace('/', '_')}"
     blueprint = Blueprint(name, __name__, url_prefix=prefix, template_folder="templates")
     for number, (method, rule, handler) in enumerate(routes):

@@ -11,7 +11,7 @@ from tests.waiting import until
 
 from collidium.accounts.identities import Identities
 from collidium.contracts.identity import Identity, IdentityProvider, IdentityUnavailable
-from collidium.errors import TooManyRequests
+from collidium.errors import Forbidden, TooManyRequests
 from collidium.settings import Settings
 
 
@@ -221,3 +221,43 @@ async def test_outage_is_no_answer_about_unknown_tokens(directory: Directory, cl
         await known.identify("good", "::1")
     directory.away = False
     assert await known.identify("good", "::1") == Identity("ada")
+
+
+class Own(Directory):
+    """Knows tokens of its own, by their prefix."""
+
+    name = "own"
+    prefix = "own_"
+
+    async def identify(self, token: str) -> Identity | None:
+        self.asked.append(token)
+        return Identity("ada.sso", on_hub=False) if token == "own_good" else None  # noqa: S105 -- of this test
+
+
+async def test_token_with_a_prefix_goes_to_its_provider_alone(directory: Directory, clock: Clock) -> None:
+    own = Own()
+    nothing: dict[str, Any] = {}
+    known = Identities(directory, Settings(**nothing), clock, others=[directory, own])
+    assert [await known.identify("own_good", "::1") for _ in range(2)] == [
+        Identity("ada.sso", on_hub=False)
+    ] * 2
+    assert await known.identify("own_bad", "::1") is None
+    assert await known.identify("good", "::1") == Identity("ada")
+    assert (directory.asked, own.asked) == (["good"], ["own_good", "own_good", "own_bad"])
+    with pytest.raises(IdentityUnavailable):
+        await known.sees_model(Identity("ada.sso", on_hub=False), "own_good", "ada/model")
+
+
+async def test_hub_has_no_names_of_single_sign_on(
+    directory: Directory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = identities(directory, clock)
+    found = [Identity("Ada.SSO"), Identity("ada", memberships=frozenset({"atlas.sso", "atlas"}))]
+
+    async def identify(token: str) -> Identity:
+        return found.pop(0)
+
+    monkeypatch.setattr(directory, "identify", identify)
+    with pytest.raises(Forbidden, match="not the hub's"):
+        await known.identify("good 1", "::1")
+    assert await known.identify("good 2", "::1") == Identity("ada", memberships=frozenset({"atlas"}))

@@ -265,6 +265,11 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
             "/" + file["path"],
         ):
             assert operator.get(f"{where}/{path}").status_code == 404, path
+        # Its owner has it once it has completed.
+        own = f"/v1/requests/{request_id}/output"
+        eventually(lambda: alice.get(own).json() == [file])
+        assert alice.get(f"{own}/{file['path']}").content == answer.content
+        assert alice.get(f"{own}/x").status_code == 404
         # Whoever hangs up half-way leaves nothing behind, nor does anybody else.
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.hub.saved_login import save_token
 from collidium.hub.sources import HubDataset, find_hub, locate
@@ -57,6 +58,8 @@ def test_the_token_is_the_argument_then_hf_token_then_the_login(monkeypatch: pyt
     assert find_hub(token="hf_given").token == "hf_given"  # noqa: S105, S106
     assert find_hub(token="").token is None
     assert TOKEN not in repr(find_hub())
+    monkeypatch.setenv("HF_TOKEN", f"{OWN_PREFIX}of_the_platform")
+    assert find_hub().token is None, "no hub gets a token of the platform"
 
 
 def test_what_the_sites_own_command_kept_goes_to_that_site_alone(

@@ -272,7 +272,8 @@ async def test_a_hub_outage_is_refunded_and_the_output_is_kept(
             request = await ended(request_id)
         assert (request.state, await balance("ada")) == ("failed", GRANT)
         assert "could not be published in time" in (request.reason or "")
-        (file,) = await simulations.output_of(request_id)
+        assert await simulations.output_of(request_id, ada.id) == (), "it was refunded"
+        (file,) = await simulations.output_of(request_id, None)
         key = f"outputs/{request_id}/{file.path}"
         await platform.storage.get(key, tmp_path / "fetched")
         assert (tmp_path / "fetched").stat().st_size == file.size_bytes

@@ -10,6 +10,7 @@ from decimal import Decimal
 
 import pytest
 from tests.core.simulations.conftest import (
+    DELIVERY,
     GRANT,
     ORDER,
     OpenPlatform,
@@ -33,7 +34,7 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium.database import connection
-from collidium.errors import Conflict
+from collidium.errors import Conflict, NotFound
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.publication import repository_name
@@ -332,3 +333,22 @@ async def until_tried(request_id: str) -> None:
         return row.lease == "" and (row.due_at is None or row.due_at > now())
 
     await eventually_async(rests)
+
+
+async def test_output_without_a_token_of_the_hub_is_kept(open_platform: OpenPlatform) -> None:
+    async with open_platform(Scripted(), hub_url="http://127.0.0.1:1") as platform:
+        ada, bob = await sign_up("ada.sso"), await sign_up("bob")
+        unpublished = replace(DELIVERY, token=None)
+        request_id = (await simulations.place(platform, ada, ORDER, unpublished)).request_id
+        async with simulations.following(platform):
+            request = await ended(request_id)
+        assert (request.state, request.output_hub_repo) == ("completed", None)
+        assert "no token of the hub" in (request.reason or "")
+        (file,) = await simulations.output_of(request_id, ada.id)
+        assert file.rows == ORDER.events
+        assert await balance("ada.sso") == GRANT - PRICE
+        with pytest.raises(NotFound):
+            await simulations.output_of(request_id, bob.id)
+        assert (await simulations.place(platform, ada, ORDER, unpublished)).cached
+        assert not (await simulations.place(platform, bob, ORDER, DELIVERY)).cached, "no dataset answers it"
+        await assert_sound()

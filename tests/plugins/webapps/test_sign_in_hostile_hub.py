@@ -120,7 +120,9 @@ async def redeem(hub: Scripted, secret: str | None = None) -> Grant:
 
 
 async def test_an_honest_hub_is_believed(hub: Scripted) -> None:
-    assert await redeem(hub) == Grant("hub_secret", 60.0, ("profile",))
+    grant = await redeem(hub)
+    assert (grant.token, grant.expires_in, grant.scopes) == ("hub_secret", 60.0, ("profile",))
+    assert (grant.claims["iss"], grant.claims["sub"]) == (hub.url, "1")
     (form,) = hub.forms
     assert form == {
         "grant_type": ["authorization_code"],
@@ -150,6 +152,14 @@ async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
     assert (await client.redeem(hub.sign_in, "second")).token == "hub_secret"  # noqa: S105 -- the scripted one
     assert hub.asked.count("/jwks") == 2
     assert hub.asked.count(DISCOVERY) == 1
+    await asked.close()
+
+
+async def test_issuer_may_end_in_a_slash(hub: Scripted) -> None:
+    hub.told[DISCOVERY] = {"issuer": f"{hub.url}/"}
+    asked = Provider(f"{hub.url}/")
+    assert (await asked.endpoints()).issuer == f"{hub.url}/"
+    assert hub.asked == [DISCOVERY]
     await asked.close()
 
 

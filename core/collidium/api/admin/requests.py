@@ -10,17 +10,15 @@ from quart_schema import (
 )
 
 from collidium import accounts, simulations
-from collidium.api.answers import answer, answer_list, answer_with_file
+from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import request_id as http_request_id
 from collidium.api.authentication import require_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.openapi import PARQUET, parquet_answer
+from collidium.api.openapi import parquet_answer
 from collidium.api.schemas import AllRequestsQuery
-from collidium.api.simulations import cancelling, listed
-from collidium.errors import NotFound
+from collidium.api.simulations import answer_with_output, cancelling, listed
 from collidium.records import OperatedRequest, OutputFile, SimulationRequest
-from collidium.simulations.output import storage_key
 
 blueprint = Blueprint("requests", __name__, url_prefix="/requests")
 
@@ -58,17 +56,11 @@ async def cancel(request_id: str) -> Response:
 @document_response(list[OutputFile])
 async def output(request_id: str) -> Response:
     """The files of a request's output that are kept: none before its job has completed."""
-    files = await simulations.output_of(request_id)
-    return answer_list(files)
+    return answer_list(await simulations.output_of(request_id, None))
 
 
 @blueprint.get("/<request_id>/output/<path:path>")
 @parquet_answer
 async def output_file(request_id: str, path: str) -> Response:
     """One file of a request's output."""
-    if path not in {file.path for file in await simulations.output_of(request_id)}:
-        raise NotFound(f"the request's output has no file {path[:100]!r}")
-    settings = platform().settings
-    return await answer_with_file(
-        platform().storage, storage_key(request_id, path), settings.uploads, PARQUET
-    )
+    return await answer_with_output(request_id, path, None)

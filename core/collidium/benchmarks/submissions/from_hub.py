@@ -26,7 +26,9 @@ _SOURCE: Final = re.compile(rf"({_NAME}/{_NAME}):([^\x00]+)@([\w./-]+)", re.ASCI
 
 
 @asynccontextmanager
-async def downloaded(settings: Settings, token: str, source: str, limit: int) -> AsyncIterator[Predictions]:
+async def downloaded(
+    settings: Settings, token: str | None, source: str, limit: int
+) -> AsyncIterator[Predictions]:
     """Download ``NAMESPACE/NAME:PATH@COMMIT``, for the duration of the context.
 
     A branch or tag becomes its commit. Raises InvalidInput, NotFound, Unauthenticated and Forbidden as the

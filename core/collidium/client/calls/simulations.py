@@ -12,6 +12,7 @@ from collidium.records import (
     Estimate,
     Notifications,
     OrderLimits,
+    OutputFile,
     Page,
     Preset,
     SimulationRequest,
@@ -167,6 +168,11 @@ class SimulationCalls:
         """A page of the account's simulation requests, newest first."""
         query = given(state=state, limit=limit, cursor=cursor)
         return Call("GET", "/v1/requests", listed(SimulationRequest), query=query)
+
+    @endpoint
+    def output(self, request_id: str) -> Call[Page[OutputFile]]:
+        """The files of a completed request that the server keeps, also where no hub has them."""
+        return Call("GET", f"/v1/requests/{segment(request_id)}/output", listed(OutputFile))
 
     @endpoint
     def cancel(self, request_id: str) -> Call[SimulationRequest]:

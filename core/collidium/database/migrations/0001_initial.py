@@ -136,6 +136,30 @@ class Migration(migrations.Migration):
             unique_together=(("challenge", "truth_version", "metric"),),
         ),
         _table(
+            "SsoAccount",
+            "sso_accounts",
+            "Who stands behind an account of single sign-on: a subject of an issuer, and nothing else.",
+            {
+                "id": fields.BigIntField(primary_key=True),
+                "issuer": fields.CharField(max_length=255),
+                "subject": fields.CharField(max_length=255),
+                "hub_username": fields.CharField(unique=True, max_length=96),
+                "groups": fields.TextField(default=""),
+            },
+            unique_together=(("issuer", "subject"),),
+        ),
+        _table(
+            "SsoToken",
+            "sso_tokens",
+            "A token that acts for an account of single sign-on.",
+            {
+                "digest": fields.CharField(primary_key=True, max_length=64),
+                "hub_username": fields.CharField(db_index=True, max_length=96),
+                "of_session": fields.BooleanField(),
+                "ends_at": fields.DatetimeField(db_index=True),
+            },
+        ),
+        _table(
             "CreditTransaction",
             "credit_transactions",
             "A ledger entry, never changed and never deleted (the database refuses both).",

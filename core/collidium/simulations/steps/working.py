@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: How a request ends whose owner has no hub.
+UNPUBLISHED: Final = "kept by the platform: the account has no token of the hub to publish with"
 #: Trying again will not help.
 FINAL: Final = (RunnerRefused, HubRefused)
 #: What the owner of the repository brings about: a token without rights, other things in the repository. If
@@ -173,8 +175,11 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def publish(platform: Platform, row: SimulationRequest) -> None:
-    """Make the dataset repository under the requester's account, with their token."""
+    """Make the dataset repository under the requester's account, with their token, if they have one."""
     settings = platform.settings
+    if row.encrypted_token is None:
+        await end(platform, row, Ending(State.COMPLETED, UNPUBLISHED))
+        return
     provenance = Provenance(
         request_id=row.request_id,
         order=_order(row),
@@ -183,7 +188,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         files=[DatasetFile(**file) for file in row.output],
         facts=_facts(platform, row),
     )
-    hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token or ""))
+    hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token))
     target = publication.Target(hub, _repository(row), row.private)
     reached("publish.before")
     url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))

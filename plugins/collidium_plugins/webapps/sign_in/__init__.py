@@ -1,1 +1,1 @@
-"""Signing in with the hub: OAuth's authorization code with PKCE, and forms of ours alone."""
+"""Signing in with an OpenID provider: OAuth's authorization code with PKCE, and forms of ours alone."""

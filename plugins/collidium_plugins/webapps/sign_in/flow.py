@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium.errors import BadRequest, Forbidden, UpstreamError
@@ -14,9 +15,9 @@ from collidium_plugins.webapps.sign_in.provider import Provider
 if TYPE_CHECKING:  # authlib and joserfc are imported by the first sign-in
     from joserfc.jwk import KeySet
 
-#: Characters of the hub's error messages that are shown.
+#: Characters of the provider's error messages that are shown.
 LONGEST_ERROR: Final = 200
-#: Asymmetric ones alone: only the hub has the key that signs.
+#: Asymmetric ones alone: only the provider has the key that signs.
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
 #: Seconds by which two clocks may differ.
 LEEWAY_SECONDS: Final = 60
@@ -29,18 +30,20 @@ class Grant:
     token: str = field(repr=False)
     expires_in: float | None
     scopes: tuple[str, ...] = ()
+    #: What the checked id token claims.
+    claims: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The pages as the hub knows them."""
+    """The pages as a provider knows them."""
 
     provider: Provider
     client_id: str
     secret: str | None = field(repr=False)
 
     async def authorization_url(self, sign_in: PendingSignIn) -> str:
-        """The hub's address at which the user agrees to the sign-in. Raises Unavailable and UpstreamError."""
+        """The provider's address where the user agrees to it. Raises as :meth:`Provider.endpoints`."""
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -59,7 +62,7 @@ class Client:
         return str(address)
 
     async def redeem(self, sign_in: PendingSignIn, code: str) -> Grant:
-        """The token for a code, from the hub and for this sign-in.
+        """The grant for a code, from the provider and for this sign-in.
 
         Raises BadRequest for a code that is none or was used, and Unavailable and UpstreamError.
         """
@@ -78,50 +81,46 @@ class Client:
         if status != 200:
             raise _refusal(answer)
         grant = _grant(answer, sign_in.scopes)
-        await self._check(answer.get("id_token"), sign_in, grant)
-        return grant
+        return replace(grant, claims=await self._check(answer.get("id_token"), sign_in, grant))
 
-    async def _check(self, id_token: object, sign_in: PendingSignIn, grant: Grant) -> None:
+    async def _check(self, id_token: object, sign_in: PendingSignIn, grant: Grant) -> Mapping[str, Any]:
         if not isinstance(id_token, str):
-            raise UpstreamError("the hub's answer has no id token")
+            raise UpstreamError("the identity provider's answer has no id token")
         endpoints = await self.provider.endpoints()
-        for anew in (False, True):
-            try:
-                check_id_token(
-                    id_token,
-                    await self.provider.keys(anew=anew),
-                    issuer=endpoints.issuer,
-                    client_id=self.client_id,
-                    nonce=sign_in.nonce,
-                    access_token=grant.token,
-                )
-            except UnknownKey:
-                # The hub may have a new key.
-                if anew:
-                    raise
-            else:
-                return
+        check = partial(
+            check_id_token,
+            id_token,
+            issuer=endpoints.issuer,
+            client_id=self.client_id,
+            nonce=sign_in.nonce,
+            access_token=grant.token,
+        )
+        try:
+            return check(await self.provider.keys())
+        except UnknownKey:
+            # The provider may have a new key.
+            return check(await self.provider.keys(anew=True))
 
 
 def denial(error: str, description: str) -> BadRequest | Forbidden | UpstreamError:
-    """The error that the hub sent instead of a code (RFC 6749, 4.1.2.1)."""
+    """The error that the provider sent instead of a code (RFC 6749, 4.1.2.1)."""
     reason = f": {description[:LONGEST_ERROR]}" if description else ""
     if error == "access_denied":
-        return Forbidden(f"you were not signed in: access was denied at the hub{reason}")
-    return UpstreamError(f"the hub did not sign you in ({error[:LONGEST_ERROR]}){reason}")
+        return Forbidden(f"you were not signed in: access was denied at the identity provider{reason}")
+    return UpstreamError(f"the identity provider did not sign you in ({error[:LONGEST_ERROR]}){reason}")
 
 
 def _refusal(answer: Mapping[str, Any]) -> BadRequest | UpstreamError:
     if answer.get("error") == "invalid_grant":
         return BadRequest("this sign-in was used or took too long; sign in again")
     # Its description may repeat what was sent.
-    return UpstreamError(f"the hub gave no token ({str(answer.get('error'))[:LONGEST_ERROR]})")
+    return UpstreamError(f"the identity provider gave no token ({str(answer.get('error'))[:LONGEST_ERROR]})")
 
 
 def _grant(answer: Mapping[str, Any], asked: tuple[str, ...]) -> Grant:
     token, kind = answer.get("access_token"), answer.get("token_type")
     if not isinstance(token, str) or not token or str(kind).lower() != "bearer":
-        raise UpstreamError("the hub's answer holds no bearer token")
+        raise UpstreamError("the identity provider's answer holds no bearer token")
     granted = answer.get("scope")  # left out where it is what was asked for (RFC 6749, 5.1)
     scopes = tuple(granted.split()) if isinstance(granted, str) else asked
     seconds = answer.get("expires_in")
@@ -134,7 +133,7 @@ def _grant(answer: Mapping[str, Any], asked: tuple[str, ...]) -> Grant:
 
 
 class UnknownKey(UpstreamError):
-    """Signed with a key that the hub does not publish."""
+    """Signed with a key that the provider does not publish."""
 
 
 def check_id_token(
@@ -158,8 +157,12 @@ def check_id_token(
         )
         claims.validate(leeway=LEEWAY_SECONDS)
     except InvalidKeyIdError:
-        raise UnknownKey("the hub's id token is signed with a key that the hub does not name") from None
+        raise UnknownKey(
+            "the id token is signed with a key that the identity provider does not name"
+        ) from None
     except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
         # The library reads the claims as if their types were right.
-        raise UpstreamError(f"the hub's id token is not accepted ({type(error).__name__})") from None
+        raise UpstreamError(
+            f"the identity provider's id token is not accepted ({type(error).__name__})"
+        ) from None
     return dict(claims)

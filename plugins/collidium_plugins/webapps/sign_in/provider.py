@@ -1,4 +1,4 @@
-"""The hub as an OpenID provider: its discovery document, its keys, and its token endpoint."""
+"""An OpenID provider, such as the hub: its discovery document, its keys, and its token endpoint."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ CONNECTIONS: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The addresses of the hub's sign-in (OpenID Connect Discovery, 3)."""
+    """The addresses of a provider's sign-in (OpenID Connect Discovery, 3)."""
 
     issuer: str
     authorization_endpoint: str
@@ -40,10 +40,14 @@ class Endpoints:
 
 
 class Provider:
-    """Asks the hub at ``url``, through connections that live as long as this does."""
+    """Asks the provider whose issuer is ``url``, through connections that live as long as this does.
 
-    def __init__(self, url: str) -> None:
+    ``setting`` names it to operators.
+    """
+
+    def __init__(self, url: str, setting: str = "PLATFORM_HUB_URL") -> None:
         self.url = url
+        self._setting = setting
         self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
         self._documents: SharedCalls[None, Endpoints] = SharedCalls(TTLCache(1, KEPT_SECONDS))
         self._asking_keys: SharedCalls[str, KeySet] = SharedCalls()
@@ -57,11 +61,11 @@ class Provider:
         await self._http.close()
 
     async def endpoints(self) -> Endpoints:
-        """Where the hub signs people in. Raises Unavailable, and UpstreamError for a wrong document."""
+        """Where the provider signs people in. Raises Unavailable, and UpstreamError for a wrong document."""
         return await self._documents.run(None, self._discover)
 
     async def keys(self, *, anew: bool = False) -> KeySet:
-        """The keys with which the hub signs; ``anew`` where one was missing. Raises as :meth:`endpoints`."""
+        """The keys of the provider; ``anew`` where one was missing. Raises as :meth:`endpoints`."""
         endpoints = await self.endpoints()
         age = monotonic() - self._keys_since
         if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
@@ -75,8 +79,8 @@ class Provider:
         return await self._ask("POST", endpoints.token_endpoint, form, body)
 
     async def _discover(self) -> Endpoints:
-        _, document = await self._ask("GET", self.url + DISCOVERY)
-        return read_endpoints(document, self.url)
+        _, document = await self._ask("GET", self.url.rstrip("/") + DISCOVERY)
+        return read_endpoints(document, self.url, self._setting)
 
     async def _ask_keys(self, url: str) -> KeySet:
         _, document = await self._ask("GET", url)
@@ -101,29 +105,31 @@ class Provider:
         if status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS:
             raise _away(f"answers {status}")
         if len(content) > ANSWER_BYTES:
-            raise UpstreamError("the hub's answer has no end")
+            raise UpstreamError("the identity provider's answer has no end")
         return status, _document(content, status)
 
 
-def read_endpoints(document: Mapping[str, Any], hub: str) -> Endpoints:
-    """The endpoints in a discovery document, which has to be the hub's own.
+def read_endpoints(document: Mapping[str, Any], issuer: str, setting: str) -> Endpoints:
+    """The endpoints in a discovery document, which has to be the issuer's own.
 
-    Raises UpstreamError for another issuer, and for addresses that are neither the hub's nor encrypted: what
-    goes there are codes and tokens.
+    Raises UpstreamError for another issuer, and for addresses neither of the issuer nor encrypted: what goes
+    there are codes and tokens.
     """
-    if document.get("issuer") != hub:
-        raise UpstreamError("the hub names another issuer than itself; operators: check PLATFORM_HUB_URL")
+    if document.get("issuer") != issuer:
+        raise UpstreamError(
+            f"the identity provider names another issuer than itself; operators: check {setting}"
+        )
     names = ("authorization_endpoint", "token_endpoint", "jwks_uri")
     addresses = {name: document.get(name) for name in names}
     for name, address in addresses.items():
-        if not (isinstance(address, str) and _is_safe(address, hub)):
-            raise UpstreamError(f"the hub's {name} is not an address to send secrets to")
-    return Endpoints(hub, **{name: str(address) for name, address in addresses.items()})
+        if not (isinstance(address, str) and _is_safe(address, issuer)):
+            raise UpstreamError(f"the identity provider's {name} is not an address to send secrets to")
+    return Endpoints(issuer, **{name: str(address) for name, address in addresses.items()})
 
 
-def _is_safe(address: str, hub: str) -> bool:
+def _is_safe(address: str, issuer: str) -> bool:
     try:
-        parts, own = urlsplit(address), urlsplit(hub)
+        parts, own = urlsplit(address), urlsplit(issuer)
     except ValueError:
         return False
     if parts.fragment or "@" in parts.netloc or not parts.netloc:
@@ -138,7 +144,7 @@ def _read_keys(document: dict[str, Any]) -> KeySet:
     try:
         return KeySet.import_key_set({"keys": document["keys"]})
     except (JoseError, ValueError, KeyError, TypeError, AttributeError):
-        raise UpstreamError("the hub's keys cannot be read") from None
+        raise UpstreamError("the identity provider's keys cannot be read") from None
 
 
 def _document(content: bytes, status: int) -> dict[str, Any]:
@@ -147,9 +153,9 @@ def _document(content: bytes, status: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise UpstreamError(f"the hub answered {status} with something else than a JSON object")
+        raise UpstreamError(f"the identity provider answered {status} with something else than a JSON object")
     return document
 
 
 def _away(what: str) -> Unavailable:
-    return Unavailable(f"the hub that signs people in {what}; try again soon")
+    return Unavailable(f"the identity provider {what}; try again soon")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from quart import Response, g, jsonify, request
 
@@ -12,7 +14,7 @@ from collidium.api.context import caller_address
 from collidium.errors import BadRequest
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.rendering import see_other
+from collidium_plugins.webapps.rendering import render, see_other
 from collidium_plugins.webapps.sign_in import flow, forms
 
 CALLBACK: Final = "/web/callback"
@@ -25,41 +27,64 @@ async def _count_attempt(kind: str) -> None:
 
 
 async def sign_in() -> Response:
-    """``GET /web/sign-in?next=&for=``: on to the hub, and from there back to the page ``next``.
+    """``GET /web/sign-in?next=&for=&with=``: on to the hub, and from there back to the page ``next``.
 
-    The hub is asked for what the action ``for`` needs, and for what the session has already.
+    The hub is asked for what the action ``for`` needs, and for what the session has already. Where people
+    sign in with another provider, too, they choose first, but for ``with=hub``.
     """
-    await _count_attempt("sign-in")
     web, viewer = context.web(), context.viewer()
+    if web.single_sign_on and viewer is None and request.args.get("with") != "hub":
+        ways = {"next": request.args.get("next", ""), "for": request.args.get("for", "")}
+        return await render("sign-in.html", ways=ways, issuer=urlsplit(web.settings.oidc_issuer).netloc)
     scopes = {*web.settings.oauth_scopes, *context.scopes_for(request.args.get("for", ""))}
+    return await leave(web.sign_in, CALLBACK, sorted(scopes | viewer.scopes if viewer else scopes))
+
+
+async def leave(client: flow.Client, callback: str, scopes: Sequence[str]) -> Response:
+    """On to a provider, and from there to the address ``callback`` of ours, which no other provider has."""
+    await _count_attempt("sign-in")
+    settings = context.web().settings
     pending = await sessions.begin(
-        context.origin() + CALLBACK,
-        forms.local(request.args.get("next", "")),
-        sorted(scopes | viewer.scopes if viewer else scopes),
+        context.origin() + callback, forms.local(request.args.get("next", "")), scopes
     )
-    response = see_other(context.address_for_browsers(await web.sign_in.authorization_url(pending)))
-    browsers.set_cookie(web.settings, response, browsers.SIGN_IN, pending.key, sessions.PENDING_SECONDS)
+    response = see_other(context.address_for_browsers(await client.authorization_url(pending)))
+    browsers.set_cookie(settings, response, browsers.SIGN_IN, pending.key, sessions.PENDING_SECONDS)
     return response
 
 
 async def callback() -> Response:
     """``GET /web/callback?code=&state=``: back from the hub; a session begins, under a new key."""
+    pending, grant = await back(context.web().sign_in, CALLBACK)
+    return await admitted(pending, grant.token, grant.expires_in, grant.scopes)
+
+
+async def back(client: flow.Client, callback: str) -> tuple[sessions.PendingSignIn, flow.Grant]:
+    """The sign-in that a browser comes back from, and what the provider granted.
+
+    Raises BadRequest, Forbidden, TooManyRequests, UpstreamError and Unavailable.
+    """
     await _count_attempt("callback")
-    web = context.web()
-    key = browsers.read_cookie(web.settings, browsers.SIGN_IN)
+    key = browsers.read_cookie(context.web().settings, browsers.SIGN_IN)
     pending = await sessions.finish(key, request.args.get("state", ""))
-    if pending is None:
+    if pending is None or pending.redirect_uri != context.origin() + callback:
         raise BadRequest("this sign-in did not begin in this browser, or took too long; sign in again")
     if "error" in request.args:
         raise flow.denial(request.args["error"], request.args.get("error_description", ""))
     code = request.args.get("code")
     if not code:
-        raise BadRequest("the hub sent no code; sign in again")
-    grant = await web.sign_in.redeem(pending, code)
+        raise BadRequest("the identity provider sent no code; sign in again")
+    return pending, await client.redeem(pending, code)
+
+
+async def admitted(
+    pending: sessions.PendingSignIn, token: str, expires_in: float | None, scopes: Iterable[str]
+) -> Response:
+    """Begin the session of a token, and go on to the page where the sign-in began."""
+    web = context.web()
     # As any first call does, it signs the account up; and it raises for a banned one.
-    account = await context.backend().acting_as(grant.token).me()
+    account = await context.backend().acting_as(token).me()
     await context.end_session()
-    session = await web.sessions.begin(account.hub_username, grant.token, grant.expires_in, grant.scopes)
+    session = await web.sessions.begin(account.hub_username, token, expires_in, scopes)
     g.web_session = session
     response = see_other(pending.return_to)
     browsers.delete_cookie(web.settings, response, browsers.SIGN_IN)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from quart import Response, request
 
-from collidium.client import SimulationRequest
+from collidium.client import OutputFile, SimulationRequest
 from collidium.errors import CollidiumError, Conflict, Forbidden
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.rendering import refused, render, see_other, with_query
@@ -62,7 +63,8 @@ async def show(request_id: str) -> Response:
 async def live(request_id: str) -> Response:
     """``GET /simulate/requests/<request_id>/live``: the part of its page that changes"""
     found = await context.backend_as_user().request(request_id)
-    return await _part(await render("request-live.html", request=found, output_of=output_of))
+    files = await _files(found)
+    return await _part(await render("request-live.html", request=found, output_of=output_of, files=files))
 
 
 async def cancel(request_id: str) -> Response:
@@ -77,7 +79,21 @@ async def cancel(request_id: str) -> Response:
 
 async def _page(found: SimulationRequest, refusal: CollidiumError | None = None) -> Response:
     ordered = request.args.get("ordered")
-    return await render("request.html", request=found, output_of=output_of, ordered=ordered, refusal=refusal)
+    return await render(
+        "request.html",
+        request=found,
+        output_of=output_of,
+        files=await _files(found),
+        ordered=ordered,
+        refusal=refusal,
+    )
+
+
+async def _files(found: SimulationRequest) -> Sequence[OutputFile]:
+    """What the server keeps of a completed request that is on no hub."""
+    if found.state != "completed" or found.output_hub_repo is not None:
+        return ()
+    return (await context.backend_as_user().output(found.request_id)).items
 
 
 async def _part(part: Response) -> Response:

@@ -1,0 +1,132 @@
+"""Accounts of single sign-on, and the platform's own tokens with which they act.
+
+Such an account is a subject of an issuer. It is never joined with another one by its name or e-mail: the
+names end in :data:`~collidium.contracts.identity.SSO_SUFFIX`, which no account of a hub has.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from itertools import count
+from typing import Final
+
+from tortoise.timezone import now
+
+from collidium.accounts.models import Account, SsoAccount, SsoToken, name_key
+from collidium.contracts.identity import OWN_PREFIX, SSO_SUFFIX, USERNAME, Identity
+from collidium.database import transactional
+from collidium.database.statements import RowByKey
+from collidium.errors import Forbidden, UpstreamError
+
+#: How long the token for programs is valid.
+TOKEN_DAYS: Final = 90
+#: Characters of a subject (OpenID Connect Core, 2), and of the name that is made of what a provider calls it.
+LONGEST_SUBJECT: Final = 255
+LONGEST_NAME: Final = 64
+#: Groups that are kept of one account.
+MAX_GROUPS: Final = 1000
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
+_by_digest: Final = RowByKey(SsoToken, "digest")
+_by_name: Final = RowByKey(SsoAccount, "hub_username")
+
+
+@transactional
+async def recognise(issuer: str, subject: str, preferred: str, groups: Iterable[str]) -> str:
+    """The name of the account of a subject, which is given one the first time.
+
+    Parameters
+    ----------
+    issuer, subject
+        Checked claims of an id token.
+    preferred
+        What the provider calls the user, of which the name is made.
+    groups
+        Those of the provider, which replace the ones of the last sign-in. Those that cannot be the name of an
+        organisation are left out.
+
+    Raises
+    ------
+    UpstreamError
+        For a subject that is none.
+    """
+    if not 0 < len(subject) <= LONGEST_SUBJECT or "\0" in subject:
+        raise UpstreamError(f"a subject has 1 to {LONGEST_SUBJECT} characters, not {len(subject)}")
+    kept = " ".join(
+        sorted(filter(USERNAME.fullmatch, (f"{name}{SSO_SUFFIX}" for name in groups)))[:MAX_GROUPS]
+    )
+    found = SsoAccount.filter(issuer=issuer, subject=subject)
+    for name in _names(preferred):
+        if await found.update(groups=kept):
+            break
+        # A second sign-in at once, or another subject of that name, makes this do nothing.
+        if not await Account.exists(name_key=name_key(name)):
+            row = SsoAccount(issuer=issuer, subject=subject, hub_username=name, groups=kept)
+            await SsoAccount.bulk_create([row], ignore_conflicts=True)
+    return (await found.get()).hub_username
+
+
+@transactional
+async def issue(hub_username: str, *, session_seconds: float | None = None) -> tuple[str, datetime]:
+    """Make a token and return it with its end: one for a session, or the account's for programs.
+
+    Of the latter an account has one: an earlier one ends. Raises Forbidden for accounts of the hub.
+    """
+    if await SsoAccount.select_for_update().get_or_none(hub_username=hub_username) is None:
+        raise Forbidden(f"{hub_username} is an account of the hub: its tokens are made there")
+    of_session = session_seconds is not None
+    own = SsoToken.filter(hub_username=hub_username)
+    if not of_session:
+        await own.filter(of_session=False).delete()
+    lasts = timedelta(seconds=session_seconds) if session_seconds is not None else timedelta(days=TOKEN_DAYS)
+    token = OWN_PREFIX + secrets.token_urlsafe(32)
+    row = SsoToken(
+        digest=_digest(token), hub_username=hub_username, of_session=of_session, ends_at=now() + lasts
+    )
+    await row.save(force_create=True)
+    return token, row.ends_at
+
+
+async def token_ends_at(hub_username: str) -> datetime | None:
+    """When the account's token for programs ends; None where it has none."""
+    row = await SsoToken.filter(hub_username=hub_username, of_session=False, ends_at__gt=now()).first()
+    return row.ends_at if row else None
+
+
+async def owner(token: str) -> Identity | None:
+    """Whose token it is, as the database has it now; None for one that is not valid."""
+    row = await _by_digest.get_or_none(_digest(token))
+    if row is None or row.ends_at <= now():
+        return None
+    account = await _by_name.get_or_none(row.hub_username)
+    if account is None:
+        return None
+    groups = frozenset(account.groups.split())
+    return Identity(account.hub_username, memberships=groups, on_hub=False)
+
+
+async def prune(moment: datetime) -> None:
+    """Delete the tokens that had ended at a moment."""
+    await SsoToken.filter(ends_at__lte=moment).delete()
+
+
+async def forget(hub_username: str) -> None:
+    """Forget who stands behind an account, and end its tokens; within the transaction that erases it."""
+    await SsoToken.filter(hub_username=hub_username).delete()
+    await SsoAccount.filter(hub_username=hub_username).delete()
+
+
+def _names(preferred: str) -> Iterable[str]:
+    """Names to try: ``ada.sso``, ``ada-2.sso`` and so on."""
+    plain = _UNSAFE.sub("-", preferred[:LONGEST_NAME]).strip("._-").casefold() or "user"
+    yield plain + SSO_SUFFIX
+    for number in count(2):
+        yield f"{plain}-{number}{SSO_SUFFIX}"
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="replace")).hexdigest()

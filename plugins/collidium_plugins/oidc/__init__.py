@@ -1,0 +1,43 @@
+"""Single sign-on: people sign in on the pages with any OpenID provider, in addition to the hub.
+
+The provider is asked for an id token alone. With the platform, such accounts act by its own tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from collidium import hookspecs
+from collidium.accounts import sso
+from collidium.contracts.identity import OWN_PREFIX, Identity, IdentityProvider
+
+if TYPE_CHECKING:
+    from quart import Blueprint
+
+    from collidium.settings import Settings
+
+
+class SsoIdentity(IdentityProvider):
+    """The platform's own tokens of accounts of single sign-on."""
+
+    name = "oidc"
+    prefix = OWN_PREFIX
+
+    async def identify(self, token: str) -> Identity | None:
+        return await sso.owner(token)
+
+    async def close(self) -> None:
+        """Close nothing: the database is the platform's."""
+
+
+@hookspecs.hookimpl
+def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvider]:
+    return [SsoIdentity()]
+
+
+@hookspecs.hookimpl
+def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
+    from collidium_plugins.oidc.pages import make_blueprint
+
+    return [make_blueprint(settings)] if settings.oidc_issuer else []

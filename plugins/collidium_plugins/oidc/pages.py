@@ -1,0 +1,97 @@
+"""Signing in with the provider, and the page on which an account makes its token for programs."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from quart import Blueprint, Response
+
+from collidium.accounts import sso
+from collidium.contracts.identity import OWN_PREFIX
+from collidium.errors import UpstreamError
+from collidium_plugins.webapps import context, site
+from collidium_plugins.webapps.rendering import render
+from collidium_plugins.webapps.sign_in import routes
+from collidium_plugins.webapps.sign_in.flow import Client
+from collidium_plugins.webapps.sign_in.provider import Provider
+
+if TYPE_CHECKING:
+    from collidium.settings import Settings
+
+PREFIX = "/sso"
+CALLBACK = f"{PREFIX}/callback"
+
+
+def make_blueprint(settings: Settings) -> Blueprint:
+    """The pages below ``/sso``, which sign in with the provider of the settings."""
+    secret = settings.oidc_client_secret.get_secret_value() if settings.oidc_client_secret else None
+    provider = Provider(settings.oidc_issuer, "PLATFORM_OIDC_ISSUER")
+    client = Client(provider, settings.oidc_client_id, secret)
+
+    async def sign_in() -> Response:
+        """``GET /sso/sign-in?next=``: on to the provider."""
+        return await routes.leave(client, CALLBACK, settings.oidc_scopes)
+
+    async def callback() -> Response:
+        """``GET /sso/callback?code=&state=``: back from the provider; a session begins."""
+        pending, grant = await routes.back(client, CALLBACK)
+        name = await _account(grant.claims, settings)
+        seconds = settings.session_hours * 3600
+        token, _ = await sso.issue(name, session_seconds=seconds)
+        # The hub grants such a token nothing, and could not be asked for more.
+        scopes = {*settings.oauth_order_scopes, *settings.oauth_link_scopes}
+        return await routes.admitted(pending, token, seconds, scopes)
+
+    blueprint = site.make_blueprint(
+        PREFIX,
+        [
+            ("GET", "/sign-in", sign_in),
+            ("GET", "/callback", callback),
+            ("GET", "", show),
+            ("POST", "", make_token),
+        ],
+    )
+
+    @blueprint.while_app_serving
+    async def serve() -> AsyncGenerator[None]:
+        yield
+        await provider.close()
+
+    return blueprint
+
+
+async def _account(claims: Mapping[str, Any], settings: Settings) -> str:
+    """The name of the account that an id token is of; raises UpstreamError for claims of wrong types."""
+    subject, called = claims["sub"], claims.get("preferred_username") or ""
+    groups = claims.get(settings.oidc_groups_claim) or []
+    groups = [groups] if isinstance(groups, str) else groups
+    if not (isinstance(subject, str) and isinstance(called, str) and isinstance(groups, list)):
+        raise UpstreamError("the identity provider's id token has claims of wrong types")
+    # Keycloak writes groups as paths.
+    names = [group.removeprefix("/") for group in groups if isinstance(group, str)]
+    return await sso.recognise(settings.oidc_issuer, subject, called, names)
+
+
+async def show() -> Response:
+    """``GET /sso``: whether the account has a token for programs."""
+    session = context.signed_in()
+    return await _page(session.token)
+
+
+async def make_token() -> Response:
+    """``POST /sso``: the form of the page; the token is shown in the answer alone."""
+    session = context.signed_in()
+    # It raises for a banned account and for a session that is not valid any more.
+    await context.backend_as_user().me()
+    token, _ = await sso.issue(session.hub_username)
+    return await _page(session.token, token)
+
+
+async def _page(session_token: str, token: str = "") -> Response:
+    return await render(
+        "sso.html",
+        of_sso=session_token.startswith(OWN_PREFIX),
+        token=token,
+        ends_at=await sso.token_ends_at(context.signed_in().hub_username),
+    )

@@ -1,0 +1,198 @@
+"""Single sign-on with a provider in a process of its own, by HTTP: accounts, tokens, outages."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html import unescape
+from urllib.parse import parse_qs, urlsplit
+
+import httpx
+import pytest
+from tests.core.api.conftest import import_truth
+from tests.core.api.test_admin_reports import RUNNER
+from tests.distributions import install
+from tests.hub import token_on
+from tests.plugins.openid_provider import OpenIDProvider, serving
+from tests.plugins.webapps.visiting import Visitor
+from tests.waiting import eventually
+
+from collidium.testing.server import ServerProcess
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[OpenIDProvider]:
+    with serving() as provider:
+        yield provider
+
+
+@pytest.fixture(scope="module")
+def web(provider: OpenIDProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    site = tmp_path_factory.mktemp("site")
+    install(site, "tiny", {"tiny_runner": RUNNER})
+    environment = {
+        "PYTHONPATH": str(site),
+        "PLATFORM_RUN_MODE": "real",
+        "PLATFORM_RUNNER": "tiny",
+        "PLATFORM_OIDC_ISSUER": provider.issuer,
+        "PLATFORM_OIDC_CLIENT_ID": "pages",
+        "PLATFORM_OIDC_CLIENT_SECRET": "known to two",
+        "PLATFORM_SIGN_INS_PER_MINUTE": "1000",
+    }
+    with ServerProcess(tmp_path_factory.mktemp("oidc"), env=environment) as server:
+        yield server
+
+
+@pytest.fixture
+def visitor(web: ServerProcess) -> Iterator[Visitor]:
+    with Visitor(web.base_url) as visitor:
+        yield visitor
+
+
+def leave(visitor: Visitor, next_page: str = "/") -> str:
+    """Choose the provider; its address to which that leads."""
+    page = visitor.get("/web/sign-in", params={"next": next_page})
+    found = re.search(r'href="(/sso/sign-in\?[^"]*)"', page.text)
+    assert found is not None, page.text
+    answer = visitor.get(unescape(found[1]))
+    assert answer.status_code == 303, answer.text
+    return answer.headers["Location"]
+
+
+def signed_in(visitor: Visitor, provider: OpenIDProvider, subject: str) -> str:
+    """Sign in; the account's name."""
+    answer = visitor.get(provider.agree(leave(visitor, "/events?event=3"), subject))
+    assert (answer.status_code, answer.headers.get("Location")) == (303, "/events?event=3"), answer.text
+    return str(visitor.get("/v1/me").json()["hub_username"])
+
+
+def test_person_signs_in_by_either_way(
+    visitor: Visitor, web: ServerProcess, provider: OpenIDProvider
+) -> None:
+    provider.add("42", preferred_username="ada", email="ada@hub.example")
+    assert signed_in(visitor, provider, "42") == "ada.sso"
+    assert "ada.sso" in visitor.get("/").text
+    visitor.fill_in("/web/sign-out")
+    assert not visitor.is_signed_in
+
+    page = visitor.get("/web/sign-in", params={"next": "/models"})
+    found = re.search(r'href="(/web/sign-in\?[^"]*with=hub)"', page.text)
+    assert found is not None
+    address = visitor.get(unescape(found[1])).headers["Location"]
+    answer = visitor.get(visitor.consent(address, token_on(web.data_dir / "hub", "ada")))
+    assert answer.headers["Location"] == "/models"
+    assert visitor.get("/v1/me").json()["hub_username"] == "ada", "the hub's ada is another person"
+    assert "token of the <a" in visitor.get("/sso").text
+    assert visitor.fill_in("/sso").status_code == 403
+
+
+def test_authorization_request_is_protected(visitor: Visitor, provider: OpenIDProvider) -> None:
+    first, second = (parse_qs(urlsplit(leave(visitor)).query) for _ in range(2))
+    assert (first["response_type"], first["client_id"]) == (["code"], ["pages"])
+    assert first["code_challenge_method"] == ["S256"]
+    assert first["redirect_uri"] == [f"{visitor.origin}/sso/callback"]
+    for name in ("state", "nonce", "code_challenge"):
+        assert first[name] != second[name]
+
+
+def test_account_makes_a_token_for_programs(visitor: Visitor, provider: OpenIDProvider) -> None:
+    provider.add("7", preferred_username="grace")
+    assert visitor.get("/sso").status_code == 401
+    signed_in(visitor, provider, "7")
+    assert "no token for programs" in visitor.get("/sso").text
+    tokens = []
+    for _ in range(2):
+        page = visitor.fill_in("/sso")
+        assert page.headers["Cache-Control"] == "private, no-store"
+        found = re.search(r"collidium_[A-Za-z0-9_-]{43}", page.text)
+        assert found is not None, page.text
+        tokens.append(found[0])
+        assert found[0] not in visitor.get("/sso").text
+    assert visitor.post("/sso", headers=visitor.own).status_code == 403, "without the secret of its session"
+    answers = [
+        httpx.get(f"{visitor.origin}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
+        for token in tokens
+    ]
+    assert [answer.status_code for answer in answers] == [401, 200]
+    assert answers[1].json()["hub_username"] == "grace.sso"
+
+
+def test_groups_admit_to_challenges(visitor: Visitor, web: ServerProcess, provider: OpenIDProvider) -> None:
+    import_truth(web)
+    body = {"name": "for-lab", "task": "tracking", "access": "members", "organisation": "lab.sso"}
+    operator = {"X-Admin-Token": web.admin_token}
+    assert visitor.post("/admin/challenges", json=body, headers=operator).status_code == 201
+    for groups, admitted in ((["/lab", "else where"], True), (["/other"], False)):
+        provider.add("8", preferred_username="emmy", groups=groups)
+        signed_in(visitor, provider, "8")
+        assert visitor.get("/v1/challenges/for-lab/team").json()["admitted"] is admitted
+        visitor.fill_in("/web/sign-out")
+
+
+def test_order_without_a_hub_is_downloaded(visitor: Visitor, provider: OpenIDProvider) -> None:
+    signed_in(visitor, provider, "orders")
+    answer = visitor.call("POST", "/v1/simulate", json={"channel": "single_muon", "events": 2, "pileup": 0})
+    assert answer.status_code == 202, answer.text
+    where = answer.headers["Location"]
+    eventually(lambda: visitor.get(where).json()["state"] == "completed")
+    (file,) = visitor.get(f"{where}/output").json()
+    page = visitor.get(where.replace("/v1/", "/simulate/")).text
+    assert f'href="{where}/output/{file["path"]}"' in page
+    assert len(visitor.get(f"{where}/output/{file['path']}").content) == file["size_bytes"]
+
+
+def test_tokens_and_codes_are_nowhere(visitor: Visitor, web: ServerProcess, provider: OpenIDProvider) -> None:
+    back = provider.agree(leave(visitor), "secretive")
+    visitor.get(back)
+    token = re.search(r"collidium_[A-Za-z0-9_-]{43}", visitor.fill_in("/sso").text)
+    assert token is not None
+    kept = b"".join(path.read_bytes() for path in web.data_dir.glob("collidium.sqlite3*"))
+    kept += (web.directory / "server.log").read_bytes()
+    for secret in (token[0], parse_qs(urlsplit(back).query)["code"][0]):
+        assert secret.encode() not in kept
+    assert not re.search(rb"collidium_[A-Za-z0-9_-]{43}", kept), "the token of the session"
+
+
+def test_answer_of_another_way_is_refused(visitor: Visitor, provider: OpenIDProvider) -> None:
+    back = provider.agree(leave(visitor), "42")
+    query = urlsplit(back).query
+    answer = visitor.get(f"/web/callback?{query}")
+    assert answer.status_code == 400
+    assert "did not begin" in answer.text
+    assert visitor.get(back).status_code == 400, "it was used up"
+    assert not visitor.is_signed_in
+
+
+@pytest.mark.parametrize(
+    ("subject", "claims"),
+    [
+        ("x" * 10_000, {}),
+        ("wrong-name", {"preferred_username": 3}),
+        ("wrong-groups", {"groups": {"atlas": True}}),
+    ],
+)
+def test_impossible_claims_sign_nobody_in(
+    visitor: Visitor, provider: OpenIDProvider, subject: str, claims: dict[str, object]
+) -> None:
+    if claims:
+        provider.add(subject, **claims)
+    assert visitor.get(provider.agree(leave(visitor), subject)).status_code == 502
+    assert not visitor.is_signed_in
+
+
+def test_provider_that_is_away_is_asked_again(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with serving() as provider:
+        pass
+    environment = {"PLATFORM_OIDC_ISSUER": provider.issuer}
+    with (
+        ServerProcess(tmp_path_factory.mktemp("away"), env=environment) as web,
+        Visitor(web.base_url) as visitor,
+    ):
+        answer = visitor.get("/sso/sign-in")
+        assert answer.status_code == 503
+        assert int(answer.headers["Retry-After"]) > 0
+        with serving(int(urlsplit(provider.issuer).port or 0)):
+            address = leave(visitor)
+            back = provider.agree(address, "42")
+        assert visitor.get(back).status_code == 503
+        assert not visitor.is_signed_in
