@@ -90,14 +90,15 @@ class Dask(EncodedCalls):
             return await self._here.run(call, local=True)
         client = await self.connected()
         key = f"collidium-{uuid.uuid4().hex}"
+        machines = await self._machines(client, call.files)
         future = client.submit(
             *(worker.run, key, call),
             key=key,
             pure=False,
             # A worker of another release does not have it, and so unpickles nothing.
             resources={same_code(): 1},
-            workers=await self._machines(client, call.files) or None,
-            allow_other_workers=True,
+            workers=machines or None,
+            allow_other_workers=bool(machines),
         )
         try:
             return await self._result(client, future)
@@ -148,7 +149,7 @@ class Dask(EncodedCalls):
 
     async def check(self) -> None:
         """Raise Unavailable without a scheduler, and without a worker of the same code."""
-        if not await _has_worker(await self._connected()):
+        if not await _workers(await self.connected()):
             raise Unavailable("no worker of this release and these plugins scores now", retry_after=60)
 
     async def close(self) -> None:
