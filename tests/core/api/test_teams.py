@@ -108,6 +108,9 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     ]
     first, second = (f"/v1/submissions/{receipt['submission_id']}" for receipt in sent)
     assert alice.get(first).json()["team"] == "Team Ωmega"
+    both = {"final": True, "code_url": "https://code.example/"}
+    assert bob.patch(first, json=both).status_code == 403, "only who submitted links"
+    assert alice.get(first).json()["chosen_at"] is None, "nothing was done"
     assert bob.patch(first, json={"final": True}).json()["chosen_at"], "any of the team chooses"
     refused(alice.patch(second, json={"final": True}), 409, "1 are chosen already")
     assert carol.patch(first, json={"final": False}).status_code == 403
