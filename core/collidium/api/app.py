@@ -32,6 +32,7 @@ from collidium.api import (
     problems,
     simulations,
     teams,
+    uploads,
     webhooks,
 )
 from collidium.plugins import Plugins
@@ -46,6 +47,7 @@ BLUEPRINTS: Final = (
     webhooks.blueprint,
     notifications.blueprint,
     benchmarks.blueprint,
+    uploads.blueprint,
     leaderboards.blueprint,
     challenges.blueprint,
     teams.blueprint,

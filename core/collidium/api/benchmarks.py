@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from base64 import b64decode
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime
 
 from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
@@ -13,17 +15,20 @@ from quart_schema import (
     validate_querystring,
     validate_request,
 )
+from quart_schema.conversion import convert_headers
+from quart_schema.validation import RequestHeadersValidationError
 
 from collidium.accounts import AccountView
 from collidium.api.answers import answer, answer_list, cut, page_of
-from collidium.api.authentication import caller, check_claim, memberships, signed_in
+from collidium.api.authentication import caller, caller_token, check_claim, memberships, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
-from collidium.api.schemas import LinksBody, MySubmissionsQuery, SubmitQuery
+from collidium.api.schemas import FromHubBody, LinksBody, MySubmissionsQuery, SubmitQuery, UploadHeaders
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import links, reading, standing, submitting
+from collidium.benchmarks.submissions import from_hub, links, reading, standing, submitting, uploads
 from collidium.benchmarks.submissions.submitting import Admission, Predictions, admitted
+from collidium.errors import BadRequest
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.runtime import metrics
 from collidium.runtime.limits import InFlight
@@ -68,9 +73,27 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 
     The body is a parquet file, or a form whose part `predictions` is one. The same file again returns the
     first submission, and links it to `model_repo` if it has no model yet; 409 if it has another one. All
-    problems of a refused file are listed at once.
+    problems of a refused file are listed at once. With `Upload-Complete: ?0` and no body it begins a
+    resumable upload: 201 with a Location.
     """
-    return answer(await received_submission(task, query_args.model_repo))
+    return await submitted(task, query_args.model_repo)
+
+
+@blueprint.post("/benchmark/<task>/submit/from-hub")
+@signed_in
+@validate_request(FromHubBody)
+@document_response(Receipt)
+async def submit_from_hub(task: str, data: FromHubBody) -> Response:
+    """Submit predictions that are in a dataset repository of the hub.
+
+    The server downloads them with your token, at the commit that is named or that the branch or tag has now.
+    """
+    settings, token = platform().settings, await caller_token()
+    async with (
+        admission_to(task) as admission,
+        from_hub.downloaded(settings, token, data.source, admission.largest_file) as predictions,
+    ):
+        return answer(await scored(admission, predictions, data.model_repo))
 
 
 @blueprint.post("/benchmark/<task>/check")
@@ -129,6 +152,23 @@ async def withdraw(submission_id: str) -> Response:
     return answer(await standing.withdraw(platform(), await caller(), submission_id))
 
 
+async def submitted(challenge: str, model_repo: str | None) -> Response:
+    """Answer the predictions that the request carries, or announces."""
+    if request.headers.get("Upload-Complete", "").strip() != "?0":
+        return answer(await received_submission(challenge, model_repo))
+    headers = convert_headers(request.headers, UploadHeaders, RequestHeadersValidationError)
+    if request.content_length or "Transfer-Encoding" in request.headers:
+        raise BadRequest("the request that begins an upload has no body: append it to the Location by PATCH")
+    links.validated({"model_repo": model_repo})
+    sha256 = b64decode(headers.repr_digest[9:-1]).hex()
+    async with admission_to(challenge) as admission:
+        upload = await uploads.begin(
+            admission, sha256, headers.upload_length, model_repo, platform().settings.evaluations_in_flight
+        )
+    size_limit = f"max-size={admission.largest_file}, max-age={int(uploads.AGE.total_seconds())}"
+    return Response(status=201, headers={"Location": f"/v1/uploads/{upload.id}", "Upload-Limit": size_limit})
+
+
 async def received_submission(
     challenge: str,
     model_repo: str | None = None,
@@ -138,17 +178,40 @@ async def received_submission(
 ) -> Receipt:
     """Take the predictions that the request carries; the form may name the model's repository, too."""
     async with _received(challenge, again=True) as (admission, predictions, fields):
-        outcome = await submitting.submit(
-            platform(),
-            admission,
-            predictions,
-            check_claim=check_claim,
-            model_repo=model_repo or fields.get(model_repo_field) or None,
-            extra_columns=extra_columns,
-        )
+        model_repo = model_repo or fields.get(model_repo_field) or None
+        return await scored(admission, predictions, model_repo, extra_columns)
+
+
+async def scored(
+    admission: Admission,
+    predictions: Predictions,
+    model_repo: str | None,
+    extra_columns: ExtraColumns = "refuse",
+) -> Receipt:
+    """Score predictions that are there, and keep them."""
+    outcome = await submitting.submit(
+        platform(),
+        admission,
+        predictions,
+        check_claim=check_claim,
+        model_repo=model_repo,
+        extra_columns=extra_columns,
+    )
     if not outcome.deduplicated:
         metrics.SUBMISSIONS.labels(outcome.submission.task).inc()
     return Receipt.of(outcome.submission, deduplicated=outcome.deduplicated)
+
+
+@asynccontextmanager
+async def admission_to(
+    challenge: str, began_at: datetime | None = None, *, again: bool = False
+) -> AsyncIterator[Admission]:
+    """Admit one more file of the caller, for the duration of the context; arguments as of `admitted`."""
+    settings, account = platform().settings, await caller()
+    with _in_flight().one_more(account.id, settings.evaluations_in_flight):
+        options = platform(), account, challenge, await memberships(), began_at
+        async with admitted(*options, again=again) as admission:
+            yield admission
 
 
 @asynccontextmanager
@@ -160,13 +223,11 @@ async def _received(
     Rejected before a byte is read: predictions for a challenge that accepts none (``again``: unless the
     account may have sent them before), and more at once than an account may send.
     """
-    settings, account = platform().settings, await caller()
-    with _in_flight().one_more(account.id, settings.evaluations_in_flight):
-        async with (
-            admitted(platform(), account, challenge, await memberships(), again=again) as admission,
-            receive_to_file(request, settings.uploads, admission.largest_file, part=PART) as file,
-        ):
-            yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
+    async with (
+        admission_to(challenge, again=again) as admission,
+        receive_to_file(request, platform().settings.uploads, admission.largest_file, part=PART) as file,
+    ):
+        yield admission, Predictions(file.path, file.sha256, file.size_bytes), dict(file.fields)
 
 
 def _in_flight() -> InFlight:

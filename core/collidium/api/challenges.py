@@ -51,7 +51,7 @@ async def quota(name: str) -> Response:
 @document_response(Receipt)
 async def submit(name: str, query_args: SubmitQuery) -> Response:
     """Submit predictions, as to a task."""
-    return answer(await benchmarks.received_submission(name, query_args.model_repo))
+    return await benchmarks.submitted(name, query_args.model_repo)
 
 
 @blueprint.post("/<name>/check")

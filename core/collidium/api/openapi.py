@@ -25,6 +25,7 @@ from quart_schema.openapi import QUART_SCHEMA_OPERATION_ID_ATTRIBUTE
 from werkzeug.routing.rules import Rule
 
 from collidium.api.answers import JSON
+from collidium.api.bodies.receive import PARTIAL
 from collidium.api.problems import MEDIA_TYPE
 from collidium.api.schemas import Problem
 
@@ -61,10 +62,12 @@ _TAG_OF = {
     "leaderboards": "benchmark",
     "simulations": "simulation",
     "teams": "benchmark",
+    "uploads": "benchmark",
 }
 
 PARQUET = "application/vnd.apache.parquet"
 
+_BINARY = {"type": "string", "format": "binary"}
 _EVENT_CONTENT = {
     "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
     "application/json": {"schema": {"type": "object"}},
@@ -75,6 +78,7 @@ _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _REFERENCE = "#/components/schemas/{name}"
 
 _PART = "_collidium_file_part"
+_PARTIAL = "_collidium_partial_body"
 _FILE = "_collidium_file_answer"
 _EVENT = "_collidium_event_answer"
 _STREAM = "_collidium_stream_answer"
@@ -89,6 +93,12 @@ def predictions_body(part: str) -> Callable[[F], F]:
         return handler
 
     return decorate
+
+
+def partial_body(handler: F) -> F:
+    """Say that a handler appends its body to an upload."""
+    setattr(handler, _PARTIAL, True)
+    return handler
 
 
 def parquet_answer(handler: F) -> F:
@@ -170,6 +180,8 @@ class Provider(OpenAPIProvider):
                 operation["security"] = [{"admin_token": []}]
             if part is not None:
                 operation["requestBody"] = _file_body(part)
+            if hasattr(handler, _PARTIAL):
+                operation["requestBody"] = {"content": {PARTIAL: {"schema": _BINARY}}}
             if "requestBody" in operation:
                 operation["requestBody"]["required"] = True
             if hasattr(handler, _FILE):
@@ -245,7 +257,7 @@ def _as_answered(shape: Any) -> Any:
 
 
 def _file_body(part: str) -> dict[str, Any]:
-    file = {"type": "string", "format": "binary"}
+    file = _BINARY
     form = {
         "type": "object",
         "required": [part],

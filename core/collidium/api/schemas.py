@@ -239,6 +239,32 @@ class SubmitQuery(BaseModel):
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
 
 
+class UploadHeaders(BaseModel):
+    """Headers that begin an upload in several requests."""
+
+    upload_complete: Literal["?0"] = Field(description="The file follows in other requests.")
+    upload_length: int = Field(ge=1, le=2**53, description="Bytes of the file.")
+    repr_digest: str = Field(
+        pattern="^sha-256=:[A-Za-z0-9+/]{43}=:$", description="The file's checksum, RFC 9530."
+    )
+
+
+class AppendHeaders(BaseModel):
+    """Headers of a request that appends to an upload."""
+
+    upload_complete: Literal["?0", "?1"] = Field(description="`?1`: the file ends with this request.")
+    upload_offset: int = Field(ge=0, le=2**53, description="Bytes that came before.")
+
+
+class FromHubBody(Body):
+    """Predictions in a dataset repository of the hub."""
+
+    model_config = example({"source": "alice/predictions:tracking.parquet@main"}, strict=True)
+
+    source: str = Field(max_length=500, description="NAMESPACE/NAME:PATH@COMMIT; or a branch or tag.")
+    model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+
+
 class LinksBody(Body):
     """Links of a submission; what is left out stays as it is, null removes it."""
 

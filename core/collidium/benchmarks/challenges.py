@@ -175,10 +175,15 @@ async def create(
     return view(row, platform)
 
 
+def is_name(name: str) -> bool:
+    """Whether a new challenge may have this name."""
+    return _NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME
+
+
 def problems_of_new(name: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return what is wrong with the name and the dates of a new challenge."""
     problems = _problems(None, fields)
-    if not _NAME.fullmatch(name) or len(name) > LONGEST_NAME:
+    if not is_name(name):
         detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
         problems.insert(0, {"field": "name", "detail": detail})
     return problems
@@ -206,7 +211,11 @@ async def _create_once(
 async def _truth_of(task: str, version: str | None) -> str:
     """The version that was asked for, or that of the task's own challenge; of whole truths."""
     if version is not None:
-        if Part.of(version) or not await TruthVersion.exists(task=task, version=version):
+        if Part.of(version):
+            raise Conflict(
+                f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}"
+            )
+        if not await TruthVersion.exists(task=task, version=version):
             raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
         return version
     own = await Challenge.get_or_none(name=task)

@@ -64,6 +64,27 @@ class Arrival(Model):
         table = "arrivals"
 
 
+class Upload(Model):
+    """A file of predictions that comes in several requests."""
+
+    # Names the file with its bytes, too.
+    id = fields.CharField(max_length=32, primary_key=True)
+    account_id = fields.BigIntField(db_index=True)
+    challenge = fields.CharField(max_length=64)
+    # As announced; the file has to have them.
+    sha256 = fields.CharField(max_length=64)
+    size_bytes = fields.BigIntField()
+    model_repo = fields.CharField(max_length=200, null=True)
+    # What became of it. None: it is not complete.
+    submission_id = fields.CharField(max_length=32, null=True)
+    # Decides whether it came before the challenge closed.
+    began_at = fields.DatetimeField()
+    expires_at = fields.DatetimeField(db_index=True)
+
+    class Meta(Model.Meta):
+        table = "uploads"
+
+
 class Team(Model):
     """People who compete in a challenge as one participant."""
 
@@ -171,6 +192,8 @@ class Submission(Model):
     model_claim = fields.CharField(max_length=16, null=True)
     code_url = fields.CharField(max_length=500, null=True)
     paper_url = fields.CharField(max_length=500, null=True)
+    # ``NAMESPACE/NAME:PATH@COMMIT`` on the hub. None: the file was uploaded.
+    from_hub = fields.CharField(max_length=500, null=True)
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()

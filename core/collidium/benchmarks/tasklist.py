@@ -6,6 +6,7 @@ tasks are listed the first time they are seen; an operator who removes one is no
 
 from __future__ import annotations
 
+from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -68,9 +69,11 @@ async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
     return status_in(tasks, name, row)
 
 
-def status_in(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
-    """Return the status of the task of a challenge."""
-    return _status(tasks, row.task if row is not None else name, row)
+def status_in(
+    tasks: Provided[Task], name: str, row: Challenge | None, moment: datetime | None = None
+) -> TaskStatus:
+    """Return the status of the task of a challenge, now or at a moment."""
+    return _status(tasks, row.task if row is not None else name, row, moment)
 
 
 def unknown(name: str) -> NotFound:
@@ -87,7 +90,9 @@ async def _set_listed(name: str, listed: bool) -> Challenge:
     return row
 
 
-def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
+def _status(
+    tasks: Provided[Task], name: str, row: Challenge | None, moment: datetime | None = None
+) -> TaskStatus:
     task = tasks.things.get(name)
     listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None
@@ -100,7 +105,7 @@ def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStat
     elif truth is None:
         reason = f"no truth yet (collidium truth import {name} --from ...)"
     elif row is not None:
-        reason = challenges.why_closed(row, now())
+        reason = challenges.why_closed(row, moment or now())
     return TaskStatus(
         name=name,
         title=task.card.title if task else name,

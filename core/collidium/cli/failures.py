@@ -150,5 +150,5 @@ def _advice(error: errors.CollidiumError, *, checked: bool) -> str | None:
     if "collidium login" in error.detail:
         return None
     if error.headers.get("WWW-Authenticate") == "X-Admin-Token":
-        return "set ADMIN_TOKEN to the operators' secret; by default it is in the server's data directory"
+        return "set ADMIN_TOKEN to what the file admin-token in the server's data directory holds"
     return next((ADVICE[kind] for kind in type(error).__mro__ if kind in ADVICE), None)

@@ -155,21 +155,34 @@ def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
 
 @click.command()
 @click.argument("task", shell_complete=complete_tasks)
-@click.argument("file", type=EXISTING_FILE)
+@click.argument("file", type=EXISTING_FILE, required=False)
+@click.option(
+    "--from-hub",
+    metavar="REPO:PATH@COMMIT",
+    help="Instead of FILE: a file of a dataset repository, which the server downloads with your token.",
+)
 @click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
 @json_option
-def submit(task: str, file: Path, model_repo: str | None, as_json: bool) -> None:
+def submit(task: str, file: Path | None, from_hub: str | None, model_repo: str | None, as_json: bool) -> None:
     """Send FILE, a parquet file of predictions, to be scored for TASK.
 
-    Sending the same file again returns the first result, and links the model if none was linked.
-    `collidium link` changes links later. `collidium check` checks a file without submitting it.
+    Sending the same file again returns the first result, and links the model if none was linked. The same
+    command resumes an interrupted transfer of a large file, within a day. `collidium link` changes links
+    later. `collidium check` checks a file without submitting it.
 
     \b
     collidium submit tracking predictions.parquet
     collidium submit tracking predictions.parquet --model-repo alice/helix
+    collidium submit tracking --from-hub alice/predictions:tracking.parquet@main
     """
-    with client() as server, progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
-        receipt = server.submit(task, file, model_repo, progress)
+    if (file is None) == (from_hub is None):
+        raise click.UsageError("give either FILE or --from-hub")
+    with client() as server:
+        if file is None:
+            receipt = server.submit_from_hub(task, from_hub or "", model_repo)
+        else:
+            with progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
+                receipt = server.submit(task, file, model_repo, progress)
         if as_json:
             print_json(receipt)
             return

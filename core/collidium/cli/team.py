@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from collidium.cli.challenge import all_pages, name_argument, uses_options
+from collidium.cli.challenge.options import all_pages, name_argument, uses_options
 from collidium.cli.context import client
 from collidium.cli.options import json_option
 from collidium.cli.output import note, print_json, show_items, show_record

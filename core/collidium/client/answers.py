@@ -64,6 +64,22 @@ def content(answer: Answer) -> bytes:
     return _success(answer).content
 
 
+def upload_address(answer: Answer) -> str:
+    """Reads an answer that opened an upload: its address on this server."""
+    location = _success(answer).headers.get("location", "")
+    if not location.startswith("/v1/uploads/"):
+        not_ours(answer)
+    return location
+
+
+def upload_offset(answer: Answer) -> int:
+    """Reads how much of an upload the server has; empty answers have no other shape."""
+    offset = _success(answer).headers.get("upload-offset", "")
+    if not (offset.isascii() and offset.isdecimal()):
+        not_ours(answer)
+    return int(offset)
+
+
 def readiness(answer: Answer) -> Readiness:
     """Reads a readiness answer, which is data also when its status is 503."""
     if answer.status == HTTPStatus.SERVICE_UNAVAILABLE and answer.media_type == "application/json":
@@ -162,7 +178,8 @@ def _subclasses(kind: type[errors.CollidiumError]) -> Iterator[type[errors.Colli
 
 
 def _error_headers(headers: Mapping[str, str]) -> dict[str, str]:
-    names = {"retry-after": "Retry-After", "www-authenticate": "WWW-Authenticate"}
+    known = ("Retry-After", "Upload-Complete", "Upload-Offset", "WWW-Authenticate")
+    names = {name.lower(): name for name in known}
     return {names[name]: value for name, value in headers.items() if name in names}
 
 

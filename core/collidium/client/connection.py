@@ -65,15 +65,14 @@ class Connection:
             "User-Agent": f"collidium/{__version__}",
             "Accept": "application/json",
             **self._secret(call),
-            **call.headers,
         }
         if upload is not None:
-            headers |= {"Content-Type": PARQUET, "Content-Length": str(upload.size)}
+            headers |= {"Content-Type": PARQUET, "Content-Length": str(upload.size - upload.offset)}
         return httpx.Request(
             call.method,
             self.backend + call.path,
             params=call.query or None,
-            headers=headers,
+            headers=headers | dict(call.headers),
             json=call.json,
             content=None if upload is None else upload.chunks(),
             extensions={"timeout": self._patience(call).as_dict()},
@@ -92,7 +91,7 @@ class Connection:
 
     def _patience(self, call: Call[Any]) -> httpx.Timeout:
         """How long to wait for each step; scoring may take longer than any other answer."""
-        if call.upload is None:
+        if not call.scores:
             return httpx.Timeout(self.timeout)
         return httpx.Timeout(self.timeout, read=max(self.timeout, SCORING_TIMEOUT_SECONDS))
 

@@ -11,11 +11,14 @@ import httpx
 
 from collidium.client.calls.call import Call
 from collidium.client.connection import Connection, worth_another_try
+from collidium.client.resuming import send_resumably
 from collidium.client.uploads import Progress, Upload
 from collidium.runtime.waiting import in_thread
 
 Result = TypeVar("Result")
 
+#: Files of this size are sent so that a connection that breaks costs little.
+RESUMABLE_BYTES = 100 * 1024**2
 #: How often a call is sent that changes nothing, when the connection breaks under it.
 TRIES = 3
 
@@ -52,6 +55,8 @@ class BlockingTransport:
         A server that refuses early stops reading; httpx then reads its answer in spite of the broken pipe.
         """
         with closing(upload.file):
+            if call.resumable is not None and upload.size >= RESUMABLE_BYTES:
+                return send_resumably(self._exchange, call, call.resumable, upload)
             return self._exchange(call, upload)
 
     def _exchange(self, call: Call[Result], upload: Upload | None = None) -> Result:

@@ -7,8 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from collidium.errors import InvalidInput
 
@@ -29,10 +30,12 @@ CHUNK_BYTES = 1024**2
 class Upload:
     """An open file that is being sent. ``abandoned`` ends it at the next chunk."""
 
-    file: BinaryIO
+    file: BufferedReader
     size: int
     progress: Progress | None = None
     abandoned: bool = False
+    #: Where it begins: what comes before is on the server.
+    offset: int = 0
 
     @classmethod
     def open(cls, path: Path, progress: Progress | None) -> Upload:
@@ -41,11 +44,12 @@ class Upload:
         return cls(file, path.stat().st_size, progress)
 
     def chunks(self) -> Iterator[bytes]:
-        """The file's bytes, as many as were announced and no more.
+        """The file's bytes from the offset on, as many as were announced and no more.
 
         Raises InvalidInput when the file has become shorter, and UploadAbandoned.
         """
-        sent = 0
+        sent = self.offset
+        self.file.seek(sent)
         self._report(sent)
         while sent < self.size:
             chunk = self.file.read(min(CHUNK_BYTES, self.size - sent))

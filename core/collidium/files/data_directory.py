@@ -44,6 +44,7 @@ def _prepare(settings: Settings) -> None:
     for name in PRIVATE:
         make_private(settings.data_dir / name)
         _close_to_others(settings.data_dir / name)
+    make_private(partial_uploads(settings))
     for directory in filter(Path.is_dir, (settings.data_dir / name for name in OF_RUNNERS)):
         _close_to_others(directory)
     make_database_file(settings)
@@ -57,14 +58,23 @@ def make_database_file(settings: Settings) -> None:
         _close_to_others(path)
 
 
+def partial_uploads(settings: Settings) -> Path:
+    """Where the bytes of uploads lie that come in several requests."""
+    return settings.uploads / "partial"
+
+
 def metrics_directory(settings: Settings) -> Path:
     """Where server processes that share a port count together."""
     return settings.data_dir / "metrics"
 
 
-def sweep_old(settings: Settings, before: float) -> None:
-    """Delete what killed processes left, and records of jobs that ended before, in seconds since 1970."""
+def sweep_old(settings: Settings, before: float, uploads_before: float) -> None:
+    """Delete what killed processes left, and what ended before a moment, in seconds since 1970.
+
+    That are records of jobs, and uploads that nothing was appended to since ``uploads_before``.
+    """
     _sweep(settings)
+    delete_older(partial_uploads(settings).glob("*"), uploads_before)
     for pattern in OF_ENDED_JOBS:
         delete_older(settings.data_dir.glob(pattern), before)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from collidium.errors import TooLarge, Unavailable
-from collidium.files.durable import is_full, sync_directory
+from collidium.files.durable import is_full, sha256_of, sync_directory
 from collidium.runtime.waiting import entered_in_thread
 
 
@@ -130,6 +130,50 @@ class HeldFile:
                 self._held = False
                 self.path.unlink(missing_ok=True)
                 os.close(self._descriptor)
+
+
+class GrowingFile(HeldFile):
+    """A file that several requests append to, one at a time, each where the one before ended.
+
+    It stays when it is let go, safe on disk.
+    """
+
+    @classmethod
+    def open(cls, path: Path) -> Self | None:
+        """Open a file, which is made when absent, at its end; None while another holds it."""
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+        # Deleted after it was opened: what is appended would be lost.
+        if not lock(descriptor) or not os.fstat(descriptor).st_nlink:
+            os.close(descriptor)
+            return None
+        file = cls(path, descriptor)
+        file.size = file._start = os.fstat(descriptor).st_size
+        return file
+
+    _start = 0
+
+    @property
+    def sha256(self) -> str:
+        """The checksum of all of it; reads the file again where it was not written by this process alone."""
+        return super().sha256 if self._start == 0 else sha256_of(self.path)
+
+    def let_go(self) -> None:
+        """Close the file. Idempotent."""
+        with self._lock:
+            if self._held:
+                self._held = False
+                os.fsync(self._descriptor)
+                os.close(self._descriptor)
+
+
+def durable_size(path: Path) -> int:
+    """How many bytes of a file, which may be missing, survive a power cut."""
+    try:
+        with path.open("rb") as file:
+            os.fsync(file.fileno())
+            return os.fstat(file.fileno()).st_size
+    except FileNotFoundError:
+        return 0
 
 
 @contextmanager

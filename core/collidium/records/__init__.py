@@ -10,30 +10,32 @@ from collidium.records.accounts import (
 )
 from collidium.records.base import Page, Record, as_json, encode
 from collidium.records.benchmarks import (
-    Announcement,
     BestStep,
     BinnedScore,
-    Challenge,
     Checked,
     EarlierScores,
     EvalEvents,
-    Invitation,
     LocalScores,
-    Member,
-    MembersAdded,
     Metric,
-    Participation,
     Place,
     PredictionColumn,
-    Quota,
     RankChange,
     Ranking,
     Receipt,
-    RosterEntry,
     Submission,
     TaskCard,
     TaskData,
     TaskStatus,
+)
+from collidium.records.challenges import (
+    Announcement,
+    Challenge,
+    Invitation,
+    Member,
+    MembersAdded,
+    Participation,
+    Quota,
+    RosterEntry,
     Team,
 )
 from collidium.records.datasets import DatasetEntry, HubModel, RepoCard

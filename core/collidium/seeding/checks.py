@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import TYPE_CHECKING, Final
 
 from collidium import accounts, simulations
-from collidium.benchmarks import tasklist
+from collidium.benchmarks import challenges, tasklist
 from collidium.contracts.task import Task
 from collidium.errors import CollidiumError, InvalidInput, NotFound
 from collidium.hub.client import Hub
@@ -67,8 +67,10 @@ async def problems_of(seeding: Seeding, size: str) -> AsyncIterator[str]:
     if problem := await access.hub_problem(settings.hub, token, local=seeding.local):
         yield problem
         return
-    async for problem in _repository_problems(seeding, token):
-        yield problem
+    # The hub rejects a repository with a bad name, which is a problem of the challenge already.
+    if seeding.draft is None or challenges.is_name(seeding.draft.name):
+        async for problem in _repository_problems(seeding, token):
+            yield problem
 
 
 async def _account_problem() -> str | None:

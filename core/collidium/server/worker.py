@@ -24,6 +24,7 @@ from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
+from collidium.benchmarks.submissions import uploads
 from collidium.contracts.executor import Executor
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
@@ -254,4 +255,6 @@ async def prune(settings: Settings, moment: datetime) -> None:
     await outbox.prune(before)
     await closing.prune(before)
     await simulations.sweep_scratch(settings)
-    await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp())
+    await uploads.prune(moment)
+    kept_until = (moment - uploads.AGE).timestamp()
+    await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp(), kept_until)

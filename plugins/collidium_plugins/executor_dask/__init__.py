@@ -11,13 +11,13 @@ import asyncio
 import hashlib
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from cachetools import TTLCache
 
@@ -42,10 +42,10 @@ _CORES: Final = 16
 
 @hookimpl
 def collidium_executors(settings: Settings) -> list[Executor]:
-    """The executor; raises ConfigurationError if it was chosen and lacks something."""
+    """The executor, where there is a scheduler; raises ConfigurationError if it lacks something."""
     if settings.executor == Dask.name and (problems := list(_problems(settings))):
         raise ConfigurationError("; ".join(problems))
-    return [Dask(settings)]
+    return [Dask(settings)] if settings.dask_scheduler else []
 
 
 def _problems(settings: Settings) -> Iterator[str]:
@@ -75,9 +75,9 @@ class Dask(EncodedCalls):
         self._here = Processes(settings.scoring_workers)
         self._client: Client | None = None
         #: Calls wait for the scheduler together, also where there is none.
-        self._connecting = SharedCalls[str, "Client"](finish=True)
+        self._connecting: SharedCalls[str, Client] = SharedCalls(finish=True)
         #: The workers of a client's cluster, for some seconds.
-        self._known = SharedCalls[str, dict[str, float]](TTLCache(1, _LOOK_SECONDS))
+        self._known: SharedCalls[str, dict[str, float]] = SharedCalls(TTLCache(1, _LOOK_SECONDS))
 
     @property
     def slots(self) -> int:
@@ -91,15 +91,13 @@ class Dask(EncodedCalls):
             return await self._here.run(call, local=True)
         client = await self.connected()
         key = f"collidium-{uuid.uuid4().hex}"
-        machines = await self._machines(client, call.files)
         future = client.submit(
             *(worker.run, key, call),
             key=key,
             pure=False,
             # A worker of another release does not have it, and so unpickles nothing.
             resources={same_code(): 1},
-            workers=machines or None,
-            allow_other_workers=bool(machines),
+            **await self._machines(client, call.files),
         )
         try:
             return await self._result(client, future)
@@ -107,17 +105,17 @@ class Dask(EncodedCalls):
             if not future.done():
                 await client.cancel([future], asynchronous=True, force=True)
 
-    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> list[str]:
-        """The workers that fetch the files of a call, and score it: as many as have so many cores."""
+    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> dict[str, Any]:
+        """Options that name the workers which fetch the files of a call, and score it, while they live."""
         if not files:
-            return []
+            return {}
         found = await self._known.run(client.id, lambda: _workers(client))
         key, slots, chosen = files[0].key, 0.0, list[str]()  # of the predictions: others go elsewhere
         for address in sorted(found, key=lambda address: _digest(f"{key} {address}")):
             if slots < _CORES:
                 chosen.append(address)
                 slots += found[address]
-        return chosen
+        return {"workers": chosen, "allow_other_workers": True} if chosen else {}
 
     async def serve(self, storage: Storage) -> None:
         """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
@@ -157,7 +155,7 @@ class Dask(EncodedCalls):
         await self._here.close()
         await self._connecting.close()
         if self._client is not None:
-            await self._client.close()
+            await _close(self._client)
             self._client = None
 
     async def connected(self) -> Client:
@@ -170,7 +168,7 @@ class Dask(EncodedCalls):
         from distributed import Client
 
         if self._client is not None:
-            await self._client.close()
+            await _close(self._client)
             self._client = None
         address, security = self._cluster()
         timeout = self._settings.dask_wait_seconds
@@ -178,7 +176,7 @@ class Dask(EncodedCalls):
         try:
             self._client = await client
         except (OSError, TimeoutError) as error:
-            await client.close()
+            await _close(client)
             raise _unreachable(address) from error
         return self._client
 
@@ -197,7 +195,7 @@ class Dask(EncodedCalls):
                     raise Unavailable(
                         "no worker of this release and these plugins scores now", retry_after=60
                     )
-            answer: Answer = result.result()
+            answer = cast("Answer", result.result())
         except FutureCancelledError as error:
             raise _unreachable(self._settings.dask_scheduler) from error
         except StorageUnavailable as error:
@@ -222,6 +220,10 @@ class Dask(EncodedCalls):
         return settings.dask_scheduler, Security(
             require_encryption=True, tls_ca_file=str(settings.dask_ca), **own
         )
+
+
+async def _close(client: Client) -> None:
+    await cast("Awaitable[None]", client.close())  # typed as it is outside of a loop
 
 
 async def _workers(client: Client) -> dict[str, float]:

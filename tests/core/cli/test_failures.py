@@ -21,6 +21,7 @@ from collidium.cli.failures import lines, show_error
 from collidium.cli.options import completing
 from collidium.cli.output import show_message
 from collidium.cli.progress import progress_bar
+from collidium.testing.databases import required_settings
 
 PROBLEMS: list[dict[str, Any]] = [
     {
@@ -206,7 +207,8 @@ def test_the_setting_of_the_data_directory_is_named(collidium: RunCommand, tmp_p
 
 
 def test_a_database_out_of_reach_is_not_called_empty(collidium: RunCommand) -> None:
-    done = collidium("task", "list", PLATFORM_DATABASE_URL="postgres://me@127.0.0.1:1/x")
+    url = "postgres://me@127.0.0.1:1/x"
+    done = collidium("task", "list", PLATFORM_DATABASE_URL=url, **required_settings(url))
     assert done.returncode == 1
     assert done.stderr.startswith("Error: the database cannot be reached")
     assert "What to do" not in done.stderr

@@ -119,6 +119,17 @@ def test_a_started_folder_trains_scores_and_submits(site: Site, tmp_path: Path) 
     assert "exists already" in again.stderr
 
 
+def test_a_challenge_starts_with_the_model_of_its_task(site: Site, tmp_path: Path) -> None:
+    secret = {"ADMIN_TOKEN": site.server.admin_token}
+    words = ("challenge", "new", "jets-course", "--task", "jets")
+    made = run_command(words, site.environment | secret, site.server.directory)
+    assert made.returncode == 0, made.stderr
+    started = site.run("start", "jets-course", str(tmp_path / "tagger"))
+    assert "install it" not in started.stderr
+    assert "logistic regression" in (tmp_path / "tagger" / "model.py").read_text()
+    assert "submit jets-course" in (tmp_path / "tagger" / "submit.sh").read_text()
+
+
 def test_a_task_without_data_starts_with_the_built_in_events(site: Site, tmp_path: Path) -> None:
     site.done("start", "tracking", str(tmp_path / "here"), "--json")
     printed = site.train(tmp_path / "here")

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
+
+from tests.waiting import eventually
 
 #: Answers on one accepted connection.
 Behaviour = Callable[[socket.socket], None]
@@ -110,3 +112,44 @@ def read_message(connection: socket.socket) -> bytes:
     while announced and len(body) < int(announced[1]):
         body += connection.recv(65536)
     return headers + b"\r\n\r\n" + body
+
+
+@contextmanager
+def cutting(url: str, after: Iterable[int], ready: Callable[[], bool]) -> Iterator[tuple[str, list[int]]]:
+    """A proxy that cuts its first connections after so many bytes of the client, once a server is ready.
+
+    Gives its address, and the bytes that each connection has forwarded.
+    """
+    host, _, port = url.rpartition("/")[2].partition(":")
+    limits, forwarded = iter(after), list[int]()
+
+    def forward(client: socket.socket, limit: float) -> None:
+        forwarded.append(0)
+        at = len(forwarded) - 1
+        with client, socket.create_connection((host, int(port))) as server, suppress(OSError):
+            threading.Thread(target=_answer, args=(server, client), daemon=True).start()
+            while forwarded[at] < limit and (piece := client.recv(1 << 16)):
+                server.sendall(piece)
+                forwarded[at] += len(piece)
+            if forwarded[at] >= limit:
+                eventually(ready)
+            for end in (client, server):
+                end.shutdown(socket.SHUT_RDWR)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def run() -> None:
+            with suppress(OSError):
+                while True:
+                    arguments = (listener.accept()[0], next(limits, float("inf")))
+                    threading.Thread(target=forward, args=arguments, daemon=True).start()
+
+        threading.Thread(target=run, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}", forwarded
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def _answer(server: socket.socket, client: socket.socket) -> None:
+    with suppress(OSError):
+        while piece := server.recv(65536):
+            client.sendall(piece)

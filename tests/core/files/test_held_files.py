@@ -112,5 +112,5 @@ def test_records_of_jobs_that_ended_long_ago_are_swept(tmp_path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         os.utime(path, (1000, 3000 if path.name == "c.json" else 1000))
-    sweep_old(configured, 2000)
+    sweep_old(configured, 2000, 2000)
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == kept

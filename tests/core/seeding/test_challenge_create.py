@@ -88,6 +88,10 @@ def test_the_task_keeps_its_own_truth(made: dict[str, Any], server: ServerProces
     assert "has no truth" in refused.stderr
     refused = run_command((*words, "--truth", "abc"), server.environment | secret, server.directory)
     assert "there is no truth 'abc'" in refused.stderr
+    refused = run_command(
+        (*words, "--truth", f"{whole}-final30"), server.environment | secret, server.directory
+    )
+    assert f"give the whole one, '{whole}'" in refused.stderr
     done = run_command((*words, "--truth", whole), server.environment | secret, server.directory)
     assert json.loads(done.stdout)["truth_version"] == whole, done.stderr
 
@@ -99,6 +103,8 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     for text in ("words or more", "opens_at: 2020", "closes_at: 2020", "closes before it opens"):
         assert any(text in problem for problem in problems), (text, problems)
     assert get(server, "/v1/challenges/tracks").status_code == 404
+    refused = create(server, *OPTIONS, "--json", name="Jets Course")  # no name of a repository
+    assert "words or more" in json.loads(refused.stderr)["errors"][0]["detail"]
     assert "go on with these" in create(server, *OPTIONS).stderr, "begun with --public 50"
     few = ("--task", "tracking_small", "--dataset", str(sample.DIRECTORY), "--events", "3", "--eval", "3")
     assert "has 5 events, not 3 and 3" in create(server, *few, name="few-tracks").stderr

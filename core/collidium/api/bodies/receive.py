@@ -14,12 +14,16 @@ import quart
 from collidium.api.bodies.body import Body
 from collidium.api.bodies.sinks import FORM_OVERHEAD, FormSink, RawSink, Sink
 from collidium.errors import BadRequest, UnsupportedMediaType
-from collidium.files.held import HeldFile
+from collidium.files.held import GrowingFile, HeldFile
 
 #: Bytes collected before a thread hashes and writes them: a thread's call costs more than 64 KiB are worth.
 BATCH: Final = 2 * 1024 * 1024
+#: The same for uploads that are resumed, which lose no more where a connection breaks.
+PARTIAL_BATCH: Final = 256 * 1024
 
 FORM: Final = "multipart/form-data"
+#: What is appended to an upload.
+PARTIAL: Final = "application/partial-upload"
 #: What a raw file may call itself; nothing at all is fine too.
 FILE_TYPES: Final = frozenset({"", "application/octet-stream", "application/vnd.apache.parquet"})
 
@@ -62,11 +66,7 @@ async def receive_to_file(
     if not is_form:
         _check_media_type(request, media_types, part)
     _check_encoding(request)
-    body = request.body
-    if not isinstance(body, Body):
-        raise TypeError("collidium.api.bodies.install was not called for this app")
-    body.limit = limit_bytes + (FORM_OVERHEAD if is_form else 0)
-    body.check_limit()
+    body = _limited(request, limit_bytes + (FORM_OVERHEAD if is_form else 0))
     file = HeldFile.create(directory)
     try:
         sink: Sink = RawSink(file, limit_bytes)
@@ -79,13 +79,33 @@ async def receive_to_file(
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
 
 
-async def _pour(body: Body, sink: Sink) -> dict[str, str]:
+async def append_to_file(request: quart.Request, file: GrowingFile, limit_bytes: int) -> None:
+    """Append the request's body to ``file``, up to ``limit_bytes`` in all; what came stays if it breaks off.
+
+    Raises as :func:`receive_to_file`.
+    """
+    _check_media_type(request, (PARTIAL,), None)
+    _check_encoding(request)
+    body = _limited(request, limit_bytes - file.size)
+    await _pour(body, RawSink(file, limit_bytes), PARTIAL_BATCH)
+
+
+def _limited(request: quart.Request, limit_bytes: int) -> Body:
+    body = request.body
+    if not isinstance(body, Body):
+        raise TypeError("collidium.api.bodies.install was not called for this app")
+    body.limit = limit_bytes
+    body.check_limit()
+    return body
+
+
+async def _pour(body: Body, sink: Sink, batch_bytes: int = BATCH) -> dict[str, str]:
     batch: list[bytes] = []
     size = 0
     async for chunk in body:
         batch.append(chunk)
         size += len(chunk)
-        if size >= BATCH:
+        if size >= batch_bytes:
             await asyncio.to_thread(sink.feed, b"".join(batch))
             batch.clear()
             size = 0

@@ -11,7 +11,7 @@ from tortoise.expressions import Q
 
 from collidium import accounts
 from collidium.benchmarks import members, teams
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks.models import Challenge, Submission, Upload
 from collidium.benchmarks.submissions import reading, scorings
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
@@ -144,7 +144,8 @@ async def forget(account_id: int, name: str, becomes: str) -> None:
     await teams.forget(account_id, name)
     await members.forget(name)
     await linked.update(model_repo=None, model_claim=None)
-    await rows.update(hub_username=becomes, code_url=None, paper_url=None)
+    await rows.update(hub_username=becomes, code_url=None, paper_url=None, from_hub=None)
+    await Upload.filter(account_id=account_id).delete()
 
 
 def _validated(name: str, link: str) -> str:

@@ -81,14 +81,16 @@ async def admitted(
     account: AccountView,
     name: str,
     organisations: Collection[str] = (),
+    began_at: datetime | None = None,
     *,
     early: bool = False,
     again: bool = False,
 ) -> AsyncIterator[Admission]:
     """Admit a file of an account to a challenge, for the duration of the context.
 
-    ``organisations`` are those of the hub that the account is in; baselines may be ``early``, before it is
-    listed and opens; ``again``: also a file that may have been sent before, where nothing new is taken.
+    ``organisations`` are those of the hub that the account is in; ``began_at`` is when an upload that is
+    resumed was admitted first; baselines may be ``early``, before it is listed and opens; ``again``: also a
+    file that may have been sent before, where nothing new is taken.
     Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden for one that does
     not admit the account, and Unavailable for one that cannot score now.
     """
@@ -101,7 +103,9 @@ async def admitted(
     renewal = asyncio.create_task(_renew(arrival.id, lease))
     try:
         row = await challenges.get(name)
-        admission = await _admission(platform, account, row, arrival.id, organisations, early)
+        admission = await _admission(
+            platform, account, row, arrival.id, organisations, began_at or now(), early
+        )
         if admission.refusal is not None:
             await arrival.delete()  # nothing waits for it
             if not again or not await Submission.exists(challenge=name, account_id=account.id):
@@ -125,21 +129,22 @@ async def _admission(
     row: Challenge,
     arrival: str,
     organisations: Collection[str],
+    began_at: datetime,
     early: bool,
 ) -> Admission:
-    status = tasklist.status_in(platform.tasks, row.task, row)
+    status = tasklist.status_in(platform.tasks, row.task, row, began_at)
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
     if not (status.listed or early):
         raise tasklist.unknown(row.name)
     if row.truth_version is None or not status.installed:
         raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
-    practice = challenges.state_of(row, now()) == "practice"
+    practice = challenges.state_of(row, began_at) == "practice"
     part = Part.of(row.truth_version)
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
     refusal = None
     try:
-        if not early and (reason := challenges.why_closed(row, now())):
+        if not early and (reason := challenges.why_closed(row, began_at)):
             raise Conflict(f"{row.name} takes no submissions: {reason}")
         await challenges.require_concealed(row, version)
         await members.require_admitted(row, account, organisations)
@@ -151,8 +156,8 @@ async def _admission(
     return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
 
 
-async def received(platform: Platform, admission: Admission) -> None:
-    """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
+async def require_in_time(platform: Platform, admission: Admission) -> datetime:
+    """Return the moment; raises Conflict where a file is too late after the deadline."""
     # Read again: it may have been closed meanwhile.
     closes_at, moment = (await challenges.get(admission.challenge.name)).closes_at, now()
     grace = timedelta(seconds=platform.settings.deadline_grace_seconds)
@@ -161,6 +166,12 @@ async def received(platform: Platform, admission: Admission) -> None:
             f"{admission.challenge.name} closed on {closes_at:%Y-%m-%d at %H:%M} UTC, and the file was not "
             f"complete {grace} later"
         )
+    return moment
+
+
+async def received(platform: Platform, admission: Admission) -> None:
+    """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
+    moment = await require_in_time(platform, admission)
     await Arrival.filter(id=admission.arrival).update(received_at=moment)
 
 
@@ -209,6 +220,8 @@ class Predictions:
     path: Path
     sha256: str
     size_bytes: int
+    #: ``NAMESPACE/NAME:PATH@COMMIT``, where it came from the hub.
+    from_hub: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,6 +270,7 @@ async def submit(
         sha256=predictions.sha256,
         size_bytes=predictions.size_bytes,
         model_repo=model_repo,
+        from_hub=predictions.from_hub,
         scorer_version=task.version,
         truth_version=truth.version,
     )

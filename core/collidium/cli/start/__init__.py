@@ -50,7 +50,7 @@ def start(name: str, directory: Path | None, as_json: bool) -> None:
         raise InvalidInput(f"{directory} exists already; name a directory that does not, or an empty one")
     with client() as server:
         card, backend = server.task(name), server.backend
-    task = plugins.load().tasks().things.get(name)
+    task = plugins.load().tasks().things.get(card.name)  # of a challenge: its task
     texts = {
         "README.md": _readme(card),
         "task.json": json.dumps(_description(card, task, backend), indent=2) + "\n",
@@ -58,7 +58,7 @@ def start(name: str, directory: Path | None, as_json: bool) -> None:
     }
     texts |= _templates(files(__name__) / "files")
     if task is not None and (module := sys.modules.get(type(task).__module__)) and module.__package__:
-        texts |= _templates(files(module.__package__) / "start" / name)
+        texts |= _templates(files(module.__package__) / "start" / card.name)
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (directory / file).write_text(text, encoding="utf-8")
@@ -68,7 +68,7 @@ def start(name: str, directory: Path | None, as_json: bool) -> None:
     for file in texts:
         click.echo(directory / file)
     if task is None:
-        note(f"No installed plugin brings the task {name}: install it, to score here.")
+        note(f"No installed plugin brings the task {card.name}: install it, to score here.")
     note(f"Now: cd {directory} && python train.py")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from collidium.client.answers import content, listed, single
+from collidium.client.answers import content, listed, single, upload_address
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
 from collidium.records import BestStep, Challenge, Checked, Page, Place, Quota, Receipt, Submission, TaskCard
 
@@ -165,12 +165,41 @@ class BenchmarkCalls:
         where = f"/v1/submissions/{segment(submission_id)}"
         return Call("PATCH", where, single(Submission), json={**links})
 
+    @endpoint
+    def submit_from_hub(self, task: str, source: str, model_repo: str | None = None) -> Call[Receipt]:
+        """Submit predictions in a dataset repository of the hub, which the server downloads with the token.
+
+        Parameters
+        ----------
+        task : str
+        source : str
+            ``NAMESPACE/NAME:PATH@COMMIT``; the commit of a branch or tag is kept with the submission.
+        model_repo : str, optional
+            As for ``submit``.
+
+        Returns
+        -------
+        Receipt
+
+        Raises
+        ------
+        NotFound
+            If there is no such repository, revision or file that the token's owner may read.
+        InvalidInput
+            With all problems of the file.
+        """
+        where = f"/v1/benchmark/{segment(task)}/submit/from-hub"
+        body = given(source=source, model_repo=model_repo or None)
+        return Call("POST", where, single(Receipt), json=body, scores=True)
+
 
 def submit(task_name: str, path: Path, model_repo: str | None) -> Call[Receipt]:
     where, query = f"/v1/benchmark/{segment(task_name)}/submit", given(model_repo=model_repo or None)
-    return Call("POST", where, single(Receipt), query=query, upload=path)
+    return Call(
+        "POST", where, single(Receipt), query=query, upload=path, scores=True, resumable=upload_address
+    )
 
 
 def check(task_name: str, path: Path) -> Call[Checked]:
     where = f"/v1/benchmark/{segment(task_name)}/check"
-    return Call("POST", where, single(Checked), upload=path)
+    return Call("POST", where, single(Checked), upload=path, scores=True)

@@ -47,6 +47,10 @@ class Call(Generic[Result]):
     headers: Mapping[str, str] = field(default_factory=dict)
     #: A file to send as the body.
     upload: Path | None = None
+    #: Where a server takes a file in several requests: reads where they go.
+    resumable: Callable[[Answer], str] | None = None
+    #: Whether the answer may take as long as scoring does.
+    scores: bool = False
 
     @property
     def repeatable(self) -> bool:

@@ -1,0 +1,150 @@
+"""``/v1/uploads``: files that are sent in several requests, as draft-ietf-httpbis-resumable-upload-12 has it.
+
+``Upload-Complete: ?0`` begins one at the address that takes a whole file (:mod:`~collidium.api.benchmarks`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from quart import Blueprint, Response, request
+from quart_schema import document_response, operation_id, validate_headers
+from tortoise.timezone import now
+
+from collidium.api import benchmarks
+from collidium.api.answers import answer
+from collidium.api.authentication import caller, signed_in
+from collidium.api.bodies import append_to_file
+from collidium.api.context import platform
+from collidium.api.openapi import partial_body
+from collidium.api.schemas import AppendHeaders
+from collidium.benchmarks.submissions import reading, submitting, uploads
+from collidium.benchmarks.submissions.submitting import Admission, Predictions
+from collidium.benchmarks.submissions.uploads import Upload
+from collidium.errors import BadRequest, CollidiumError, Conflict, TooLarge
+from collidium.files.held import GrowingFile
+from collidium.records import Receipt
+
+blueprint = Blueprint("uploads", __name__, url_prefix="/v1/uploads")
+
+
+@blueprint.get("/<upload_id>")
+@signed_in
+@operation_id("upload_offset")
+async def offset(upload_id: str) -> Response:
+    """How much of your upload is there, in headers alone: HEAD does as well."""
+    upload = await uploads.find(await caller(), upload_id)
+    return await _state(upload)
+
+
+@blueprint.patch("/<upload_id>")
+@signed_in
+@operation_id("append_to_upload")
+@partial_body
+@validate_headers(AppendHeaders)
+@document_response(Receipt)
+async def append(upload_id: str, headers: AppendHeaders) -> Response:
+    """Append to your upload; its end is answered as the whole file would be (`Upload-Complete: ?1`).
+
+    204 before the end. 409 with the right `Upload-Offset` where the request's is another, or while another
+    request appends.
+    """
+    upload = await uploads.find(await caller(), upload_id)
+    if upload.submission_id is not None:
+        return await _completed(upload)
+    is_last = headers.upload_complete == "?1"
+    async with benchmarks.admission_to(upload.challenge, upload.began_at) as admission:
+        await submitting.require_in_time(platform(), admission)
+        async with _opened(upload, headers.upload_offset) as file:
+            try:
+                await append_to_file(request, file, upload.size_bytes)
+            except TooLarge:
+                await uploads.discard(platform().settings, upload)
+                raise
+            if is_last:
+                return await _scored(upload, admission, file)
+    return await _state(upload)
+
+
+@blueprint.delete("/<upload_id>")
+@signed_in
+@operation_id("cancel_upload")
+async def cancel(upload_id: str) -> Response:
+    """Cancel your upload: what is there of it is deleted."""
+    upload = await uploads.find(await caller(), upload_id)
+    async with _opened(upload):
+        await uploads.discard(platform().settings, upload)
+    return Response(status=204)
+
+
+@asynccontextmanager
+async def _opened(upload: Upload, offset: int | None = None) -> AsyncIterator[GrowingFile]:
+    """The file of an upload for this request alone, which may append at ``offset``; raises Conflict."""
+    file = await asyncio.to_thread(GrowingFile.open, uploads.path_of(platform().settings, upload))
+    if file is None:
+        there = await uploads.offset_of(platform().settings, upload)
+        raise Conflict(
+            "another request appends to this upload",
+            headers={"Upload-Offset": str(there), "Retry-After": "1"},
+        )
+    try:
+        if offset not in {None, file.size}:
+            raise Conflict(
+                f"the upload has {file.size:,} bytes, and the request begins at {offset}",
+                headers={"Upload-Offset": str(file.size), "Upload-Complete": "?0"},
+            )
+        yield file
+    finally:
+        # Also where the request is cancelled twice; see receive_to_file.
+        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
+
+
+async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Response:
+    if file.size != upload.size_bytes:
+        raise BadRequest(
+            f"{file.size:,} of {upload.size_bytes:,} bytes are there; the upload is not complete"
+        )
+    settings = platform().settings
+    try:
+        sha256 = await asyncio.to_thread(lambda: file.sha256)
+        if sha256 != upload.sha256:
+            raise BadRequest(f"the file's sha256 is {sha256}, and {upload.sha256} was announced")
+        predictions = Predictions(file.path, sha256, file.size)
+        receipt = await benchmarks.scored(admission, predictions, upload.model_repo)
+    except CollidiumError as error:
+        # What the file itself is answered, not the request that appended to it.
+        error.headers["Upload-Complete"] = "?1"
+        if error.status < 500:
+            await uploads.discard(settings, upload)
+        raise
+    await uploads.complete(settings, upload, receipt.submission_id)
+    return _final(receipt)
+
+
+async def _completed(upload: Upload) -> Response:
+    """The receipt once more, for a client that has lost it."""
+    if request.content_length or "Transfer-Encoding" in request.headers:
+        raise BadRequest("the upload is complete: nothing can be appended")
+    return _final(Receipt.of(await reading.find(upload.submission_id or ""), deduplicated=True))
+
+
+def _final(receipt: Receipt) -> Response:
+    response = answer(receipt)
+    response.headers["Upload-Complete"] = "?1"
+    return response
+
+
+async def _state(upload: Upload) -> Response:
+    left = int((upload.expires_at - now()).total_seconds())
+    return Response(
+        status=204,
+        headers={
+            "Upload-Offset": str(await uploads.offset_of(platform().settings, upload)),
+            "Upload-Length": str(upload.size_bytes),
+            "Upload-Complete": "?0" if upload.submission_id is None else "?1",
+            "Upload-Limit": f"max-age={left}",
+            "Cache-Control": "no-store",
+        },
+    )

@@ -1,0 +1,101 @@
+"""``collidium challenge``: a task with dates, from its first day to its results."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+import click
+
+from collidium.cli.challenge import participants, running
+from collidium.cli.challenge.options import name_argument, show_challenge
+from collidium.cli.context import client
+from collidium.cli.leaderboard import show_quota
+from collidium.cli.options import json_option
+from collidium.cli.output import print_json, show_items
+from collidium.errors import Unauthenticated
+
+
+@click.group()
+def challenge() -> None:
+    """Run challenges: tasks with dates, a public and a final part.
+
+    \b
+    collidium challenge new jets-2027 --task jets --public 30 --closes 2027-06-30T12:00+02:00
+    """
+
+
+@challenge.command("list")
+@json_option
+def list_(as_json: bool) -> None:
+    """List the challenges, the next to close first.
+
+    \b
+    collidium challenge list
+    """
+    with client() as server:
+        found = server.challenges().items
+    columns = {
+        "challenge": "name",
+        "task": "task",
+        "state": "state",
+        "opens": "opens_at",
+        "closes": "closes_at",
+        "results": "results_at",
+        "part": "phase",
+    }
+    show_items(found, columns, as_json=as_json)
+
+
+@challenge.command()
+@name_argument
+@json_option
+def show(name: str, as_json: bool) -> None:
+    """Show a challenge: its dates, state, rules and announcements.
+
+    \b
+    collidium challenge show jets-2027
+    """
+    with client() as server:
+        found = server.challenge(name)
+        show_challenge(found, as_json)
+        if not as_json:
+            with suppress(Unauthenticated):  # for those who are logged in
+                show_quota(server.quota(name))
+
+
+@challenge.command()
+@name_argument
+@json_option
+def quota(name: str, as_json: bool) -> None:
+    """Show how many submissions to NAME you have left today, and until when they are taken.
+
+    \b
+    collidium challenge quota jets-2027
+    """
+    with client() as server:
+        left = server.quota(name)
+    print_json(left) if as_json else show_quota(left)
+
+
+@challenge.command()
+@name_argument
+@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
+@json_option
+def export(name: str, every: bool, as_json: bool) -> None:
+    """Write the results of NAME to standard output, as CSV or JSON.
+
+    \b
+    collidium challenge export jets-2027 > results.csv
+    """
+    with client() as server:
+        found = server.results(name, as_csv=not as_json, every=every)
+    click.echo(found, nl=as_json)
+
+
+for command in (
+    *(running.new, running.create, running.edit, running.close, running.open_),
+    *(participants.submissions, participants.roster, participants.disqualify, participants.reinstate),
+    *(participants.members, participants.invite),
+):
+    challenge.add_command(command)
+challenge.add_command(running.open_, "reopen")
