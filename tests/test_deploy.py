@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 import trustme
@@ -23,11 +24,17 @@ PATH = f"{Path(sys.executable).parent}:/usr/local/sbin:/usr/sbin:/sbin:/usr/loca
 
 
 def checked(*command: str, directory: Path = DEPLOY) -> str:
-    """What a program writes that finds nothing wrong."""
-    environment = {"PATH": PATH, "HOME": str(directory)}
-    done = subprocess.run(
-        command, cwd=directory, env=environment, capture_output=True, text=True, timeout=60, check=False
-    )
+    """What a program writes that finds nothing wrong. Caddy makes keys in its home."""
+    with TemporaryDirectory() as home:
+        done = subprocess.run(
+            command,
+            cwd=directory,
+            env={"PATH": PATH, "HOME": home},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout + done.stderr
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key, probe
 from collidium.errors import ConfigurationError
@@ -27,9 +28,12 @@ if TYPE_CHECKING:
 
     from collidium.settings import Settings
 
+Result = TypeVar("Result")
+
 #: A file is sent in parts of this size, of which S3 takes 10,000, and so many at once are in memory.
 _PART_BYTES: Final = 8 * MEBIBYTE
 _PARTS_AT_ONCE: Final = 4
+_CALLS_AT_ONCE: Final = 32
 _REASONS: Final = (r"<Code>(\w+)</Code>", r"status code: (\d+ [A-Z][\w ]*)")
 
 
@@ -49,21 +53,22 @@ class S3Storage(Storage):
     def __init__(self, settings: Settings) -> None:
         self.url = settings.storage_s3_url
         self._store = _open(settings)
+        self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, "collidium-s3")
 
     # obstore's calls run in threads of ours: with its asyncio ones, the interpreter crashes now and then (2
-    # of 25) when it ends soon after.
+    # of 25) when it ends soon after. Not in asyncio's: a store that hangs would hold up all else there.
 
     async def put(self, key: str, path: Path) -> None:
-        await asyncio.to_thread(self._put, check_key(key), path)
+        await self._call(self._put, check_key(key), path)
 
     async def get(self, key: str, path: Path) -> None:
-        await asyncio.to_thread(self._get, check_key(key), path)
+        await self._call(self._get, check_key(key), path)
 
     async def exists(self, key: str) -> bool:
-        return await asyncio.to_thread(self._exists, check_key(key))
+        return await self._call(self._exists, check_key(key))
 
     async def delete(self, key: str) -> None:
-        await asyncio.to_thread(self._delete, check_key(key))
+        await self._call(self._delete, check_key(key))
 
     async def check(self) -> None:
         with tempfile.TemporaryDirectory() as directory:
@@ -71,6 +76,10 @@ class S3Storage(Storage):
 
     async def close(self) -> None:
         """Connections are closed with the process."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    async def _call(self, function: Callable[..., Result], *arguments: Any) -> Result:
+        return await asyncio.get_running_loop().run_in_executor(self._threads, function, *arguments)
 
     def _put(self, key: str, path: Path) -> None:
         import obstore

@@ -96,6 +96,15 @@ async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
                 await executor.check()
 
 
+async def test_calls_wait_together_for_a_scheduler(tmp_path: Path, unused_tcp_port: int) -> None:
+    address = f"tcp://127.0.0.1:{unused_tcp_port}"
+    executor = Dask(settings.load(data_dir=tmp_path, dask_scheduler=address, dask_wait_seconds=1))
+    async with asyncio.timeout(15):
+        checks = await asyncio.gather(*(executor.check() for _ in range(20)), return_exceptions=True)
+    assert {type(error) for error in checks} == {Unavailable}
+    await executor.close()
+
+
 async def test_workers_with_other_code_get_no_calls(
     cluster: Cluster, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import subprocess
 import sys
 import traceback
@@ -54,6 +55,18 @@ async def test_it_keeps_the_contract(s3_server: S3Server, unused_tcp_port: int, 
 
 async def test_it_keeps_the_contract_on_another_server(moto: str, tmp_path: Path) -> None:
     await check_storage(storage_on(moto, "s3://files/below/here", storage_s3_checksum=""), tmp_path)
+
+
+async def test_a_store_that_hangs_holds_up_nothing_else() -> None:
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
+        storage = storage_on(f"http://127.0.0.1:{silent.getsockname()[1]}")
+        calls = [asyncio.create_task(storage.exists(f"file-{number}")) for number in range(50)]
+        await asyncio.wait(calls, timeout=0.1)
+        async with asyncio.timeout(20):
+            await asyncio.to_thread(print)
+        await storage.close()
+    # Its end lets the calls end.
+    await asyncio.gather(*calls, return_exceptions=True)
 
 
 async def test_prefixes_share_a_bucket(s3_server: S3Server, tmp_path: Path) -> None:

@@ -134,6 +134,8 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     changes = data.model_dump(exclude_unset=True)
     final = changes.pop("final", None)
     links.validated({name: link for name, link in changes.items() if link is not None})
+    if changes:
+        await standing.own(account, submission_id)
     if final is not None:
         await standing.choose(account, submission_id, final)
         if not changes:  # it may be another's of the same team

@@ -178,7 +178,10 @@ class NewChallengeBody(ChallengeBody):
     name: str = Field(max_length=64, description="Words of a-z and 0-9, joined by hyphens.")
     task: str = Field(max_length=64, description="A task that is installed and has truth.")
     truth_version: str | None = Field(
-        None, max_length=64, description="Of the task; null: that of the task's own challenge."
+        None,
+        pattern=r"^[^\x00]*$",
+        max_length=64,
+        description="Of the task; null: that of the task's own challenge.",
     )
 
 

@@ -53,6 +53,19 @@ async def get(name: str) -> Challenge:
     return row
 
 
+async def visible(name: str) -> Challenge:
+    """The same, but for drafts, which nobody sees; raises NotFound."""
+    row = await get(name)
+    require_visible(row)
+    return row
+
+
+def require_visible(row: Challenge) -> None:
+    """Raise NotFound for a draft: of all that are not listed, tasks alone were."""
+    if not row.listed and row.name != row.task:
+        raise unknown(row.name)
+
+
 def unknown(name: str) -> NotFound:
     """Return the error for a challenge that does not exist."""
     return NotFound(f"there is no challenge {name[:100]!r}; GET /v1/challenges lists those there are")

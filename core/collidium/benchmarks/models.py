@@ -91,7 +91,7 @@ class Team(Model):
     id = fields.BigIntField(primary_key=True)
     challenge = fields.CharField(max_length=64)
     name = fields.CharField(max_length=64)
-    # The name without its case and variants of characters.
+    # The name without its case, variants of characters, and what shows nothing.
     name_key = fields.CharField(max_length=64)
     captain_id = fields.BigIntField()
     created_at = fields.DatetimeField(auto_now_add=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
@@ -59,7 +58,7 @@ async def participation(
     account: AccountView, name: str, organisations: Collection[str]
 ) -> records.Participation:
     """Whether an account may submit to a challenge, and its team; raises NotFound."""
-    row = await challenges.get(name)
+    row = await challenges.visible(name)
     team = await team_of(account.id, name)
     return records.Participation(
         challenge=name,
@@ -70,7 +69,7 @@ async def participation(
 
 async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list[records.Team], int | None]:
     """A page of teams, the latest first, and the cursor of the next one; raises NotFound."""
-    rows = Team.filter(challenge=(await challenges.get(name)).name)
+    rows = Team.filter(challenge=(await challenges.visible(name)).name)
     if before is not None:
         rows = rows.filter(id__lt=before)
     found = await rows.order_by("-id").limit(limit + 1)
@@ -100,10 +99,11 @@ async def create(account: AccountView, name: str, team_name: str, organisations:
     is taken, there are no teams, they are fixed, or the account is in one or has submitted already.
     """
     team_name = display_names.normalized(team_name)
-    key = unicodedata.normalize("NFKC", team_name).casefold()
+    key = display_names.key(team_name)
     if wrong := _problem(team_name) or _problem(key):
         raise InvalidInput(f"name: {wrong}", errors=[{"field": "name", "detail": wrong}])
     row = await challenges.locked(name)
+    challenges.require_visible(row)
     if await team_of(account.id, name) is not None:
         raise Conflict(f"you are in a team of {name} already")
     await _require_free(row, account, organisations)
@@ -146,6 +146,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     account cannot be in that team.
     """
     row = await challenges.locked(name)
+    challenges.require_visible(row)
     invitation = await invitations.find(row, code)
     if invitation.team_id is None:
         if not await members.is_listed(row, account):

@@ -120,6 +120,8 @@ def _endpoint(given: str | None) -> str:
         return check_endpoint(given, "the hub's address")
     for name in ("PLATFORM_HUB_URL", "HF_ENDPOINT"):
         if address := os.environ.get(name):
+            if name == "PLATFORM_HUB_URL" and address == "local":  # what servers take it for
+                break
             return check_endpoint(address, name)
     return f"{_backend()}/hub"
 

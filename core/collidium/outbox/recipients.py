@@ -30,8 +30,9 @@ CONFIRMABLE: Final = timedelta(days=3)
 LONGEST_ADDRESS: Final = 254
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-#: Without quotes, comments and address literals; a domain has a dot.
-_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@){_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+")
+#: Without quotes, comments, encoded words (which the email package decodes) and address literals; a domain
+#: has a dot.
+_ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_=-]{1,2000}")
 
 Action = Literal["confirm", "unsubscribe"]

@@ -74,7 +74,8 @@ class Dask(EncodedCalls):
         self._settings = settings
         self._here = Processes(settings.scoring_workers)
         self._client: Client | None = None
-        self._connecting = asyncio.Lock()
+        #: Calls wait for the scheduler together, also where there is none.
+        self._connecting: SharedCalls[str, Client] = SharedCalls(finish=True)
         #: The workers of a client's cluster, for some seconds.
         self._known: SharedCalls[str, dict[str, float]] = SharedCalls(TTLCache(1, _LOOK_SECONDS))
 
@@ -152,30 +153,32 @@ class Dask(EncodedCalls):
 
     async def close(self) -> None:
         await self._here.close()
+        await self._connecting.close()
         if self._client is not None:
             await _close(self._client)
             self._client = None
 
     async def connected(self) -> Client:
         """The client, connected; a scheduler that was lost gets a new one."""
+        if self._client is not None and self._client.status == "running":
+            return self._client
+        return await self._connecting.run("", self._connect)
+
+    async def _connect(self) -> Client:
         from distributed import Client
 
-        async with self._connecting:
-            if self._client is not None and self._client.status != "running":
-                await _close(self._client)
-                self._client = None
-            if self._client is None:
-                address, security = self._cluster()
-                timeout = self._settings.dask_wait_seconds
-                client = Client(
-                    address, asynchronous=True, security=security, set_as_default=False, timeout=timeout
-                )
-                try:
-                    self._client = await client
-                except (OSError, TimeoutError) as error:
-                    await _close(client)
-                    raise _unreachable(address) from error
-            return self._client
+        if self._client is not None:
+            await _close(self._client)
+            self._client = None
+        address, security = self._cluster()
+        timeout = self._settings.dask_wait_seconds
+        client = Client(address, asynchronous=True, security=security, set_as_default=False, timeout=timeout)
+        try:
+            self._client = await client
+        except (OSError, TimeoutError) as error:
+            await _close(client)
+            raise _unreachable(address) from error
+        return self._client
 
     async def _result(self, client: Client, future: Future[Any]) -> Answer:
         from distributed import KilledWorker

@@ -43,13 +43,15 @@ class StoredFiles:
                 self._here[file] = self._here.pop(file)
             yield [self._here[file] for file in files]
         finally:
-            self._uses.subtract(files)
+            self._uses -= Counter(files)  # and forgets those that are not used any more
 
     async def _fetch(self, file: StoredFile) -> None:
-        room = self._max_bytes - file.bytes
+        excess = sum(held.bytes for held in self._here) + file.bytes - self._max_bytes
         for other in [other for other in self._here if not self._uses[other]]:
-            if sum(held.bytes for held in self._here) > room:
-                self._here.pop(other).unlink()
+            if excess <= 0:
+                break
+            self._here.pop(other).unlink()
+            excess -= other.bytes
         path = self._directory / hashlib.sha256(file.key.encode()).hexdigest()
         try:
             await self._storage.get(file.key, path)

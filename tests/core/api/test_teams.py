@@ -108,6 +108,9 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     ]
     first, second = (f"/v1/submissions/{receipt['submission_id']}" for receipt in sent)
     assert alice.get(first).json()["team"] == "Team Ωmega"
+    both = {"final": True, "code_url": "https://code.example/"}
+    assert bob.patch(first, json=both).status_code == 403, "only who submitted links"
+    assert alice.get(first).json()["chosen_at"] is None, "nothing was done"
     assert bob.patch(first, json={"final": True}).json()["chosen_at"], "any of the team chooses"
     refused(alice.patch(second, json={"final": True}), 409, "1 are chosen already")
     assert carol.patch(first, json={"final": False}).status_code == 403
@@ -196,7 +199,20 @@ def test_teams_are_fixed_at_a_date(admin: httpx.Client, people: SignIn, where: s
 
 
 @pytest.mark.parametrize(
-    "name", ["", "  ", "a\u0007b", "\u202eabc", "=1+1", "x" * 10_000, "erased-1", "\x00"]
+    "name",
+    [
+        "",
+        "  ",
+        "a\u0007b",
+        "\u202eabc",
+        "=1+1",
+        "x" * 10_000,
+        "erased-1",
+        "\x00",
+        "\u200d",
+        "\u3164",
+        "\u200d=1+1",
+    ],
 )
 def test_names_that_cannot_be_shown_are_refused(people: SignIn, admin: httpx.Client, name: str) -> None:
     admin.post("/admin/challenges", json={"name": "named-teams", "task": "tracking", "team_size": 2})
@@ -208,6 +224,7 @@ def test_names_that_cannot_be_shown_are_refused(people: SignIn, admin: httpx.Cli
 def test_names_of_teams_differ_by_more_than_case(people: SignIn, where: str) -> None:
     new_team(people("alice"), where, "Ångström")
     refused(people("bob").post(f"{where}/team", json={"name": "A\u030aNGSTRÖM"}), 409, "already")
+    refused(people("bob").post(f"{where}/team", json={"name": "Ång\u200dström"}), 409, "already")
 
 
 def test_eight_at_once_use_an_invitation_twice(admin: httpx.Client, people: SignIn, where: str) -> None:
@@ -276,6 +293,11 @@ def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, or
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 200
     assert bob.post(submit, content=parquet(oracle)).status_code == 403
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 404
+
+
+def test_a_truth_that_no_database_can_hold_is_invalid(admin: httpx.Client) -> None:
+    body = {"name": "no-truth", "task": "tracking", "truth_version": "\x00"}
+    refused(admin.post("/admin/challenges", json=body), 422, "truth_version")
 
 
 def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> None:

@@ -33,6 +33,8 @@ def test_hub_is_argument_then_environment_then_backend(
     monkeypatch.setenv("PLATFORM_HUB_URL", "https://hub.example/at/")
     assert find_hub().endpoint == "https://hub.example/at"
     assert find_hub("http://other.example").endpoint == "http://other.example"
+    monkeypatch.setenv("PLATFORM_HUB_URL", "local")
+    assert find_hub().endpoint == "https://collidium.example/hub"
 
 
 @pytest.mark.parametrize(

@@ -281,6 +281,7 @@ async def test_text_of_users_makes_no_headers(post: Post, mail: MailServer) -> N
         "anna@example",
         f"{'a' * 250}@example.org",
         '"a b"@example.org',
+        "=?utf-8?q?a=40elsewhere.example=2c?=@example.org",
     ):
         with pytest.raises(InvalidInput, match="email"):
             await change(email=hostile)

@@ -44,7 +44,8 @@ def made(server: ServerProcess) -> dict[str, Any]:
     for place in KILLS:
         killed = create(server, *options, COLLIDIUM_FAILPOINT=place)
         assert killed.returncode == -signal.SIGKILL, (place, killed.stderr)
-        assert get(server, f"/v1/challenges/{NAME}").status_code == 404
+        for part in ("", "/leaderboard", "/results", "/leaderboard/history", "/teams"):
+            assert get(server, f"/v1/challenges/{NAME}{part}").status_code == 404, part
         assert NAME not in get(server, "/v1/challenges").text
     done = create(server, *options)
     assert done.returncode == 0, done.stderr

@@ -33,7 +33,7 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     """
     row = await reading.row_of(submission_id)
     if not await teams.may_choose(account, row):
-        row = await _own(account, submission_id)
+        row = await own(account, submission_id)
     challenge = await challenges.locked(row.challenge)
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")
@@ -57,7 +57,7 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
     Raises NotFound, Forbidden for another's, and Conflict where it is not open, not ranked any more, or
     earned credits.
     """
-    row = await _own(account, submission_id)
+    row = await own(account, submission_id)
     challenge = await challenges.get(row.challenge)
     if challenges.state_of(challenge, now()) != "open":
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
@@ -153,7 +153,8 @@ async def _of(challenge: str, submission_id: str) -> Submission:
     return row
 
 
-async def _own(account: AccountView, submission_id: str) -> Submission:
+async def own(account: AccountView, submission_id: str) -> Submission:
+    """An account's submission; raises NotFound, and Forbidden for another's."""
     row = await reading.row_of(submission_id)
     if row.account_id != account.id:
         raise Forbidden(f"submission {submission_id} is of {row.hub_username}")
