@@ -90,7 +90,7 @@ def join(name: str, code: str, as_json: bool) -> None:
     """Use an invitation to challenge NAME: to a team, or to the challenge itself.
 
     \b
-    collidium team join jets-2027 collidium_invitation_...
+    collidium team join jets-2027 CODE
     """
     with client() as server:
         _show(server.join(name, code), as_json)
