@@ -54,7 +54,7 @@ async def get(name: str) -> Challenge:
 
 
 async def visible(name: str) -> Challenge:
-    """The same, but for drafts, which nobody sees; raises NotFound."""
+    """The same, but for drafts, which are not shown; raises NotFound."""
     row = await get(name)
     require_visible(row)
     return row

@@ -99,7 +99,7 @@ class Storage(ABC):
         """
 
     async def put_final(self, key: str, path: Path) -> None:
-        """Store a file that nobody writes to again, as ``put`` does.
+        """Store a file that is never written to again, as ``put`` does.
 
         A backend may keep the file itself (a hard link) in place of a copy.
 
@@ -111,7 +111,7 @@ class Storage(ABC):
         await self.put(key, path)
 
     async def get_final(self, key: str, path: Path) -> None:
-        """Write a stored file to a path that nobody writes to again, as ``get`` does.
+        """Write a stored file to a path that is never written to again, as ``get`` does.
 
         A backend may give the stored file itself (a hard link) in place of a copy.
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 #: How often in a row an address is rejected for good before nothing more is sent to it.
 MAX_REJECTIONS: Final = 3
-#: Links for confirmation that an account may have sent in a day: each may go to somebody else.
+#: Links for confirmation that an account may have sent in a day: each may go to another person.
 CONFIRMATIONS_A_DAY: Final = 5
 #: How long such a link is valid.
 CONFIRMABLE: Final = timedelta(days=3)

@@ -204,7 +204,7 @@ async def _follow(
 def score(settings: Settings) -> None:
     """Run calls of the servers' executor until SIGTERM or SIGINT.
 
-    Raises ConfigurationError when it cannot start, and Unavailable where there is nobody to work for.
+    Raises ConfigurationError when it cannot start, and Unavailable without a scheduler.
     """
     logs.configure(settings.log_level, settings.log_format)
     log_plugin_errors()

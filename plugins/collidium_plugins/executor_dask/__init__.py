@@ -2,7 +2,7 @@
 
 Dask limits no call and cannot end one that runs. So each of our workers has the executor ``processes``: a
 call that crashes, hangs or grows ends alone, and a machine that is lost has its calls repeated by another.
-Whoever has a certificate of the cluster's authority runs code on all of its machines.
+Any certificate of the cluster's authority runs code on all of its machines.
 """
 
 from __future__ import annotations
