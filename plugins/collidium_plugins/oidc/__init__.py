@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from collidium import hookspecs
-from collidium.accounts import sso
 from collidium.contracts.identity import OWN_PREFIX, Identity, IdentityProvider
 
 if TYPE_CHECKING:
@@ -25,6 +24,8 @@ class SsoIdentity(IdentityProvider):
     prefix = OWN_PREFIX
 
     async def identify(self, token: str) -> Identity | None:
+        from collidium.accounts import sso
+
         return await sso.owner(token)
 
     async def close(self) -> None:
