@@ -213,7 +213,7 @@ _READ: Final = f"""SELECT
     (SELECT COUNT(*) FROM simulation_requests
      WHERE account_id = ? AND state IN ('queued', 'running')) AS unfinished,
     (SELECT id FROM (SELECT id, account_id AS owner, finished_at,
-            private OR output_hub_repo IS NULL AS own FROM simulation_requests
+            private OR (output IS NOT NULL AND output_hub_repo IS NULL) AS own FROM simulation_requests
         WHERE config_hash = ? AND state = 'completed' AND finished_at > ? AND is_mock = ?) AS made
      WHERE owner = ? OR NOT (own OR {accounts.IS_BANNED}) ORDER BY finished_at DESC LIMIT 1) AS same
 """  # noqa: S608 -- constants
