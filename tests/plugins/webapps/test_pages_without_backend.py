@@ -33,7 +33,7 @@ def test_styles_are_had_without_a_backend(visitor: Visitor) -> None:
 def test_a_sign_in_says_that_the_hub_is_away(visitor: Visitor) -> None:
     answer = visitor.get("/web/sign-in")
     assert answer.status_code == 503
-    assert "The hub that signs people in cannot be reached" in answer.text
+    assert "The identity provider cannot be reached" in answer.text
     assert "Traceback" not in answer.text
     assert "Retry-After" in answer.headers
 
