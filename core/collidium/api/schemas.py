@@ -222,7 +222,7 @@ class MembersBody(Body):
     model_config = example({"hub_usernames": ["alice", "bob"]}, strict=True)
 
     hub_usernames: list[str] = Field(
-        min_length=1, max_length=10_000, description="They need not have signed in yet."
+        min_length=1, max_length=500, description="They need not have signed in yet."
     )
 
 
