@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import sys
 import uuid
 from collections.abc import Awaitable, Iterator, Sequence
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from distributed import Client, Future, Security
 
     from collidium.settings import Settings
+
+logger = logging.getLogger(__name__)
 
 #: Seconds between two looks whether there is a worker for a call that waits.
 _LOOK_SECONDS: Final = 5.0
@@ -223,7 +226,10 @@ class Dask(EncodedCalls):
 
 
 async def _close(client: Client) -> None:
-    await cast("Awaitable[None]", client.close())  # typed as it is outside of a loop
+    try:
+        await cast("Awaitable[None]", client.close())  # typed as it is outside of a loop
+    except Exception:  # of Dask's own, where the scheduler was lost at the same moment
+        logger.warning("a client of Dask did not close well", exc_info=True)
 
 
 async def _workers(client: Client) -> dict[str, float]:
