@@ -95,7 +95,7 @@ async def _process(
     elif isinstance(found, JobStatus) and found.state == JobState.COMPLETED:
         await transitions.completed_by_runner(row, found.node_hours, platform.settings)
     elif transitions.past(row.deadline_at):
-        await give_up(platform, row, row.reason)
+        await give_up(platform, row, message_of(found) if isinstance(found, RunnerError) else row.reason)
     elif isinstance(found, RunnerRefused):
         await transitions.postponed(row, f"the runner denies the job: {message_of(found)}", denied=True)
     elif isinstance(found, RunnerError):
@@ -105,11 +105,12 @@ async def _process(
 
 
 async def _put_off(platform: Platform, row: SimulationRequest) -> None:
+    trouble = "the runner's report is invalid; operators see why"
     try:
         if transitions.past(row.deadline_at):
-            await give_up(platform, row, row.reason)
+            await give_up(platform, row, trouble)
         else:
-            await transitions.postponed(row, "the runner's report is invalid; operators see why")
+            await transitions.postponed(row, trouble)
     except LeaseLost:
         logger.info("request %s: another process works on it", row.request_id)
 

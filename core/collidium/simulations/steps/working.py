@@ -59,8 +59,10 @@ async def work(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def _work(platform: Platform, row: SimulationRequest) -> None:
-    # What the job made is worth a last try, and it may be published already.
-    if transitions.past(row.deadline_at) and row.step in CANCELLABLE:
+    # What the job made is worth a last try, and it may be published already. Every order is handed over once,
+    # also where no server ran until its deadline.
+    untried = row.attempts == 0 and row.cancel_requested_at is None
+    if transitions.past(row.deadline_at) and row.step in CANCELLABLE and not untried:
         await give_up(platform, row, row.reason)
         return
     try:
