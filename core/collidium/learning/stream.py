@@ -12,20 +12,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import pyarrow as pa
 
-from collidium.contracts.task import EventRange
 from collidium.datasets.access import Events, Source, download, event_range
-from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.learning.batch import Batch, Pool
 from collidium.learning.splits import read_splits
-from collidium.physics.ragged import Integers, Ragged, from_arrow
+from collidium.learning.tables import ChosenColumns, JoinedTables
+from collidium.physics.ragged import Integers
 
 #: Decoded bytes that events are shuffled within.
 BUFFER_BYTES: Final = 64 * 1024**2
-_END: Final = 2**63 - 1
 #: A worker's share ends with a row group that ends within this fraction of a share, here inverted.
 _NEAR: Final = 8
 
@@ -289,7 +286,7 @@ class EventStream:
         return parts, order
 
     @cached_property
-    def _opened(self) -> _Joined:
+    def _opened(self) -> JoinedTables:
         """The tables; downloads what is not there."""
         events = self._events
         if isinstance(events, str) and ":" not in events:
@@ -303,8 +300,8 @@ class EventStream:
         tables = []
         for name in self._names:
             table = EventTable(name, [fetched.directory / path for path in fetched.shards[name]])
-            tables.append(_Table(table, self._columns.get(name)))
-        return _Joined(tables, wanted)
+            tables.append(ChosenColumns(table, self._columns.get(name)))
+        return JoinedTables(tables, wanted)
 
 
 def _by_table(names: Sequence[str], columns: Any) -> dict[str, Sequence[str]]:
@@ -316,87 +313,3 @@ def _by_table(names: Sequence[str], columns: Any) -> dict[str, Sequence[str]]:
     if other := [name for name in given if name not in names]:
         raise InvalidInput(f"columns of {', '.join(other)}: no table of the stream")
     return {name: list(of) for name, of in given.items()}
-
-
-class _Table:
-    """Chosen columns of a table, by ranges of events."""
-
-    def __init__(self, table: EventTable, columns: Sequence[str] | None) -> None:
-        self.table = table
-        self.columns = [
-            name for name in (table.columns if columns is None else columns) if name != "event_id"
-        ]
-        self.bytes_per_event = table.decoded_bytes(self.columns)
-        #: Row groups that were read last: neighbours need them again.
-        self._held: tuple[int, int, Batch] | None = None
-
-    def read(self, ids: Integers, start: int, stop: int) -> Mapping[str, Ragged]:
-        """The columns of events ``ids``, from ``start`` to before ``stop``; empty lists for missing ones."""
-        held = self._held
-        if held is None or start < held[0] or stop > held[1]:
-            edges = np.concatenate([[0], self.table.group_starts[1:], [_END]])
-            low = int(edges[np.searchsorted(edges, start, side="right") - 1])
-            high = int(edges[np.searchsorted(edges, stop)])
-            held = self._held = low, high, self._load(EventRange(low, high))
-        known = held[2]
-        place = np.searchsorted(known.event_id, ids)
-        found = place < len(known)
-        found[found] = known.event_id[place[found]] == ids[found]
-        taken = Pool([known]).take(place[found]).tables[self.table.name] if found.any() else None
-        if taken is not None and found.all():
-            return taken
-        columns = {}
-        for name, of in known.tables[self.table.name].items():
-            own = of[:0] if taken is None else taken[name]
-            lengths = np.zeros(len(ids), np.int64)
-            lengths[found] = own.lengths
-            columns[name] = Ragged(own.values, np.concatenate([[0], np.cumsum(lengths)]))
-        return columns
-
-    def _load(self, events: EventRange) -> Batch:
-        rows = self.table.load(events, self.columns, use_threads=False)
-        return Batch(
-            np.asarray(rows.column("event_id")).astype(np.int64), {self.table.name: self._lists(rows)}
-        )
-
-    def _lists(self, rows: pa.Table) -> dict[str, Ragged]:
-        lists: dict[str, Ragged] = {}
-        for name in self.columns:
-            try:
-                column = from_arrow(rows.column(name))
-            except (ValueError, pa.ArrowException) as error:
-                raise UnusableDataset(f"table {self.table.name}, column {name}: {error}") from error
-            if not isinstance(column, Ragged):  # one value an event
-                column = Ragged(column, np.arange(len(column) + 1))
-            first = next(iter(lists.values()), column)
-            if not np.array_equal(first.offsets, column.offsets):
-                raise UnusableDataset(f"table {self.table.name}: column {name} has lists of other lengths")
-            lists[name] = Ragged(column.values, first.offsets)
-        return lists
-
-
-class _Joined:
-    """The events of several tables, in units that are decoded at once: row groups of the largest table."""
-
-    def __init__(self, tables: Sequence[_Table], events: EventRange | None) -> None:
-        self._tables = tables
-        first = tables[0].table
-        ids = first.event_ids
-        if events is not None:
-            refuse_missing(first, events)
-            ids = ids[slice(*np.searchsorted(ids, [events.start, events.stop]))]
-        largest = max(tables, key=lambda table: table.bytes_per_event)
-        edges = np.unique(np.concatenate([[0], largest.table.group_starts[1:], [_END]]))
-        places = np.searchsorted(ids, edges)
-        filled = np.flatnonzero(np.diff(places))
-        self.ids = ids
-        self.columns = {table.table.name: table.columns for table in tables}
-        self.bytes_per_event = sum(table.bytes_per_event for table in tables)
-        self._first, self._last = places[filled], places[filled + 1]
-        self.counts = self._last - self._first
-
-    def unit(self, number: int) -> Batch:
-        """Decode all events of a unit."""
-        ids = self.ids[self._first[number] : self._last[number]]
-        start, stop = int(ids[0]), int(ids[-1]) + 1
-        return Batch(ids, {table.table.name: table.read(ids, start, stop) for table in self._tables})
