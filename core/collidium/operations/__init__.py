@@ -11,6 +11,8 @@ from collidium.operations.actions import (
     freeze,
     grant,
     is_frozen,
+    last_backup,
+    note_backup,
     record,
     recorded,
 )
@@ -39,6 +41,8 @@ __all__ = [
     "freeze",
     "grant",
     "is_frozen",
+    "last_backup",
+    "note_backup",
     "operator_of",
     "operators",
     "record",

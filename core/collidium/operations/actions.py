@@ -124,6 +124,16 @@ async def current_freeze() -> Freeze:
     return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
 
 
+async def note_backup() -> None:
+    """Note that a whole backup was made just now."""
+    await GlobalConfig.filter(name=_ROW).update(backed_up_at=now())
+
+
+async def last_backup() -> datetime | None:
+    """When the last whole backup was made; None before the first."""
+    return (await GlobalConfig.get(name=_ROW)).backed_up_at
+
+
 @transactional
 async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
     """Turn the kill switch.

@@ -197,6 +197,7 @@ class Migration(migrations.Migration):
                 "frozen_at": fields.DatetimeField(null=True),
                 "frozen_by": fields.CharField(null=True, max_length=96),
                 "frozen_note": fields.CharField(null=True, max_length=1000),
+                "backed_up_at": fields.DatetimeField(null=True),
                 "updated_at": fields.DatetimeField(auto_now=True),
             },
         ),
