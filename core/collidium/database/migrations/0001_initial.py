@@ -145,6 +145,7 @@ class Migration(migrations.Migration):
                 "subject": fields.CharField(max_length=255),
                 "hub_username": fields.CharField(unique=True, max_length=96),
                 "groups": fields.TextField(default=""),
+                "signed_in_at": fields.DatetimeField(),
             },
             unique_together=(("issuer", "subject"),),
         ),
