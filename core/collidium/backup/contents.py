@@ -100,13 +100,26 @@ def _storage(settings: Settings) -> Storage:
     return plugins.load(settings.plugins_blocked).storages(settings).get(settings.storage)
 
 
+def counting(progress: Progress | None, total: int) -> Callable[[int], None]:
+    """Return what takes bytes that were copied, and reports them with those before."""
+    done = 0
+
+    def count(number: int) -> None:
+        nonlocal done
+        done += number
+        if progress:
+            progress(min(done, total), total)
+
+    return count
+
+
 def described(path: Path) -> File:
     """A file that is there."""
     return File(path.stat().st_size, durable.sha256_of(path))
 
 
 def copied(source: Path, target: Path, count: Callable[[int], None]) -> File:
-    """Copy a file, safe on disk and for its owner alone; ``count`` is called with the bytes of each part.
+    """Copy a file, safe on disk; ``count`` is called with the bytes of each part.
 
     A copy of the same size and time that is there is read again, and not written.
     """
@@ -124,7 +137,6 @@ def copied(source: Path, target: Path, count: Callable[[int], None]) -> File:
             count(len(part))
         writing.flush()
         os.fsync(writing.fileno())
-    target.chmod(0o600)
     os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))  # last: it says that the copy is whole
     return File(size, sha256.hexdigest())
 

@@ -24,6 +24,7 @@ from collidium.backup.contents import (
     File,
     Progress,
     copied,
+    counting,
     described,
     kept_files,
     kind_of,
@@ -90,6 +91,7 @@ def _prepare(settings: Settings, target: Path, unfinished: Path) -> None:
         raise InvalidInput(f"{target} exists already; name a new directory")
     if settings.sqlite_file is not None and not settings.sqlite_file.exists():
         raise ConfigurationError(f"there is no database {settings.sqlite_file}")
+    os.umask(0o077)
     make_private(unfinished)
     if unfinished.lstat().st_uid != os.getuid():
         raise ConfigurationError(f"{unfinished} belongs to another account, which could read the backup")
@@ -105,14 +107,7 @@ def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dic
     free = disk_usage(directory).free + sum(path.stat().st_size for path in _files(directory))
     if total > free:
         raise ConfigurationError(f"{directory.parent} has room for {free:,} of {total:,} bytes")
-    done = 0
-
-    def count(number: int) -> None:
-        nonlocal done
-        done += number
-        if progress:
-            progress(min(done, total), total)
-
+    count = counting(progress, total)
     files = {}
     for path in found:
         name = str(path.relative_to(settings.data_dir))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -18,6 +19,7 @@ from collidium.backup.contents import (
     Backup,
     Progress,
     copied,
+    counting,
     kept_files,
     kind_of,
     missing_files,
@@ -94,14 +96,8 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
 
 
 def _copy(backup: Backup, source: Path, scratch: Path, progress: Progress | None) -> None:
-    done, total = 0, sum(file.bytes for file in backup.files.values())
-
-    def count(number: int) -> None:
-        nonlocal done
-        done += number
-        if progress:
-            progress(done, total)
-
+    os.umask(0o077)
+    count = counting(progress, sum(file.bytes for file in backup.files.values()))
     for name, file in backup.files.items():
         if copied(source / name, scratch / name, count) != file:
             raise ConfigurationError(f"{_REFUSED}: {name} is damaged")

@@ -135,6 +135,7 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
         assert {name: (copied / name).stat().st_ctime_ns for name in changed} == changed, "not copied again"
         assert (copied / damaged.name).read_bytes() == content
         assert (copied / damaged.name).stat().st_mtime_ns == times.st_mtime_ns
+        assert not any(path.stat().st_mode & 0o077 for path in files_below(backup))
         kept = {path.name for path in files_below(backup)}
         assert kept >= {"state.json", "hub.sqlite3", "manifest.json"}
         assert not kept & {"large", "torn", "of-an-erased-account"}
