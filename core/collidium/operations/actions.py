@@ -12,6 +12,7 @@ from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.timezone import now
 
 from collidium import accounts
+from collidium.contracts.identity import SSO_SUFFIX
 from collidium.database import Statement, connection, transactional
 from collidium.errors import Conflict
 from collidium.operations import models
@@ -75,7 +76,12 @@ async def recorded(action: str, target: str) -> AuditEntry | None:
 
 
 async def forget(name: str, becomes: str) -> None:
-    """Give what was done to an account its neutral name, without notes."""
+    """Give what was done to an account its neutral name, without notes; and what it did by single sign-on.
+
+    An operator with the name of an account of a hub may be another person.
+    """
+    if name.endswith(SSO_SUFFIX):
+        await models.AuditEntry.filter(actor=name).update(actor=becomes)
     for entry in await models.AuditEntry.filter(target__iexact=name):
         entry.target = becomes
         entry.details.pop("note", None)

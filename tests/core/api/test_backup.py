@@ -19,6 +19,7 @@ import httpx
 import pyarrow as pa
 from tests.waiting import eventually
 
+from collidium import backup, database, settings
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
 
@@ -236,3 +237,16 @@ def test_the_log_of_a_deleted_database_is_no_part_of_the_restored_one(
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"x")
     assert f"there is a database already: {log}" in run(target, "restore", str(tmp_path / "backup")).stderr
+
+
+async def test_a_dump_may_take_longer_than_transactions(migrated_database_url: str, tmp_path: Path) -> None:
+    """The snapshot of one that a server ended names no files."""
+    if migrated_database_url.startswith("sqlite"):
+        return
+    async with database.connected(migrated_database_url):
+        await database.connection().execute_script(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout = 50', "
+            "current_database()); END $$"
+        )
+    chosen = settings.load(database_url=migrated_database_url, data_dir=tmp_path / "data")
+    assert (await backup.make(chosen, tmp_path / "backup")).missing == ()
