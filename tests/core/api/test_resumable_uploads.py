@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64encode
 from collections.abc import Callable
 from datetime import datetime
@@ -151,6 +152,8 @@ def test_an_account_has_so_many_uploads(alice: httpx.Client) -> None:
     whole = [begin(alice, bytes([index])) for index in range(4)]
     refused = alice.post(SUBMIT, headers=announced(b"another"))
     assert (refused.status_code, int(refused.headers["Retry-After"]) > 80_000) == (429, True)
+    forgotten = re.findall("[0-9a-f]{32}", refused.json()["detail"])
+    assert set(whole) == {f"/v1/uploads/{one}" for one in forgotten}, "who has lost the addresses can cancel"
     alice.delete(whole[0])
     begin(alice, b"another")
 

@@ -59,8 +59,10 @@ async def begin(
             return row
     if len(own) >= maximum:
         wait = min(row.expires_at for row in own) - moment
+        names = ", ".join(f"{row.id} ({row.challenge})" for row in own)
         raise TooManyRequests(
-            f"{maximum} uploads of this account are not complete; complete or cancel one of them",
+            f"{maximum} uploads of this account are not complete; complete one, or cancel it "
+            f"(DELETE /v1/uploads/ID): {names}",
             retry_after=int(wait.total_seconds()) + 1,
         )
     row = Upload(
