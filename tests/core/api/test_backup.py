@@ -20,6 +20,7 @@ import pyarrow as pa
 from tests.waiting import eventually
 
 from collidium import backup, database, settings
+from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
 
@@ -123,6 +124,8 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
         for name in ("seed/state.json", "seed/cache/large", "uploads/torn", "hub/uploads/torn"):
             (server.data_dir / name).parent.mkdir(parents=True, exist_ok=True)
             (server.data_dir / name).write_text("{}")
+        with locked(backup.parent / "unfinished-backup"):
+            assert "another backup" in run(server, "backup", str(backup)).stderr
         unfinished = backup.parent / "unfinished-backup" / "backup"
         (unfinished / "storage" / "of-an-erased-account").write_text("")
         copies = files_below(unfinished / "storage" / "predictions")
