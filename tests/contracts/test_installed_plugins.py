@@ -140,4 +140,5 @@ async def test_the_single_sign_on_identity(migrated_database_url: str) -> None:
     async with database.connected(migrated_database_url):
         name = await sso.recognise("https://sso.example.org", "1", "anna", [])
         token, _ = await sso.issue(name)
-        await check_identity_provider(INSTALLED.identity_providers(DEFAULTS).get("oidc"), token, name)
+        chosen = DEFAULTS.model_copy(update={"oidc_issuer": "https://sso.example.org"})
+        await check_identity_provider(INSTALLED.identity_providers(chosen).get("oidc"), token, name)

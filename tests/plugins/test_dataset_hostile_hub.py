@@ -20,6 +20,8 @@ import pytest
 from collidium import datasets
 from collidium.errors import CollidiumError, Unreachable, UnusableDataset, UpstreamError
 from collidium.hub import reader
+from collidium.hub.repository import HubFile, Repository
+from collidium.hub.sources import HubDataset
 from collidium.runtime.waiting import Backoff
 
 COMMIT = "a" * 40
@@ -227,3 +229,15 @@ def test_a_part_is_never_somebody_elses_file(hub: Hub, tmp_path: Path) -> None:
     with pytest.raises(OSError, match="symbolic links"):
         datasets.download("ada/events", endpoint=hub.url, cache=tmp_path / "shared")
     assert precious.read_text() == "mine"
+
+
+def test_one_file_is_found_before_a_list_ends(hub: Hub) -> None:
+    """Repositories may have millions of files: a server that looks for one holds a page of them."""
+    hub.tree_headers = {"Link": '<http://elsewhere.example/tree?cursor=again>; rel="next"'}
+    with reader.HubReader(hub.url) as reading:
+        place = HubDataset("ada/events", hub.url, "main")
+        repository = Repository.read(reading, place, is_wanted=lambda _: False)
+        assert repository.find(reading, SHARD) == HubFile(SHARD, len(CONTENT), entry()["oid"])
+        hub.tree = json.dumps([entry(path="../x")])
+        with pytest.raises(UpstreamError):
+            repository.find(reading, SHARD)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from urllib.parse import parse_qs, urlsplit
 
@@ -37,6 +40,7 @@ def web(provider: OpenIDProvider, tmp_path_factory: pytest.TempPathFactory) -> I
         "PLATFORM_OIDC_ISSUER": provider.issuer,
         "PLATFORM_OIDC_CLIENT_ID": "pages",
         "PLATFORM_OIDC_CLIENT_SECRET": "known to two",
+        "PLATFORM_OIDC_OPERATORS": "lab-admins=accounts,lab-admins=reports,desk=reports",
         "PLATFORM_SIGN_INS_PER_MINUTE": "1000",
     }
     with ServerProcess(tmp_path_factory.mktemp("oidc"), env=environment) as server:
@@ -127,6 +131,40 @@ def test_groups_admit_to_challenges(visitor: Visitor, web: ServerProcess, provid
         signed_in(visitor, provider, "8")
         assert visitor.get("/v1/challenges/for-lab/team").json()["admitted"] is admitted
         visitor.fill_in("/web/sign-out")
+
+
+def test_groups_make_operators(visitor: Visitor, web: ServerProcess, provider: OpenIDProvider) -> None:
+    provider.add("9", preferred_username="olga", groups=["/lab-admins", "users"])
+    signed_in(visitor, provider, "9")
+    found = re.search(r"collidium_[A-Za-z0-9_-]{43}", visitor.fill_in("/sso").text)
+    assert found is not None
+
+    def ask(method: str, path: str, **body: object) -> int:
+        headers = {"X-Admin-Token": found[0]}
+        address = f"{web.base_url}/admin/{path}"
+        return httpx.request(method, address, headers=headers, json=body, trust_env=False).status_code
+
+    gift = {"hub_username": "olga.sso", "delta": 1, "reason": "a talk"}
+    assert [ask("POST", "grant", **gift), ask("GET", "audit"), ask("GET", "operators")] == [200, 200, 403]
+    with httpx.Client(
+        base_url=web.base_url, headers={"X-Admin-Token": web.admin_token}, trust_env=False
+    ) as admin:
+        assert admin.get("/admin/audit?limit=1").json()[0]["actor"] == "olga.sso"
+        assert admin.post("/admin/operators", json={"name": "eve.sso", "scopes": ["all"]}).status_code == 422
+        long_ago = datetime.now(UTC) - timedelta(hours=13)
+        with closing(sqlite3.connect(web.data_dir / "collidium.sqlite3")) as database, database:
+            database.execute("UPDATE sso_accounts SET signed_in_at = ?", (long_ago.isoformat(" "),))
+        assert ask("GET", "audit") == 401, "the groups are old"
+        visitor.fill_in("/web/sign-out")
+        signed_in(visitor, provider, "9")
+        assert ask("GET", "audit") == 200
+        assert admin.post("/admin/ban", json={"hub_username": "olga.sso", "banned": True}).is_success
+        assert ask("GET", "audit") == 401
+        assert admin.post("/admin/ban", json={"hub_username": "olga.sso", "banned": False}).is_success
+    provider.add("9", preferred_username="olga", groups=["/users", "/lab-admins/former"])
+    visitor.fill_in("/web/sign-out")
+    signed_in(visitor, provider, "9")
+    assert ask("GET", "audit") == 401
 
 
 def test_order_without_a_hub_is_downloaded(visitor: Visitor, provider: OpenIDProvider) -> None:

@@ -47,6 +47,8 @@ class SsoAccount(Model):
     hub_username = fields.CharField(max_length=96, unique=True)
     # Names of organisations, with spaces between.
     groups = fields.TextField(default="")
+    # The last time: how old the groups are.
+    signed_in_at = fields.DatetimeField()
 
     class Meta(Model.Meta):
         table = "sso_accounts"

@@ -11,7 +11,6 @@ import re
 import secrets
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from itertools import count
 from typing import Final
 
 from tortoise.timezone import now
@@ -61,11 +60,13 @@ async def recognise(issuer: str, subject: str, preferred: str, groups: Iterable[
     )
     found = SsoAccount.filter(issuer=issuer, subject=subject)
     for name in _names(preferred):
-        if await found.update(groups=kept):
+        if await found.update(groups=kept, signed_in_at=now()):
             break
         # A second sign-in at once, or another subject of that name, makes this do nothing.
         if not await Account.exists(name_key=name_key(name)):
-            row = SsoAccount(issuer=issuer, subject=subject, hub_username=name, groups=kept)
+            row = SsoAccount(
+                issuer=issuer, subject=subject, hub_username=name, groups=kept, signed_in_at=now()
+            )
             await SsoAccount.bulk_create([row], ignore_conflicts=True)
     return (await found.get()).hub_username
 
@@ -97,16 +98,24 @@ async def token_ends_at(hub_username: str) -> datetime | None:
     return row.ends_at if row else None
 
 
-async def owner(token: str) -> Identity | None:
-    """Whose token it is, as the database has it now; None for one that is not valid."""
+async def account_of(token: str, issuer: str) -> SsoAccount | None:
+    """Who acts by a token, as the database has it now; None for one that is not valid.
+
+    Also for accounts of another issuer than the one that the platform trusts now.
+    """
     row = await _by_digest.get_or_none(_digest(token))
     if row is None or row.ends_at <= now():
         return None
     account = await _by_name.get_or_none(row.hub_username)
+    return account if account and account.issuer == issuer else None
+
+
+async def owner(token: str, issuer: str) -> Identity | None:
+    """Whose token it is; None as of :func:`account_of`."""
+    account = await account_of(token, issuer)
     if account is None:
         return None
-    groups = frozenset(account.groups.split())
-    return Identity(account.hub_username, memberships=groups, on_hub=False)
+    return Identity(account.hub_username, memberships=frozenset(account.groups.split()), on_hub=False)
 
 
 async def prune(moment: datetime) -> None:
@@ -121,11 +130,16 @@ async def forget(hub_username: str) -> None:
 
 
 def _names(preferred: str) -> Iterable[str]:
-    """Names to try: ``ada.sso``, ``ada-2.sso`` and so on."""
+    """Names to try: ``ada.sso``, ``ada-2.sso`` to ``ada-9.sso``, then ``ada-1f5e03b2.sso``.
+
+    Some providers give no names: the thousandth ``user`` tries no thousand.
+    """
     plain = _UNSAFE.sub("-", preferred[:LONGEST_NAME]).strip("._-").casefold() or "user"
     yield plain + SSO_SUFFIX
-    for number in count(2):
+    for number in range(2, 10):
         yield f"{plain}-{number}{SSO_SUFFIX}"
+    while True:
+        yield f"{plain}-{secrets.token_hex(4)}{SSO_SUFFIX}"
 
 
 def _digest(token: str) -> str:

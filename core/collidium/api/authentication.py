@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from functools import wraps
 from typing import Final, ParamSpec, TypeVar, cast
 
 from quart import g, request
 from quart_schema import security_scheme
+from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.accounts import AccountView
+from collidium.accounts import AccountView, sso
 from collidium.api import browsers
 from collidium.api.context import caller_address, platform
 from collidium.benchmarks.submissions import links
@@ -126,6 +128,10 @@ SCOPES: Final = {
 }
 
 
+#: How long groups of single sign-on make an operator: who left one signs in with it no more.
+OPERATES: Final = timedelta(hours=12)
+
+
 async def only_operators() -> None:
     """Admit operators whose scopes open the address, before anything else of a request is read.
 
@@ -145,11 +151,22 @@ async def find_operator() -> str:
     if secret and hmac.compare_digest(sent.encode(), secret.encode()):
         g.operator = operations.FIRST
     else:
-        g.operator = await operations.operator_of(sent)
+        g.operator = await operations.operator_of(sent) or await _operator_by_sign_on(sent)
     if g.operator is None:
         problem = "X-Admin-Token is missing or wrong" if secret else "closed: the server has no ADMIN_TOKEN"
         raise Unauthenticated(problem, challenge="X-Admin-Token")
     return require_operator()
+
+
+async def _operator_by_sign_on(token: str) -> Operator | None:
+    """Whom groups of single sign-on make an operator, for some hours after each time that they signed in."""
+    settings = platform().settings
+    account = await sso.account_of(token, settings.oidc_issuer) if settings.oidc_operators else None
+    if account is None or account.signed_in_at + OPERATES < now():
+        return None
+    name = account.hub_username
+    operator = operations.operator_by_groups(name, account.groups.split(), settings.oidc_operators)
+    return None if operator is None or (await accounts.find(name)).banned else operator
 
 
 def require(scope: Scope, challenge: str | None = None) -> str:

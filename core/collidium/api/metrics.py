@@ -25,7 +25,7 @@ from quart import Quart, Response, g, request
 from quart_schema import hide
 from tortoise.timezone import now
 
-from collidium import outbox
+from collidium import operations, outbox
 from collidium.api import readiness
 from collidium.api.authentication import require_metrics_token
 from collidium.api.context import parts, platform
@@ -128,6 +128,12 @@ async def _add_backlogs(families: _Families) -> None:
     families.add("leases", "Simulation requests that a follower works on.", unfinished.leased)
     present = [one for one in await followers() if one.looked_at > now() - FOLLOWS]
     families.add("followers", "Processes that follow simulation requests.", len(present))
+    backup = await operations.last_backup()
+    families.add(
+        "last_backup_timestamp_seconds",
+        "When the last whole backup was made; 0 before the first.",
+        backup.timestamp() if backup else 0,
+    )
     families.add("webhooks_pending", "Webhook deliveries still to be made.", await outbox.backlog())
     families.add(
         "webhooks_overdue_seconds",

@@ -82,23 +82,19 @@ async def cancel(upload_id: str) -> Response:
 @asynccontextmanager
 async def _opened(upload: Upload, offset: int | None = None) -> AsyncIterator[GrowingFile]:
     """The file of an upload for this request alone, which may append at ``offset``; raises Conflict."""
-    file = await asyncio.to_thread(GrowingFile.open, uploads.path_of(platform().settings, upload))
-    if file is None:
-        there = await uploads.offset_of(platform().settings, upload)
-        raise Conflict(
-            "another request appends to this upload",
-            headers={"Upload-Offset": str(there), "Retry-After": "1"},
-        )
-    try:
+    async with uploads.opened(platform().settings, upload) as file:
+        if file is None:
+            there = await uploads.offset_of(platform().settings, upload)
+            raise Conflict(
+                "another request appends to this upload, or has ended it",
+                headers={"Upload-Offset": str(there), "Retry-After": "1"},
+            )
         if offset not in {None, file.size}:
             raise Conflict(
                 f"the upload has {file.size:,} bytes, and the request begins at {offset}",
                 headers={"Upload-Offset": str(file.size), "Upload-Complete": "?0"},
             )
         yield file
-    finally:
-        # Also where the request is cancelled twice; see receive_to_file.
-        await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
 
 
 async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Response:

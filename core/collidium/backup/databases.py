@@ -47,6 +47,8 @@ async def _dump(url: str, target: Path) -> dict[str, str]:
         await database.require_known_schema()
         async with in_transaction() as transaction:
             await transaction.execute_query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+            # It waits for the dump, for longer than some servers allow.
+            await transaction.execute_query("SET LOCAL idle_in_transaction_session_timeout = 0")
             rows = await transaction.execute_query_dict("SELECT pg_export_snapshot() AS name")
             options = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={rows[0]['name']}")
             await asyncio.to_thread(_run, url, "pg_dump", *options, f"--file={target}")

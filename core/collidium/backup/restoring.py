@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import msgspec
@@ -18,6 +19,7 @@ from collidium.backup.contents import (
     Backup,
     Progress,
     copied,
+    counting,
     kept_files,
     kind_of,
     missing_files,
@@ -77,13 +79,16 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
         problems.append(f"it is of a {backup.database} database; the settings name a {kind_of(settings)} one")
     if backup.storage != settings.storage:
         problems.append(f"it is of storage {backup.storage}; the settings name {settings.storage}")
-    if settings.sqlite_file is not None and settings.sqlite_file.exists():
-        problems.append(f"there is a database already: {settings.sqlite_file}")
+    if settings.sqlite_file is not None:
+        # SQLite would apply the log of a database that was deleted to the one that is restored.
+        database_files = (Path(f"{settings.sqlite_file}{end}") for end in ("", "-wal", "-journal"))
+        problems += [f"there is a database already: {path}" for path in database_files if path.exists()]
     if there := next(kept_files(settings.data_dir), None):
         problems.append(f"the data directory is not empty: {there}")
     for name, file in backup.files.items():
-        path = source / name
-        if not path.resolve().is_relative_to(source.resolve()):
+        path, parts = source / name, PurePosixPath(name).parts
+        # It becomes a path of this machine, where links in the backup lead nowhere.
+        if ".." in parts or parts[:1] == ("/",) or path.resolve() != source.resolve().joinpath(*parts):
             problems.append(f"{name} leads out of the backup")
         elif not path.is_file() or path.stat().st_size != file.bytes:
             problems.append(f"{name} is missing or not whole")
@@ -91,14 +96,8 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
 
 
 def _copy(backup: Backup, source: Path, scratch: Path, progress: Progress | None) -> None:
-    done, total = 0, sum(file.bytes for file in backup.files.values())
-
-    def count(number: int) -> None:
-        nonlocal done
-        done += number
-        if progress:
-            progress(done, total)
-
+    os.umask(0o077)
+    count = counting(progress, sum(file.bytes for file in backup.files.values()))
     for name, file in backup.files.items():
         if copied(source / name, scratch / name, count) != file:
             raise ConfigurationError(f"{_REFUSED}: {name} is damaged")

@@ -81,6 +81,10 @@ FILE: Final = ".part"
 DIRECTORY: Final = ".scratch"
 
 
+#: Bytes that files which stay leave on the disk (of a small one a twentieth), for the database and all else.
+ROOM: Final = 5 * 1024**3
+
+
 class HeldFile:
     """A new file below ``directory``, hashed while it is written, that is not swept while it is held.
 
@@ -151,6 +155,13 @@ class GrowingFile(HeldFile):
         return file
 
     _start = 0
+
+    def write(self, data: bytes, limit: int) -> None:
+        """As of any file, but Unavailable already where little room is left: others let go of theirs soon."""
+        usage = shutil.disk_usage(self.path.parent)
+        if usage.free < min(ROOM, usage.total // 20):
+            raise _no_room()
+        super().write(data, limit)
 
     @property
     def sha256(self) -> str:
@@ -264,6 +275,10 @@ def _delete(file: Path) -> bool:
     return True
 
 
+def _no_room() -> Unavailable:
+    return Unavailable("there is no room left on the server's disk", retry_after=300)
+
+
 def _write_all(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     try:
@@ -271,5 +286,5 @@ def _write_all(descriptor: int, data: bytes) -> None:
             rest = rest[os.write(descriptor, rest) :]
     except OSError as error:
         if is_full(error):
-            raise Unavailable("there is no room left on the server's disk", retry_after=300) from None
+            raise _no_room() from None
         raise

@@ -17,6 +17,8 @@ from collidium.hub.sources import HubDataset
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _BLOCK: Final = 1024**2
+#: Raised by what a hub answers that makes no sense.
+_NONSENSE: Final = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,8 +97,21 @@ class Repository:
                 return found
             tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
             return replace(found, files={file.path: file for file in _files(tree)})
-        except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        except _NONSENSE as error:
             raise UpstreamError(f"{source.endpoint} gave an invalid response about {subject}") from error
+
+    def find(self, hub: HubReader, path: str) -> HubFile | None:
+        """One of the files, of which there may be millions: one page of its directory is held at a time.
+
+        Raises as :meth:`read`.
+        """
+        folder = quote(path.rpartition("/")[0])
+        subject = f"{path} of dataset repository {self.repo}"
+        pages = hub.pages(f"/api/datasets/{self.repo}/tree/{self.commit}/{folder}".rstrip("/"), subject)
+        try:
+            return next((file for file in _files(pages) if file.path == path), None)
+        except _NONSENSE as error:
+            raise UpstreamError(f"{self.endpoint} gave an invalid response about {subject}") from error
 
     def address(self, path: str) -> str:
         """Where a file's content is, below the endpoint."""

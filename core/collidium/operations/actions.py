@@ -12,6 +12,7 @@ from tortoise.backends.sqlite.client import SqliteClient
 from tortoise.timezone import now
 
 from collidium import accounts
+from collidium.contracts.identity import SSO_SUFFIX
 from collidium.database import Statement, connection, transactional
 from collidium.errors import Conflict
 from collidium.operations import models
@@ -75,7 +76,12 @@ async def recorded(action: str, target: str) -> AuditEntry | None:
 
 
 async def forget(name: str, becomes: str) -> None:
-    """Give what was done to an account its neutral name, without notes."""
+    """Give what was done to an account its neutral name, without notes; and what it did by single sign-on.
+
+    An operator with the name of an account of a hub may be another person.
+    """
+    if name.endswith(SSO_SUFFIX):
+        await models.AuditEntry.filter(actor=name).update(actor=becomes)
     for entry in await models.AuditEntry.filter(target__iexact=name):
         entry.target = becomes
         entry.details.pop("note", None)
@@ -122,6 +128,16 @@ async def current_freeze() -> Freeze:
     """The kill switch with what is known of it, without a lock."""
     config = await GlobalConfig.get(name=_ROW)
     return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
+
+
+async def note_backup() -> None:
+    """Note that a whole backup was made just now."""
+    await GlobalConfig.filter(name=_ROW).update(backed_up_at=now())
+
+
+async def last_backup() -> datetime | None:
+    """When the last whole backup was made; None before the first."""
+    return (await GlobalConfig.get(name=_ROW)).backed_up_at
 
 
 @transactional

@@ -18,6 +18,8 @@ class GlobalConfig(Model):
     frozen_at: datetime | None = fields.DatetimeField(null=True)
     frozen_by = fields.CharField(max_length=96, null=True)
     frozen_note = fields.CharField(max_length=1000, null=True)
+    # When the last whole backup was made.
+    backed_up_at: datetime | None = fields.DatetimeField(null=True)
     updated_at = fields.DatetimeField(auto_now=True)
 
     class Meta(Model.Meta):

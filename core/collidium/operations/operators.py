@@ -12,6 +12,7 @@ from typing import Final
 
 from tortoise.timezone import now
 
+from collidium.contracts.identity import SSO_SUFFIX
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, InvalidInput, NotFound
@@ -50,6 +51,16 @@ async def operator_of(token: str) -> Operator | None:
     """Return the operator of a token; None for one that is unknown or withdrawn."""
     row = await _by_digest.get_or_none(_digest(token)) if _TOKEN.fullmatch(token) else None
     return None if row is None or row.withdrawn_at else _view(row)
+
+
+def operator_by_groups(name: str, groups: Collection[str], opens: Collection[str]) -> Operator | None:
+    """Return the operator that someone is by groups of single sign-on; None where these open nothing.
+
+    ``opens`` are groups with a scope each, as ``helpdesk=accounts``.
+    """
+    held = (one.partition("=") for one in opens)
+    scopes = {scope for group, _, scope in held if f"{group}{SSO_SUFFIX}" in groups}
+    return Operator(name=name, scopes=tuple(sorted(scopes)), created_at=now()) if scopes else None
 
 
 async def operators() -> list[Operator]:
@@ -111,9 +122,13 @@ async def withdraw_operator(name: str, *, actor: str, http_request_id: str) -> O
 
 def _problems(name: str, scopes: set[str], challenge: str | None) -> list[dict[str, str]]:
     problems = []
-    if not _NAME.fullmatch(name) or name in _RESERVED:
+    if not _NAME.fullmatch(name) or name in _RESERVED or name.endswith(SSO_SUFFIX):
         problems.append(
-            ("name", "1 to 64 of a-z 0-9 . _ @ -, from a letter or digit on; not admin, command or calendar")
+            (
+                "name",
+                "1 to 64 of a-z 0-9 . _ @ -, from a letter or digit on; not admin, command or calendar, "
+                f"nor one that ends in {SSO_SUFFIX}",
+            )
         )
     if not scopes or not scopes <= set(Scope):
         problems.append(("scopes", f"some of: {', '.join(Scope)}"))

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings
+from typing import Annotated
+
+from pydantic import Field, SecretStr, StringConstraints, field_validator
+from pydantic_settings import BaseSettings, NoDecode
 
 from collidium.settings.values import MEBIBYTE, CommaList, words
+
+#: A group of single sign-on and one scope of operators.
+OperatorGroup = Annotated[
+    str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*=(all|accounts|benchmarks|reports|simulations)$")
+]
 
 
 class WebSettings(BaseSettings):
@@ -55,6 +62,11 @@ class WebSettings(BaseSettings):
     oidc_groups_claim: str = Field(
         "groups", description="Claim of the id token with the user's groups, which challenges can admit."
     )
+    oidc_operators: Annotated[tuple[OperatorGroup, ...], NoDecode] = Field(
+        (),
+        description="Groups there whose members are operators, each with a scope: "
+        "lab-admins=all,helpdesk=accounts,helpdesk=reports.",
+    )
     session_idle_hours: float = Field(
         24, gt=0, le=24 * 31, description="How long a session lasts without opening a page."
     )
@@ -90,6 +102,7 @@ class WebSettings(BaseSettings):
         "oauth_link_scopes",
         "oauth_redirect_uris",
         "oidc_scopes",
+        "oidc_operators",
         mode="before",
     )
     @classmethod

@@ -23,10 +23,14 @@ class SsoIdentity(IdentityProvider):
     name = "oidc"
     prefix = OWN_PREFIX
 
+    def __init__(self, issuer: str) -> None:
+        """``issuer`` is the only one whose accounts are known."""
+        self._issuer = issuer
+
     async def identify(self, token: str) -> Identity | None:
         from collidium.accounts import sso
 
-        return await sso.owner(token)
+        return await sso.owner(token, self._issuer)
 
     async def close(self) -> None:
         """Close nothing: the database is the platform's."""
@@ -34,7 +38,7 @@ class SsoIdentity(IdentityProvider):
 
 @hookspecs.hookimpl
 def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvider]:
-    return [SsoIdentity()]
+    return [SsoIdentity(settings.oidc_issuer)]
 
 
 @hookspecs.hookimpl

@@ -68,11 +68,11 @@ async def test_token_acts_for_its_account_with_its_groups() -> None:
     token, _ = await sso.issue(name)
     assert token.startswith(OWN_PREFIX)
     groups = frozenset({"atlas.sso"})
-    assert await sso.owner(token) == Identity("ada.sso", memberships=groups, on_hub=False)
+    assert await sso.owner(token, LAB) == Identity("ada.sso", memberships=groups, on_hub=False)
     await sso.recognise(LAB, "1", "ada", ["cms"])
-    assert (await sso.owner(token) or Identity("x")).memberships == {"cms.sso"}
+    assert (await sso.owner(token, LAB) or Identity("x")).memberships == {"cms.sso"}
     for other in ("", OWN_PREFIX, token + "x", OWN_PREFIX + "\udcff"):
-        assert await sso.owner(other) is None
+        assert await sso.owner(other, LAB) is None
 
 
 async def test_new_token_replaces_the_one_before_and_no_session() -> None:
@@ -81,8 +81,25 @@ async def test_new_token_replaces_the_one_before_and_no_session() -> None:
     assert await sso.token_ends_at(name) is None
     first, _ = await sso.issue(name)
     second, ends_at = await sso.issue(name)
-    assert [await sso.owner(token) is not None for token in (session, first, second)] == [True, False, True]
+    assert [await sso.owner(token, LAB) is not None for token in (session, first, second)] == [
+        True,
+        False,
+        True,
+    ]
     assert await sso.token_ends_at(name) == ends_at
+
+
+async def test_tokens_end_with_the_trust_in_their_issuer() -> None:
+    token, _ = await sso.issue(await sso.recognise(LAB, "1", "ada", []))
+    assert await sso.owner(token, LAB) is not None
+    assert [await sso.owner(token, issuer) for issuer in (OTHER, "")] == [None, None]
+
+
+async def test_account_without_a_name_tries_few() -> None:
+    names = [await sso.recognise(LAB, str(number), "", []) for number in range(12)]
+    assert len(set(names)) == 12
+    assert names[8] == "user-9.sso"
+    assert not {"user-10.sso", "user-11.sso"} & set(names)
 
 
 async def test_token_ends() -> None:
@@ -90,10 +107,10 @@ async def test_token_ends() -> None:
     session, ends_at = await sso.issue(name, session_seconds=0)
     token, _ = await sso.issue(name)
     assert ends_at <= now()
-    assert await sso.owner(session) is None
+    assert await sso.owner(session, LAB) is None
     await sso.prune(now() + timedelta(seconds=1))
     assert await SsoToken.all().count() == 1
-    assert await sso.owner(token) is not None
+    assert await sso.owner(token, LAB) is not None
 
 
 async def test_accounts_of_the_hub_have_no_token_of_ours() -> None:
@@ -107,6 +124,6 @@ async def test_erased_account_is_not_found_by_its_subject() -> None:
     token, _ = await sso.issue(name)
     account = await accounts.recognise(name, signup_grant=Decimal(3))
     await accounts.forget(account.id, f"erased-{account.id}", banned=False)
-    assert await sso.owner(token) is None
+    assert await sso.owner(token, LAB) is None
     again = await accounts.recognise(await sso.recognise(LAB, "1", "ada", []), signup_grant=Decimal(0))
     assert (again.id != account.id, again.credits) == (True, 0)

@@ -164,8 +164,7 @@ def operator(platform: ServerProcess) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture(scope="session")
-def hits() -> pa.Table:
+def hits_with_truth() -> pa.Table:
     """The eval hits with their truth, a row each."""
     table = pq.read_table(EVENTS / "tracker_hits.parquet")
     flat = flatten(table, ["hit_id", "particle_id"])
@@ -173,8 +172,7 @@ def hits() -> pa.Table:
     return flat.filter(pa.array((event >= FIRST) & (event < STOP)))
 
 
-@pytest.fixture(scope="session")
-def oracle(hits: pa.Table) -> pa.Table:
+def perfect(hits: pa.Table) -> pa.Table:
     """Perfect predictions: each particle a track."""
     return pa.table(
         {
@@ -183,6 +181,16 @@ def oracle(hits: pa.Table) -> pa.Table:
             "track_id": hits["particle_id"].cast(pa.int64()),
         }
     )
+
+
+@pytest.fixture(scope="session")
+def hits() -> pa.Table:
+    return hits_with_truth()
+
+
+@pytest.fixture(scope="session")
+def oracle(hits: pa.Table) -> pa.Table:
+    return perfect(hits)
 
 
 def parquet(table: pa.Table, **options: object) -> bytes:

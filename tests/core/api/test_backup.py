@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from hashlib import sha256
 from pathlib import Path
 from shutil import rmtree
 from subprocess import CompletedProcess
@@ -16,10 +19,12 @@ import httpx
 import pyarrow as pa
 from tests.waiting import eventually
 
+from collidium import backup, database, settings
+from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import OpenPlatform, files_below, parquet, signed_in
+from .conftest import OpenPlatform, files_below, operating, parquet, signed_in
 from .test_benchmark_api import SUBMIT, spoiled, submit
 
 BOARD = "/v1/leaderboard/tracking?all=true&limit=1000"
@@ -119,11 +124,33 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
         for name in ("seed/state.json", "seed/cache/large", "uploads/torn", "hub/uploads/torn"):
             (server.data_dir / name).parent.mkdir(parents=True, exist_ok=True)
             (server.data_dir / name).write_text("{}")
+        with locked(backup.parent / "unfinished-backup"):
+            assert "another backup" in run(server, "backup", str(backup)).stderr
+        unfinished = backup.parent / "unfinished-backup" / "backup"
+        (unfinished / "storage" / "of-an-erased-account").write_text("")
+        copies = files_below(unfinished / "storage" / "predictions")
+        damaged, *whole = copies
+        content, times = damaged.read_bytes(), damaged.stat()
+        damaged.write_bytes(content[:-1])
+        changed = {path.name: path.stat().st_ctime_ns for path in whole}
+        assert changed
         made = done(server, "backup", str(backup))
+        copied = backup / "storage" / "predictions"
+        assert {name: (copied / name).stat().st_ctime_ns for name in changed} == changed, "not copied again"
+        assert (copied / damaged.name).read_bytes() == content
+        assert (copied / damaged.name).stat().st_mtime_ns == times.st_mtime_ns
+        assert not any(path.stat().st_mode & 0o077 for path in files_below(backup))
         kept = {path.name for path in files_below(backup)}
         assert kept >= {"state.json", "hub.sqlite3", "manifest.json"}
-        assert not kept & {"large", "torn"}
-        assert [path.name for path in backup.parent.iterdir()] == ["one"], "what was left is swept"
+        assert not kept & {"large", "torn", "of-an-erased-account"}
+        assert [path.name for path in backup.parent.iterdir()] == ["one"], "what was interrupted is this one"
+        with operating(server) as operator:
+            (moment,) = re.findall(
+                r"^collidium_last_backup_timestamp_seconds (\S+)$",
+                operator.get("/metrics").text,
+                re.MULTILINE,
+            )
+        assert abs(float(moment) - datetime.fromisoformat(made["made_at"]).timestamp()) < 60
         before = board(server)
     target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
     killed = run(target, "restore", str(backup), failpoint="restore.copied")
@@ -178,3 +205,51 @@ def test_a_damaged_backup_is_refused_and_nothing_is_written(
     )
     assert "database" in run(other, "restore", str(backup)).stderr
     done(target, "restore", str(backup))
+
+
+def test_a_hostile_backup_writes_nowhere_else(
+    open_platform: OpenPlatform, database_url: str, tmp_path: Path
+) -> None:
+    """A name that leads into the backup when it is read may lead elsewhere when it is written."""
+    backup = tmp_path / "backup"
+    with open_platform(tmp_path / "server", SETTINGS) as server:
+        done(server, "backup", str(backup))
+    manifest = json.loads((backup / "manifest.json").read_text())
+    (backup / "a" / "b").mkdir(parents=True)
+    (backup / "x").write_text("x")
+    (backup / "link").symlink_to("a/b")
+    file = {"bytes": 1, "sha256": sha256(b"x").hexdigest()}
+    names = ["../backup/x", "link/../../x", "storage/../x", str(backup / "x"), "link"]
+    manifest["files"] |= dict.fromkeys(names, file)
+    (backup / "manifest.json").write_text(json.dumps(manifest))
+    target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
+    refused = run(target, "restore", str(backup))
+    assert refused.returncode != 0
+    assert refused.stderr.count("leads out of the backup") == len(names), refused.stderr
+    assert files_below(target.data_dir) == []
+
+
+def test_the_log_of_a_deleted_database_is_no_part_of_the_restored_one(
+    open_platform: OpenPlatform, tmp_path: Path
+) -> None:
+    """A server that was killed leaves one, and SQLite would apply it."""
+    with open_platform(tmp_path / "server", SETTINGS) as server:
+        done(server, "backup", str(tmp_path / "backup"))
+    target = ServerProcess(tmp_path / "restored")
+    log = target.data_dir / "collidium.sqlite3-wal"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.write_bytes(b"x")
+    assert f"there is a database already: {log}" in run(target, "restore", str(tmp_path / "backup")).stderr
+
+
+async def test_a_dump_may_take_longer_than_transactions(migrated_database_url: str, tmp_path: Path) -> None:
+    """The snapshot of one that a server ended names no files."""
+    if migrated_database_url.startswith("sqlite"):
+        return
+    async with database.connected(migrated_database_url):
+        await database.connection().execute_script(
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout = 50', "
+            "current_database()); END $$"
+        )
+    chosen = settings.load(database_url=migrated_database_url, data_dir=tmp_path / "data")
+    assert (await backup.make(chosen, tmp_path / "backup")).missing == ()

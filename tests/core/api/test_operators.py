@@ -10,7 +10,9 @@ from contextlib import ExitStack
 import httpx
 import pytest
 
+from collidium import settings
 from collidium.api.authentication import SCOPES
+from collidium.errors import ConfigurationError
 from collidium.operations import Scope
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
@@ -52,6 +54,13 @@ def desk(server: ServerProcess) -> Iterator[Desk]:
 
 
 GIFT = {"hub_username": "alice", "delta": 1, "reason": "a talk"}
+
+
+def test_groups_may_have_every_scope() -> None:
+    given = [f"group={scope}" for scope in Scope]
+    assert settings.load(oidc_operators=given).oidc_operators == tuple(given)
+    with pytest.raises(ConfigurationError):
+        settings.load(oidc_operators=["group=everything"])
 
 
 def test_operators_do_what_their_scopes_open(desk: Desk) -> None:

@@ -183,7 +183,11 @@ def test_what_cannot_be_rescored_leaves_the_leaderboard(
     event = oracle["event_id"].to_numpy() == 3
     part = submit(alice, predictions(oracle.filter(pa.array(event)), 0.9, 1))
     lost = submit(alice, predictions(oracle.filter(pa.array(event)), 0.8, 1))
-    (timed.data_dir / "storage" / "predictions" / f"{lost['sha256']}.parquet").unlink()
+    damaged = submit(alice, predictions(oracle.filter(pa.array(event)), 0.7, 1))
+    kept = timed.data_dir / "storage" / "predictions"
+    (kept / f"{lost['sha256']}.parquet").unlink()
+    better = (kept / f"{part['sha256']}.parquet").read_bytes()
+    (kept / f"{damaged['sha256']}.parquet").write_bytes(better)
     done = timed.run(
         *("truth", "import", "timed", "--from", str(EVENTS)),
         *("--config", "ttbar_pu0", "--events", "3:4"),
@@ -193,6 +197,7 @@ def test_what_cannot_be_rescored_leaves_the_leaderboard(
     problems = {change["submission_id"]: change["problem"] for change in review["submissions"]}
     assert "at most" in problems[whole["submission_id"]]
     assert "not kept any more" in problems[lost["submission_id"]]
+    assert "another file" in problems[damaged["submission_id"]]
     assert problems[part["submission_id"]] is None
     assert board(alice) == [part["submission_id"]]
     kept = alice.get(f"/v1/submissions/{whole['submission_id']}").json()

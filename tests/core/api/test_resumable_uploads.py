@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 from base64 import b64encode
 from collections.abc import Callable
-from datetime import timedelta
+from datetime import datetime
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -151,6 +152,8 @@ def test_an_account_has_so_many_uploads(alice: httpx.Client) -> None:
     whole = [begin(alice, bytes([index])) for index in range(4)]
     refused = alice.post(SUBMIT, headers=announced(b"another"))
     assert (refused.status_code, int(refused.headers["Retry-After"]) > 80_000) == (429, True)
+    forgotten = re.findall("[0-9a-f]{32}", refused.json()["detail"])
+    assert set(whole) == {f"/v1/uploads/{one}" for one in forgotten}, "who has lost the addresses can cancel"
     alice.delete(whole[0])
     begin(alice, b"another")
 
@@ -286,19 +289,35 @@ def test_an_upload_that_began_in_time_counts(
     assert len(alice.get(f"/v1/challenges/{NAME}/leaderboard").json()) == 1
 
 
-async def test_uploads_that_expired_are_swept(connected: str, tmp_path: Path) -> None:
-    kept, old = (
-        Upload(
-            id=letter * 32,
-            account_id=1,
-            challenge="tracking",
-            sha256="0" * 64,
-            size_bytes=1,
-            began_at=now() + later,
-            expires_at=now() + later + uploads.AGE,
-        )
-        for letter, later in (("a", timedelta()), ("b", -2 * uploads.AGE))
+async def test_ended_upload_gets_no_file(connected: str, tmp_path: Path) -> None:
+    """A request that looked it up before another one ended it: each left a file that no quota counts."""
+    chosen = settings.load(data_dir=tmp_path)
+    data_directory.partial_uploads(chosen).mkdir(parents=True)
+    for end in (uploads.discard, lambda *which: uploads.complete(*which, "a" * 32)):
+        row = upload_row("a", now())
+        await row.save(force_create=True)
+        async with uploads.opened(chosen, row) as file:
+            assert file is not None
+        await end(chosen, row)
+        async with uploads.opened(chosen, row) as file:
+            assert file is None
+        assert files_below(tmp_path) == []
+
+
+def upload_row(letter: str, began_at: datetime) -> Upload:
+    return Upload(
+        id=letter * 32,
+        account_id=1,
+        challenge="tracking",
+        sha256="0" * 64,
+        size_bytes=1,
+        began_at=began_at,
+        expires_at=began_at + uploads.AGE,
     )
+
+
+async def test_uploads_that_expired_are_swept(connected: str, tmp_path: Path) -> None:
+    kept, old = upload_row("a", now()), upload_row("b", now() - 2 * uploads.AGE)
     chosen = settings.load(data_dir=tmp_path)
     data_directory.partial_uploads(chosen).mkdir(parents=True)
     for row in (kept, old):

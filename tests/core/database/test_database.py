@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +18,21 @@ from tortoise.exceptions import OperationalError
 from tortoise.migrations.autodetector import MigrationAutodetector
 from tortoise.transactions import in_transaction
 
-from collidium import database
+from collidium import accounts, database, simulations
 from collidium.accounts.models import Account
 from collidium.database import connections
+from collidium.database.connections import APP
 from collidium.errors import ConfigurationError
-from collidium.testing.databases import sqlite_url
+from collidium.testing.databases import Databases, sqlite_url
 
 TRANSACTIONS = [database.transactional, database.transactional_at_once]
+RELEASES = Path(__file__).with_name("releases")
+COLUMNS = {
+    "sqlite": 'SELECT t.name AS table_name, c.name, c.type, c."notnull" FROM sqlite_master t '
+    "JOIN pragma_table_info(t.name) c WHERE t.type = 'table' ORDER BY 1, 2",
+    "postgresql": "SELECT table_name, column_name, data_type, is_nullable FROM information_schema.columns "
+    "WHERE table_schema = 'public' ORDER BY 1, 2",
+}
 MIGRATE = "import asyncio, sys; from collidium import database; asyncio.run(database.migrate(sys.argv[1]))"
 
 
@@ -61,6 +71,30 @@ async def test_tables_without_a_record_are_reported(migrated_database_url: str) 
     assert "restore a backup" in problem
     with pytest.raises(ConfigurationError, match="tables that they create exist: accounts"):
         await database.migrate(migrated_database_url)
+
+
+@pytest.mark.parametrize("release", sorted(RELEASES.iterdir()), ids=lambda release: release.name)
+async def test_database_of_a_release_is_upgraded(_databases: Databases, release: Path) -> None:  # noqa: PT019
+    """Run fill_release again after a change to the schema of a release that is not out yet."""
+    with _databases.empty() as url, _databases.migrated() as new:
+        kind = "sqlite" if url.startswith("sqlite") else "postgresql"
+        script = (release / f"{kind}.sql").read_text()
+        if kind == "sqlite":  # by a connection that checks no foreign keys meanwhile
+            with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as db:
+                db.executescript(script)
+        else:
+            async with database.connected(url):
+                await database.connection().execute_script(script)
+        await database.migrate(url)
+        assert await database.check(url) == []
+        async with database.connected(url):
+            assert await accounts.audit() == await simulations.audit() == []
+            tables = Tortoise.apps[APP].values() if Tortoise.apps else ()
+            empty = {model.__name__ for model in tables if not await model.all()}
+            assert not empty & {"Submission", "BenchmarkBest", "CreditTransaction", "SimulationRequest"}
+            upgraded = await database.rows_of(COLUMNS[kind])
+        async with database.connected(new):
+            assert upgraded == await database.rows_of(COLUMNS[kind])
 
 
 @pytest.mark.parametrize("url", ["mysql://root@localhost/x", "nonsense", "sqlite:"])

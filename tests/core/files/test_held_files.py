@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
+
 from collidium import settings
+from collidium.errors import Unavailable
 from collidium.files.data_directory import sweep_old
-from collidium.files.held import HeldFile, delete_older, held_directory, locked, scratch_directory, sweep
+from collidium.files.held import (
+    ROOM,
+    GrowingFile,
+    HeldFile,
+    delete_older,
+    held_directory,
+    locked,
+    scratch_directory,
+    sweep,
+)
 from collidium.testing.processes import ending_with_parent
 
 #: Holds a file and a directory until it is killed.
 HOLDER = """
 import sys
 from pathlib import Path
-from collidium.files.held import HeldFile, held_directory
+from collidium.files.held import ROOM, GrowingFile, HeldFile, held_directory
 
 file = HeldFile.create(Path(sys.argv[1]))
 file.write(b"hits", 10)
@@ -114,3 +127,18 @@ def test_records_of_jobs_that_ended_long_ago_are_swept(tmp_path: Path) -> None:
         os.utime(path, (1000, 3000 if path.name == "c.json" else 1000))
     sweep_old(configured, 2000, 2000)
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == kept
+
+
+def test_files_that_stay_leave_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any number of accounts may leave uploads unfinished: the database and submissions go on."""
+    growing, held = GrowingFile.open(tmp_path / "upload"), HeldFile.create(tmp_path)
+    assert growing is not None
+    growing.write(b"hits", 8)
+    full = shutil.disk_usage(tmp_path)._replace(total=10**13, free=ROOM - 1)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: full)
+    held.write(b"hits", 8)
+    with pytest.raises(Unavailable, match="no room"):
+        growing.write(b"more", 8)
+    growing.let_go()
+    held.let_go()
+    assert (tmp_path / "upload").read_bytes() == b"hits"

@@ -70,3 +70,11 @@ async def test_the_audit_log_spells_a_name_as_its_account_does(alice: accounts.A
     with pytest.raises(Conflict, match="alice"):
         await operations.grant("ALICE", Decimal(-99), "fine", actor="admin", http_request_id="r4")
     assert {logged.target for logged in await operations.audit_log(limit=10)} == {"alice"}
+
+
+async def test_operator_by_sign_on_gets_the_neutral_name(connected: str) -> None:
+    for actor in ("ada.sso", "ada"):
+        await operations.record(actor, "freeze", "submissions", {"note": "mail"}, "")
+    await operations.forget("ada.sso", "erased-1")
+    await operations.forget("ada", "erased-2")
+    assert [entry.actor for entry in await operations.audit_log(limit=2)] == ["ada", "erased-1"]

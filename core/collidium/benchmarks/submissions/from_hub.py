@@ -65,8 +65,9 @@ def _download(
 
     try:
         with hub:
-            repository = Repository.read(hub, HubDataset(repo, hub.endpoint, revision))
-            file = repository.files.get(path)
+            place = HubDataset(repo, hub.endpoint, revision)
+            repository = Repository.read(hub, place, is_wanted=lambda _: False)
+            file = repository.find(hub, path)
             if file is None:
                 raise NotFound(f"{repo} has no file {path} at {revision}")
             if file.size > limit:

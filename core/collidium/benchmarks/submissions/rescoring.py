@@ -6,6 +6,7 @@ continued. Then all of it comes into force in one transaction, or, for a preview
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
 from itertools import groupby
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from collidium.benchmarks.submissions import replay, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
 from collidium.contracts.storage import MissingFile
 from collidium.errors import Conflict, InvalidInput
+from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.runtime import failpoints
 
@@ -82,6 +84,8 @@ async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256
         path = directory / "predictions.parquet"
         try:
             await platform.storage.get(scorings.storage_key(sha256), path)
+            if await asyncio.to_thread(sha256_of, path) != sha256:
+                return "the storage has another file than was submitted"
             return await scorings.score(platform, task, truth_version, path, "ignore")
         except MissingFile:
             return "its file is not kept any more"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import asyncio
 import re
 import uuid
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -20,14 +22,14 @@ from collidium.benchmarks.models import Arrival, Upload
 from collidium.database import transactional
 from collidium.errors import NotFound, TooLarge, TooManyRequests
 from collidium.files.data_directory import partial_uploads
-from collidium.files.held import durable_size
+from collidium.files.held import GrowingFile, durable_size
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.benchmarks.submissions.submitting import Admission
     from collidium.settings import Settings
 
-__all__ = ["AGE", "Upload", "begin", "complete", "discard", "find", "offset_of", "path_of", "prune"]
+__all__ = ["AGE", "Upload", "begin", "complete", "discard", "find", "offset_of", "opened", "path_of", "prune"]
 
 #: How long an upload can be resumed after it began.
 AGE: Final = timedelta(days=1)
@@ -57,8 +59,10 @@ async def begin(
             return row
     if len(own) >= maximum:
         wait = min(row.expires_at for row in own) - moment
+        names = ", ".join(f"{row.id} ({row.challenge})" for row in own)
         raise TooManyRequests(
-            f"{maximum} uploads of this account are not complete; complete or cancel one of them",
+            f"{maximum} uploads of this account are not complete; complete one, or cancel it "
+            f"(DELETE /v1/uploads/ID): {names}",
             retry_after=int(wait.total_seconds()) + 1,
         )
     row = Upload(
@@ -93,6 +97,25 @@ async def find(account: AccountView, upload_id: str) -> Upload:
 def path_of(settings: Settings, upload: Upload) -> Path:
     """Where the bytes of an upload are."""
     return partial_uploads(settings) / upload.id
+
+
+@asynccontextmanager
+async def opened(settings: Settings, upload: Upload) -> AsyncIterator[GrowingFile | None]:
+    """The file of an upload, held by this request alone; None while another holds it.
+
+    None, too, where another has completed or cancelled it since it was looked up: a file that is made then
+    would belong to nothing.
+    """
+    file = await asyncio.to_thread(GrowingFile.open, path_of(settings, upload))
+    try:
+        if file and not await Upload.exists(id=upload.id, submission_id__isnull=True):
+            file.path.unlink(missing_ok=True)
+            yield None
+        else:
+            yield file
+    finally:
+        if file:  # also where the request is cancelled twice; see receive_to_file
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
 
 
 async def offset_of(settings: Settings, upload: Upload) -> int:
