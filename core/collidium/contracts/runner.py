@@ -228,7 +228,8 @@ class Runner(ABC):
         ----------
         handle : str
         directory : pathlib.Path
-            May contain files of an earlier call, which are kept or replaced.
+            May contain files of an earlier call, which are kept or replaced, but never written to: the
+            storage may keep the files themselves. So may the runner give hard links of what the job wrote.
         max_bytes : int
             Maximum size of all files together.
 
