@@ -40,7 +40,10 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Events to simulate. ``request_id`` names the job everywhere, so that submitting is idempotent."""
+    """Events to simulate. ``request_id`` names the job everywhere, so that submitting is idempotent.
+
+    A runner may cut it into parts, all with its seed: the handle, the status and the output are those of all.
+    """
 
     request_id: str
     channel: str

@@ -78,23 +78,28 @@ def door_settings(slurm_cluster: SlurmCluster, tmp_path: Path) -> Callable[[str]
 
 
 @pytest.fixture
-async def make_runner(
-    door_settings: Callable[[str], dict[str, object]], tmp_path: Path
-) -> AsyncIterator[MakeRunner]:
-    """Makes runners that share a folder, as processes do; arguments are settings."""
+def job_settings(tmp_path: Path) -> dict[str, object]:
+    """What jobs run, and how they are cut."""
     pipeline = tmp_path / "pipeline.py"
     pipeline.write_text(PIPELINE)
     places = "{channel} {events} {first_event} {seed} {output}"
+    return {
+        "pipeline_command": f"{sys.executable} {pipeline} {places} {tmp_path / 'gate'}",
+        "slurm_cpus_per_part": 1,
+        "slurm_events_per_part": 3,
+    }
+
+
+@pytest.fixture
+async def make_runner(
+    job_settings: dict[str, object], door_settings: Callable[[str], dict[str, object]], tmp_path: Path
+) -> AsyncIterator[MakeRunner]:
+    """Makes runners that share a folder, as processes do; arguments are settings."""
     async with AsyncExitStack() as runners:
 
         def make(backend: str = "commands", **values: object) -> SlurmRunner:
-            chosen: dict[str, object] = {
-                "data_dir": tmp_path / "data",
-                "pipeline_command": f"{sys.executable} {pipeline} {places} {tmp_path / 'gate'}",
-                "slurm_cpus_per_part": 1,
-                "slurm_events_per_part": 3,
-            }
-            (runner,) = collidium_runners(settings.load(**(chosen | door_settings(backend) | values)))
+            chosen = {"data_dir": tmp_path / "data"} | job_settings | door_settings(backend)
+            (runner,) = collidium_runners(settings.load(**(chosen | values)))
             assert isinstance(runner, SlurmRunner)
             runners.push_async_callback(runner.close)
             return runner

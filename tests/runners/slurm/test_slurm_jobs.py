@@ -71,8 +71,8 @@ async def test_parts_that_wait_are_cancelled_when_one_has_failed(
     open_gate()
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "1 of 6 parts failed; part 0: exit code 3")
-    whole = {path.name for path in (folder / job.request_id).iterdir()} & set("012345")
-    assert whole == {"1", "2", "3"}
+    # The node has room for four parts, and that of the one that failed was free only after its end.
+    assert not {path.name for path in (folder / job.request_id).iterdir()} & {"0", "4", "5"}
 
 
 async def test_progress_is_that_of_all_parts(
