@@ -46,7 +46,7 @@ class Shard:
 
     def check(self, path: Path) -> None:
         """Raise RunnerUnavailable for a copy that is not what the part wrote. Blocks."""
-        if self.sha256 not in (None, sha256_of(path)):
+        if self.sha256 is not None and self.sha256 != sha256_of(path):
             raise RunnerUnavailable(f"{self.file} of part {self.part} is not as the part wrote it")
 
 
