@@ -18,7 +18,11 @@ AT_ONCE: Final = 3
 #: Parts on SQLite, the longest first; all other tests are one more.
 PARTS: Final = ("tests/core", "tests/plugins", "tests/core/api", "tests/plugins/webapps", "tests/tui")
 #: What another database could change.
-ON_POSTGRESQL: Final = ("tests/core", "tests/plugins/webapps/test_api_by_cookie.py")
+ON_POSTGRESQL: Final = (
+    "tests/core",
+    "tests/plugins/webapps/test_api_by_cookie.py",
+    "tests/runners/slurm/test_slurm_orders.py",
+)
 #: There: what starts servers for other reasons than what they keep.
 BUT_FOR: Final = tuple(
     f"tests/core/api/test_{name}.py"

@@ -84,7 +84,8 @@ class Platform:
         runners = loaded.runners(settings)
         executor = loaded.executors(settings).get(settings.executor)
         storage = loaded.storages(settings).get(settings.storage)
-        metrics.measure(storage, ("put", "get", "exists", "delete"), StorageUnavailable)
+        operations = ("put", "get", "put_final", "get_final", "exists", "delete")
+        metrics.measure(storage, operations, StorageUnavailable)
         secrets = await asyncio.to_thread(open_secrets, settings)
         providers = loaded.identity_providers(settings)
         platform = cls(

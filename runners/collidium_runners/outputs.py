@@ -1,5 +1,7 @@
 """Collects the folders of the parts of a job as shards of tables.
 
+A part's manifest (:data:`MANIFEST`) has the sha256 of each of its tables, computed where they were written.
+
 Jobs are untrusted. No link of theirs is followed, to a file or to a folder, and no file with holes is copied.
 """
 
@@ -9,22 +11,27 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from collidium.contracts.runner import RunnerRefused
-from collidium.files.durable import bytes_taken, is_sparse
+from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
+from collidium.files.durable import bytes_taken, is_sparse, sha256_of
 
 #: Files that one part may write.
 MAX_FILES: Final = 10_000
+#: The manifest in the folder of a part, as sha256sum writes it; parts that no batch script ran have none.
+MANIFEST: Final = "SHA256SUMS"
+#: With a line for each of so many files it is shorter.
+LONGEST_MANIFEST: Final = 4 * 1024**2
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _COPY_BYTES: Final = 1024**2
 _FILE: Final = re.compile(r"(?P<table>[A-Za-z0-9_][A-Za-z0-9_.-]*?)(-\d{5}-of-\d{5})?\.parquet", re.ASCII)
+_LISTED: Final = re.compile(r"([0-9a-f]{64}) [ *](?:\./)?([^/\n]+)\n", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +41,18 @@ class Shard:
     part: int
     file: str
     name: str
+    #: By the part's manifest; None without one.
+    sha256: str | None = None
+
+    def check(self, path: Path) -> None:
+        """Raise RunnerUnavailable for a copy that is not what the part wrote. Blocks."""
+        if self.sha256 is not None and self.sha256 != sha256_of(path):
+            raise RunnerUnavailable(f"{self.file} of part {self.part} is not as the part wrote it")
+
+
+def parse_manifest(text: str) -> dict[str, str]:
+    """Return the sha256 of each file that the manifest of a part lists."""
+    return {name: sha256 for sha256, name in _LISTED.findall(text)}
 
 
 def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
@@ -63,19 +82,38 @@ def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
     ]
 
 
+def with_checksums(shards: Sequence[Shard], manifests: Sequence[Mapping[str, str]]) -> list[Shard]:
+    """Return the shards with what the manifest of each part lists, which is empty for a part without one.
+
+    Raises :class:`~collidium.contracts.runner.RunnerRefused` when a part has other tables than its manifest.
+    """
+    files: dict[int, set[str]] = {}
+    for shard in shards:
+        files.setdefault(shard.part, set()).add(shard.file)
+    for part, manifest in enumerate(manifests):
+        if manifest and files[part] != {name for name in manifest if _FILE.fullmatch(name)}:
+            raise RunnerRefused(f"part {part} of {len(manifests)} has other files than its manifest")
+    return [replace(shard, sha256=manifests[shard.part].get(shard.file)) for shard in shards]
+
+
 def gather(source: Path, count: int, directory: Path, max_bytes: int) -> list[Path]:
     """Write the output of parts ``source/0`` to ``source/<count - 1>`` below ``directory``; return its files.
 
-    Blocks on the disk. Raises as :func:`shards` and :func:`require_room` do, and RunnerRefused for too many
-    files and for a file with holes.
+    Files are linked where that is possible, and never copied twice. Blocks on the disk. Raises as
+    :func:`shards`, :func:`require_room`, :func:`with_checksums` and :meth:`Shard.check` do, and RunnerRefused
+    for too many files and for a file with holes.
     """
-    named = shards([_listing(source, part, count) for part in range(count)])
+    listings = [_listing(source, part, count) for part in range(count)]
+    named = shards(listings)
     require_room((_bytes(source, shard) for shard in named), max_bytes)
+    manifests = [_manifest(source, part, listing or ()) for part, listing in enumerate(listings)]
+    named = with_checksums(named, manifests)
     directory.mkdir(parents=True, exist_ok=True)
     left = max_bytes
     for shard in named:
         with _opened(source, shard.part) as folder:
             left -= _place(folder, shard.file, directory / shard.name, left)
+        shard.check(directory / shard.name)
     return [directory / shard.name for shard in named]
 
 
@@ -119,6 +157,13 @@ def _listing(source: Path, part: int, count: int) -> list[str] | None:
     return names
 
 
+def _manifest(source: Path, part: int, listing: Collection[str]) -> dict[str, str]:
+    if MANIFEST not in listing:
+        return {}
+    with _opened(source, part) as folder, _regular(folder, MANIFEST) as file:
+        return parse_manifest(file.read(LONGEST_MANIFEST).decode(errors="replace"))
+
+
 def _files(source: Path, part: int) -> Iterator[str]:
     """The names of the regular files of a part."""
     with _opened(source, part) as folder, os.scandir(folder) as entries:
@@ -159,12 +204,8 @@ def _place(folder: int, name: str, target: Path, left: int) -> int:
     """Link or copy a file of at most ``left`` bytes to ``target``; return the bytes that it takes."""
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
-    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        found = os.fstat(descriptor)
-        if not stat.S_ISREG(found.st_mode) or is_sparse(found):
-            raise RunnerRefused(f"the output file {name} has holes, or is no regular file")
-        require_room([size := bytes_taken(found)], left)
+    with _regular(folder, name) as file:
+        require_room([size := bytes_taken(os.fstat(file.fileno()))], left)
         try:
             os.link(name, unfinished, src_dir_fd=folder, follow_symlinks=False)
         except OSError:  # another file system, or one without links
@@ -172,6 +213,17 @@ def _place(folder: int, name: str, target: Path, left: int) -> int:
                 size = _copy(file, copy, left)
     unfinished.replace(target)
     return size
+
+
+@contextmanager
+def _regular(folder: int, name: str) -> Iterator[BinaryIO]:
+    """Open a file of a part, which may have been replaced by anything since it was listed."""
+    descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode) or is_sparse(found):
+            raise RunnerRefused(f"the output file {name} has holes, or is no regular file")
+        yield file
 
 
 def _copy(file: BinaryIO, copy: BinaryIO, left: int) -> int:

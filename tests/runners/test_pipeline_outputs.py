@@ -5,14 +5,15 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
-from collidium.contracts.runner import RunnerRefused
+from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
 from collidium_runners import outputs
-from collidium_runners.outputs import Shard, gather, has_tables, shards
+from collidium_runners.outputs import MANIFEST, Shard, gather, has_tables, shards
 
 
 def write(source: Path, part: int, *names: str) -> None:
@@ -92,6 +93,37 @@ def test_a_link_in_the_place_of_a_folder_is_refused(tmp_path: Path, where: str) 
     with pytest.raises(RunnerRefused, match="output of part 0 of 1 is missing"):
         gather(tmp_path / "job", 1, tmp_path / "out", 2**30)
     assert not (tmp_path / "out").exists()
+
+
+def listed(source: Path, part: int, **contents: str) -> None:
+    """The manifest of a part; values are what its files were."""
+    lines = [f"{sha256(text.encode()).hexdigest()}  ./{name}.parquet\n" for name, text in contents.items()]
+    (source / str(part) / MANIFEST).write_text("".join(lines))
+
+
+def test_files_are_as_the_manifests_of_parts_list_them(tmp_path: Path) -> None:
+    for part in range(2):
+        write(tmp_path / "job", part, "particles.parquet")
+        listed(tmp_path / "job", part, particles=f"{part}/particles.parquet")
+    assert len(gather(tmp_path / "job", 2, tmp_path / "out", 2**30)) == 2
+    (tmp_path / "job" / "1" / "particles.parquet").write_text("1/particles.parque")
+    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet of part 1 is not as the part wrote it"):
+        gather(tmp_path / "job", 2, tmp_path / "out", 2**30)
+
+
+@pytest.mark.parametrize("names", [["particles"], ["particles", "hits", "tracks"]])
+def test_a_part_with_other_files_than_its_manifest_is_refused(tmp_path: Path, names: list[str]) -> None:
+    write(tmp_path, 0, "particles.parquet", "hits.parquet")
+    listed(tmp_path, 0, **dict.fromkeys(names, ""))
+    with pytest.raises(RunnerRefused, match="part 0 of 1 has other files than its manifest"):
+        gather(tmp_path, 1, tmp_path / "out", 2**30)
+    assert not (tmp_path / "out").exists()
+
+
+def test_no_byte_is_copied_within_a_file_system(tmp_path: Path) -> None:
+    write(tmp_path / "job", 0, "particles.parquet")
+    (file,) = gather(tmp_path / "job", 1, tmp_path / "out", 2**30)
+    assert file.samefile(tmp_path / "job" / "0" / "particles.parquet")
 
 
 def no_links(*_: object, **__: object) -> NoReturn:

@@ -40,7 +40,10 @@ class JobState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Events to simulate. ``request_id`` names the job everywhere, so that submitting is idempotent."""
+    """Events to simulate. ``request_id`` names the job everywhere, so that submitting is idempotent.
+
+    A runner may cut it into parts, all with its seed: the handle, the status and the output are those of all.
+    """
 
     request_id: str
     channel: str
@@ -228,7 +231,8 @@ class Runner(ABC):
         ----------
         handle : str
         directory : pathlib.Path
-            May contain files of an earlier call, which are kept or replaced.
+            May contain files of an earlier call, which are kept or replaced, but never written to: the
+            storage may keep the files themselves. So may the runner give hard links of what the job wrote.
         max_bytes : int
             Maximum size of all files together.
 

@@ -91,7 +91,10 @@ class RunnerSettings(BaseSettings):
         "", pattern=r"^(/[A-Za-z0-9._@+-]+)*$", description="Directory on the machine that jobs write to."
     )
     sfapi_events_per_part: int = Field(
-        1000, ge=1, le=2**31 - 1, description="Events that one array task of a job simulates on its node."
+        1000,
+        ge=0,
+        le=2**31 - 1,
+        description="Maximum number of events of an array task; 0: jobs are never cut.",
     )
     sfapi_calls_per_second: float = Field(
         10, gt=0, le=1000, description="Maximum number of calls of the API in a second, of each process."
@@ -129,7 +132,7 @@ class RunnerSettings(BaseSettings):
     slurm_qos: str = Field("", pattern=PLAIN, description="Quality of service of jobs; empty: the default.")
     slurm_constraint: str = Field("", pattern=PLAIN, description="Features that the nodes of jobs must have.")
     slurm_events_per_part: int = Field(
-        100, ge=1, description="Maximum number of events of an array task; more parts compute side by side."
+        100, ge=0, description="Maximum number of events of an array task; 0: jobs are never cut."
     )
     slurm_maximum_parts: int = Field(
         1000,

@@ -71,8 +71,8 @@ class SimulationSettings(BaseSettings):
     pipeline_version: str = Field(
         "",
         max_length=64,
-        description="Version of the events: raised with each change of the command or of the split of jobs; "
-        "empty: that of the pipeline after --pipeline.",
+        description="Version of the events: raised with each change of the command; empty: that of the "
+        "pipeline after --pipeline.",
     )
     platform_tag: str = Field(
         "collidium", pattern=r"^[a-z0-9][a-z0-9._-]*$", description="Tag that marks repositories on the hub."

@@ -66,7 +66,7 @@ async def keep(
             reached("collect.fetched")
             files = await _check(collected, order, scratch, checks)
             for source, file in files:
-                await storage.put(storage_key(request_id, file.path), source)
+                await storage.put_final(storage_key(request_id, file.path), source)
                 reached("collect.file_stored")
         except (RunnerUnavailable, StorageUnavailable) as error:
             if isinstance(error.__cause__, OSError) and is_full(error.__cause__):

@@ -79,7 +79,9 @@ async def list_requests(
         query = query.filter(state__in=list(states))
     if channel is not None:
         query = query.filter(channel=channel)
-    return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit)]
+    # The files of a million events are a megabyte.
+    listed = SimulationRequest._meta.db_fields - {"output"}  # noqa: SLF001 -- Tortoise has no other way
+    return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit).only(*listed)]
 
 
 async def ordered_by(account_id: int) -> tuple[int, tuple[str, ...]]:

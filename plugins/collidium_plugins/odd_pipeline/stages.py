@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import hashlib
 import re
 import shutil
 import subprocess
@@ -38,6 +39,7 @@ _WRITTEN: Final = re.compile(rf"(?:.*/)?({'|'.join(TABLES)})(?:/\D*(\d+))?\.parq
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the scripts of a stage; returns the exit code of the first that fails."""
     options = _options(arguments)
+    options.seed = part_seed(options.seed, options.first_event)
     for script, settings in SCRIPTS[options.stage]:
         template = options.workspace / SETTINGS / options.channel / settings
         if template.exists():
@@ -49,6 +51,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.stage == "reconstruct":
         return _collect(options.work, options.first_event)
     return 0
+
+
+def part_seed(seed: int, first_event: int) -> int:
+    """The scripts' seed for events from ``first_event`` on: for one seed they always make the same events.
+
+    So events depend on where an order is cut, unlike those of pipelines that draw each event by its number.
+    """
+    if not first_event:
+        return seed
+    return int.from_bytes(hashlib.sha256(f"{seed}:{first_event}".encode()).digest()[:8], "big") % 2**31
 
 
 def _settings(template: Path, options: argparse.Namespace) -> Path:

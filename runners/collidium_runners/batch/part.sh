@@ -1,10 +1,9 @@
 
-# One part of the job. Above stand: request_directory, first_events, part_events, seeds, pipeline.
+# One part of the job. Above stand: request_directory, first_events, part_events, pipeline.
 index=$SLURM_ARRAY_TASK_ID
 task=${SLURM_ARRAY_JOB_ID}_$index
 first_event=${first_events[$index]}
 events=${part_events[$index]}
-seed=${seeds[$index]}
 whole=$request_directory/$index
 output=$request_directory/.$index.$task
 status=$request_directory/status/$task
@@ -29,11 +28,22 @@ rm -f -- "$status"
 trap record_end EXIT
 trap 'exit 143' TERM
 
+# From the beginning, with the sha256 of each table; runs after || or &&, where bash ends for no error.
+simulate() {
+    rm -rf -- "$output" &&
+        mkdir -- "$output" &&
+        pipeline &&
+        (cd -- "$output" && find . -maxdepth 1 -type f -name '*.parquet' -exec sha256sum -- {} + >SHA256SUMS)
+}
+
 # A task that was put back into the queue may have finished before.
 if [[ ! -d $whole ]]; then
-    rm -rf -- "$output"
-    mkdir -- "$output"
-    pipeline
+    # What made it fail may have passed. If not, the job has failed, and the parts that wait would be in vain.
+    simulate || simulate || simulate || {
+        code=$?
+        scancel --state=PENDING "$SLURM_ARRAY_JOB_ID" || true
+        exit "$code"
+    }
     # An incomplete output never has the final name.
     mv -T -- "$output" "$whole" || [[ -d $whole ]]
 fi

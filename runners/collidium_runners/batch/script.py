@@ -4,19 +4,19 @@ Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: their
 or rejected. Everything else is quoted for bash. The script contains no secret and no address of the server.
 ``part.sh`` has the commands of one part.
 
-Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, and at its end, good or
-bad, ``<directory>/<request_id>/status/<job id>_<index>`` (see :mod:`collidium_runners.batch.states`).
+Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, with a manifest of its
+tables (:data:`~collidium_runners.outputs.MANIFEST`), and at its end, good or bad,
+``<directory>/<request_id>/status/<job id>_<index>`` (see :mod:`collidium_runners.batch.states`). A part that
+fails is simulated again, three times in all; then parts that have not begun are cancelled.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from hashlib import sha256
 from importlib.resources import files
-from itertools import count
 from math import ceil
 from pathlib import PurePath
 from typing import Final
@@ -28,53 +28,31 @@ from collidium_runners.command import PipelineCommand, job_name, quoted
 
 #: As many array tasks as Slurm allows in one job unless its operator allows more (MaxArraySize 1001).
 MAX_PARTS: Final = 1000
-#: Seeds below this are for pipelines that take no longer ones.
-_SHORT_SEEDS: Final = 2**31
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Events ``first_event`` to ``first_event + events - 1`` of a job, with a seed that no other part has."""
+    """Events ``first_event`` to ``first_event + events - 1`` of a job.
+
+    All parts have the job's seed: an event follows from that and its number, so a cut changes no event.
+    """
 
     index: int
     first_event: int
     events: int
-    seed: int
 
 
 def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[Part, ...]:
     """Cut the job so that exactly its events are simulated, with ids from 0 and no gap.
 
-    Parts have at most ``events_per_part`` events and differ by one at most; where that would make more than
-    ``max_parts`` of them, each has more events. The first part has the job's own seed, so that a job of one
-    part gives what the pipeline gives for that seed anywhere.
+    Parts have at most ``events_per_part`` events (0: all of them) and differ by one at most; where that would
+    make more than ``max_parts`` of them, each has more events.
     """
-    number = min(-(-job.events // events_per_part), max_parts)
+    number = min(-(-job.events // (events_per_part or job.events)), max_parts)
     least, longer = divmod(job.events, number)
-    seeds = _seeds(job.seed)
-    cut = []
-    first_event = 0
-    for index in range(number):
-        events = least + (index < longer)
-        cut.append(Part(index, first_event, events, next(seeds)))
-        first_event += events
-    return tuple(cut)
-
-
-def _seeds(seed: int) -> Iterator[int]:
-    """The seed, then others: none twice, and not those of a neighbouring seed.
-
-    They have 128 bits where the seed is 2^31 or larger, which pipelines take or reject alike, else 31 bits.
-    """
-    given = {seed}
-    yield seed
-    for number in count():
-        digest = sha256(f"{seed}:{number}".encode()).digest()
-        short = int.from_bytes(digest[:8], "big") % _SHORT_SEEDS
-        other = short if seed < _SHORT_SEEDS else int.from_bytes(digest[:16], "big")
-        if other not in given:
-            given.add(other)
-            yield other
+    return tuple(
+        Part(index, index * least + min(index, longer), least + (index < longer)) for index in range(number)
+    )
 
 
 #: How much longer than expected a part may take, and the minutes that every part may take on top: to start
@@ -84,7 +62,7 @@ EXTRA_MINUTES: Final = 15
 
 _PLAIN: Final = re.compile(PLAIN, re.ASCII)
 #: What differs between parts: placeholders of the command, and the script's variables for them.
-_VARIABLES: Final = {name: name for name in ("events", "seed", "first_event", "output")}
+_VARIABLES: Final = {name: name for name in ("events", "first_event", "output")}
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +111,13 @@ def script(
     Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job that cannot be written down and
     :class:`~collidium.errors.ConfigurationError` for an allocation that cannot.
     """
-    values = {"channel": job.channel, "pileup": job.pileup, "vary": job.vary, "request_id": job.request_id}
+    values = {
+        "channel": job.channel,
+        "pileup": job.pileup,
+        "seed": job.seed,
+        "vary": job.vary,
+        "request_id": job.request_id,
+    }
     options = [
         f"--job-name={job_name(job.request_id)}",
         f"--array=0-{len(parts) - 1}",
@@ -151,7 +135,6 @@ def script(
         f"request_directory={quoted(str(directory / job.request_id))}",
         f"first_events=({_numbers(part.first_event for part in parts)})",
         f"part_events=({_numbers(part.events for part in parts)})",
-        f"seeds=({_numbers(part.seed for part in parts)})",
         f"pipeline() {{ {command.shell(values, _VARIABLES)}; }}",
     ]
     written = "\n".join(lines) + "\n"

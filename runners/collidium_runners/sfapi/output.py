@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -12,7 +12,15 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import httpx
 
 from collidium.contracts.runner import JobProgress, RunnerUnavailable
-from collidium_runners.outputs import Shard, require_room, shards
+from collidium_runners.outputs import (
+    LONGEST_MANIFEST,
+    MANIFEST,
+    Shard,
+    parse_manifest,
+    require_room,
+    shards,
+    with_checksums,
+)
 from collidium_runners.progress import job_progress, parse_progress
 from collidium_runners.sfapi.client import Client
 
@@ -52,6 +60,7 @@ class Output:
         sizes = await _few_at_once(partial(self._sizes, folders), range(self._parts))
         wanted = shards(sizes)
         require_room(((sizes[shard.part] or {})[shard.file] for shard in wanted), max_bytes)
+        wanted = with_checksums(wanted, await _few_at_once(self._manifest, enumerate(sizes)))
         await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
 
         async def fetch(shard: Shard) -> Path:
@@ -59,6 +68,11 @@ class Output:
             size = (sizes[shard.part] or {})[shard.file]
             if await asyncio.to_thread(_size, target) != size:
                 await self._write(self._source / str(shard.part) / shard.file, size, target)
+            try:
+                await asyncio.to_thread(shard.check, target)
+            except RunnerUnavailable:
+                await asyncio.to_thread(target.unlink)  # the next attempt fetches it again
+                raise
             return target
 
         written = await _few_at_once(fetch, wanted)
@@ -77,6 +91,13 @@ class Output:
         if str(part) not in folders:
             return None
         return await self._machine.files(self._source / str(part))
+
+    async def _manifest(self, listed: tuple[int, Mapping[str, int] | None]) -> dict[str, str]:
+        part, sizes = listed
+        if not 0 < (sizes or {}).get(MANIFEST, 0) <= LONGEST_MANIFEST:
+            return {}
+        text = await self._download(self._source / str(part) / MANIFEST)
+        return parse_manifest(text.decode(errors="replace"))
 
     async def _write(self, source: PurePosixPath, size: int, target: Path) -> None:
         unfinished = target.with_name(f".{target.name}.unfinished")

@@ -143,6 +143,19 @@ async def test_tables_are_named_as_hosted_datasets_are_and_described(job: Finish
     assert not job.scratch.exists()
 
 
+async def test_what_was_linked_is_kept_without_a_copy(job: Finished) -> None:
+    class Linking(FolderRunner):
+        async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+            (file,) = self.folder.iterdir()
+            (directory / file.name).hardlink_to(file)
+            return [directory / file.name]
+
+    write(job.folder, particles=table(range(6)))
+    (file,) = await replace(job, runner=Linking(job.folder)).keep()
+    stored_file = job.storage.directory / "outputs" / REQUEST / file.path
+    assert stored_file.samefile(job.folder / "particles.parquet")
+
+
 async def test_keeping_again_gives_the_same(job: Finished) -> None:
     write(job.folder, particles=table(range(6)))
     first = await job.keep()

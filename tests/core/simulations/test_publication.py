@@ -10,7 +10,7 @@ import signal
 from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -98,8 +98,15 @@ def commits(server: HubServer, repo: str) -> int:
     return len(server.api("ada").list_repo_commits(repo, repo_type="dataset"))
 
 
-async def test_what_is_published_is_what_was_kept(hub: HubServer, output: Output, tmp_path: Path) -> None:
+def no_copy(*_: object) -> NoReturn:
+    raise AssertionError("a file was copied")
+
+
+async def test_what_is_published_is_what_was_kept(
+    hub: HubServer, output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     to = output.target(hub)
+    monkeypatch.setattr("shutil.copyfile", no_copy)
     url = await output.publish(to)
     assert url == f"{hub.url}/datasets/{to.repo}"
     api = hub.api(None)

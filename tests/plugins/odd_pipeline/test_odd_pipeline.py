@@ -123,7 +123,7 @@ def test_channels_without_scripts_are_rejected_with_a_reason() -> None:
 
 
 def test_scripts_run_in_order_with_our_order_in_their_settings(workspace: Path) -> None:
-    done = run("generate", workspace)
+    done = run("generate", workspace, "--first-event", "0")
     assert done.returncode == 0, done.stderr
     work = workspace.parent / "work"
     assert (work / "called").read_text().splitlines() == [
@@ -132,6 +132,15 @@ def test_scripts_run_in_order_with_our_order_in_their_settings(workspace: Path) 
         "pythia_gen 0 7 {'events': 4, 'pileup': 0}",
     ]
     assert (work / "runs/0/merged_events.hepmc3").read_text() == "from MadGraph"
+
+
+def test_parts_of_an_order_have_other_seeds(workspace: Path) -> None:
+    assert run("simulate", workspace).returncode == 0
+    seed = stages.part_seed(7, 90)
+    assert (workspace.parent / "work" / "called").read_text().split()[:3] == ["ddsim_run", "0", str(seed)]
+    seeds = {stages.part_seed(given, first) for given in (7, 8) for first in range(0, 1000, 10)}
+    assert len(seeds) == 200
+    assert max(seeds) < 2**31
 
 
 def test_a_script_that_fails_ends_the_stage(workspace: Path) -> None:

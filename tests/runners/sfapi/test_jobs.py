@@ -13,7 +13,7 @@ from tests.runners.sfapi.conftest import MakeRunner, handle, job
 from tests.runners.sfapi.superfacility import Superfacility
 from tests.waiting import eventually_async
 
-from collidium.contracts.runner import JobProgress, JobState, Runner, RunnerRefused
+from collidium.contracts.runner import JobProgress, JobState, Runner, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
 
 REAL_TABLES = (
@@ -33,7 +33,7 @@ async def test_it_keeps_the_contract(make_runner: MakeRunner, tmp_path: Path) ->
     await check_runner(runner, output, another=lambda: another, interval=0.05)
 
 
-async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
+async def test_the_ordered_events_are_simulated_by_parts_with_one_seed(
     api: Superfacility, make_runner: MakeRunner, tmp_path: Path
 ) -> None:
     runner = make_runner(sfapi_events_per_part=3)
@@ -45,7 +45,7 @@ async def test_the_ordered_events_are_simulated_with_a_seed_per_part(
     assert [file.name for file in files] == [f"particles-{part:05d}-of-00003.parquet" for part in range(3)]
     data = [file.read_text().split() for file in files]
     assert [(first, events) for first, events, _, _ in data] == [("0", "3"), ("3", "2"), ("5", "2")]
-    assert len({seed for _, _, seed, _ in data}) == 3
+    assert {seed for _, _, seed, _ in data} == {"42"}
     assert {channel for *_, channel in data} == {"ttbar"}
     assert api.count("POST", "/compute/jobs") == 1
 
@@ -83,7 +83,7 @@ async def test_a_large_file_comes_in_pieces(
     assert (await reaches(runner, submitted)).state == JobState.COMPLETED
     (file,) = await runner.collect(submitted, tmp_path / "output", 2**30)
     assert file.read_bytes() == (api.scratch / "r1/0/hits.parquet").read_bytes()
-    assert api.count("GET", "/utilities/download") == 3
+    assert api.count("GET", "/utilities/download") == 4  # and the manifest
     assert not (api.scratch / "r1/pieces").exists()
 
 
@@ -96,8 +96,23 @@ async def test_what_was_collected_whole_is_not_fetched_again(
     first, second = await runner.collect(submitted, tmp_path, 2**30)
     second.write_text("cut")
     assert await runner.collect(submitted, tmp_path, 2**30) == [first, second]
-    assert api.count("GET", "/utilities/download") == 3
+    assert api.count("GET", "/utilities/download") == 3 + 4  # each time the two manifests
     assert second.read_bytes() == (api.scratch / "r1/1/particles.parquet").read_bytes()
+
+
+async def test_a_file_that_arrives_changed_is_fetched_again(
+    api: Superfacility, runner: Runner, tmp_path: Path
+) -> None:
+    """A byte that differs, so that its size does not."""
+    submitted = await runner.submit(job())
+    await reaches(runner, submitted)
+    (file,) = await runner.collect(submitted, tmp_path, 2**30)
+    whole = file.read_bytes()
+    file.write_bytes(b"x" + whole[1:])
+    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet of part 0 is not as the part wrote it"):
+        await runner.collect(submitted, tmp_path, 2**30)
+    (file,) = await runner.collect(submitted, tmp_path, 2**30)
+    assert file.read_bytes() == whole
 
 
 async def test_a_pipeline_that_fails_fails_the_job_and_has_no_output(

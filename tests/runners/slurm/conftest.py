@@ -16,23 +16,28 @@ from collidium.contracts.runner import Job
 from collidium_runners.slurm import SlurmRunner, collidium_runners
 
 PIPELINE = """\
-import os, pathlib, sys, time
+import hashlib, os, pathlib, sys, time
 channel, events, first_event, seed, output, gate = sys.argv[1:]
 if channel == "environment":
     print(*os.environ)
 if channel == "reporting":
     done = '{"stage": 1, "stages": 2, "title": "simulation", "fraction": 1.0}'
     pathlib.Path(os.environ["COLLIDIUM_PROGRESS_FILE"]).write_text(done)
-if channel in {"gated", "gated_fail", "reporting"}:
+waits = channel in {"gated", "gated_fail", "reporting"} or (channel == "fail_waiting" and first_event != "0")
+if waits:
     # Bounded: a job outlives a test run that is killed.
     until = time.monotonic() + 120
     while not pathlib.Path(gate).exists() and time.monotonic() < until:
         time.sleep(0.05)
-if channel == "gated_fail" or (channel == "fail" and first_event == "0"):
-    sys.exit(3)
+if channel == "gated_fail" or (channel.startswith("fail") and first_event == "0"):
+    failed = pathlib.Path(f"{gate}.failed")
+    if channel != "fail_once" or not failed.exists():
+        failed.touch()
+        sys.exit(3)
 import pyarrow as pa, pyarrow.parquet as pq
 ids = range(int(first_event), int(first_event) + int(events))
-table = pa.table({"event_id": list(ids), "seed": [[int(seed)]] * len(ids)})
+digests = [list(hashlib.sha256(f"{seed}:{event}".encode()).digest()) for event in ids]
+table = pa.table({"event_id": pa.array(ids, pa.uint32()), "x": digests})
 pq.write_table(table, f"{output}/particles.parquet")
 """
 
@@ -73,23 +78,28 @@ def door_settings(slurm_cluster: SlurmCluster, tmp_path: Path) -> Callable[[str]
 
 
 @pytest.fixture
-async def make_runner(
-    door_settings: Callable[[str], dict[str, object]], tmp_path: Path
-) -> AsyncIterator[MakeRunner]:
-    """Makes runners that share a folder, as processes do; arguments are settings."""
+def job_settings(tmp_path: Path) -> dict[str, object]:
+    """What jobs run, and how they are cut."""
     pipeline = tmp_path / "pipeline.py"
     pipeline.write_text(PIPELINE)
     places = "{channel} {events} {first_event} {seed} {output}"
+    return {
+        "pipeline_command": f"{sys.executable} {pipeline} {places} {tmp_path / 'gate'}",
+        "slurm_cpus_per_part": 1,
+        "slurm_events_per_part": 3,
+    }
+
+
+@pytest.fixture
+async def make_runner(
+    job_settings: dict[str, object], door_settings: Callable[[str], dict[str, object]], tmp_path: Path
+) -> AsyncIterator[MakeRunner]:
+    """Makes runners that share a folder, as processes do; arguments are settings."""
     async with AsyncExitStack() as runners:
 
         def make(backend: str = "commands", **values: object) -> SlurmRunner:
-            chosen: dict[str, object] = {
-                "data_dir": tmp_path / "data",
-                "pipeline_command": f"{sys.executable} {pipeline} {places} {tmp_path / 'gate'}",
-                "slurm_cpus_per_part": 1,
-                "slurm_events_per_part": 3,
-            }
-            (runner,) = collidium_runners(settings.load(**(chosen | door_settings(backend) | values)))
+            chosen = {"data_dir": tmp_path / "data"} | job_settings | door_settings(backend)
+            (runner,) = collidium_runners(settings.load(**(chosen | values)))
             assert isinstance(runner, SlurmRunner)
             runners.push_async_callback(runner.close)
             return runner

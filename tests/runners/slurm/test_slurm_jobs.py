@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.runners.following import PAUSE, reaches, runs, unavailable
@@ -16,7 +17,6 @@ from tests.waiting import eventually_async, until
 
 from collidium.contracts.runner import JobProgress, JobState, RunnerRefused, RunnerUnavailable
 from collidium.testing.conformance import check_runner
-from collidium_runners.batch.script import parts
 
 
 async def test_it_keeps_the_contract(make_runner: MakeRunner, backend: str, tmp_path: Path) -> None:
@@ -26,21 +26,53 @@ async def test_it_keeps_the_contract(make_runner: MakeRunner, backend: str, tmp_
     )
 
 
-async def test_parts_simulate_exactly_the_events(
+async def test_the_events_are_the_same_whatever_the_cut(
     make_runner: MakeRunner, backend: str, order: Order, tmp_path: Path
 ) -> None:
-    runner = make_runner(backend)
-    job = order(events=10)
-    handle = await runner.submit(job)
-    status = await reaches(runner, handle)
-    assert (status.state, status.reason) == (JobState.COMPLETED, None)
-    assert status.node_hours is not None
+    contents = []
+    for events_per_part, count in ((0, 1), (3, 3), (1, 7)):
+        runner = make_runner(backend, slurm_events_per_part=events_per_part)
+        handle = await runner.submit(order(events=7))
+        status = await reaches(runner, handle)
+        assert (status.state, status.reason) == (JobState.COMPLETED, None)
+        assert status.node_hours is not None
+        files = await runner.collect(handle, tmp_path / str(count), 2**30)
+        assert [file.name for file in files] == names(count)
+        contents.append(pa.concat_tables(map(pq.read_table, files)))
+    assert contents[0]["event_id"].to_pylist() == list(range(7))
+    assert contents[0] == contents[1] == contents[2]
+
+
+def names(parts: int) -> list[str]:
+    """The shards of so many parts."""
+    if parts == 1:
+        return ["particles.parquet"]
+    return [f"particles-{part:05d}-of-{parts:05d}.parquet" for part in range(parts)]
+
+
+async def test_a_part_that_fails_once_is_simulated_again(
+    make_runner: MakeRunner, order: Order, tmp_path: Path
+) -> None:
+    runner = make_runner()
+    handle = await runner.submit(order("fail_once", events=4))
+    assert (await reaches(runner, handle)).state == JobState.COMPLETED
+    assert (tmp_path / "gate.failed").exists()
     files = await runner.collect(handle, tmp_path / "output", 2**30)
-    assert [file.name for file in files] == [f"particles-{part:05d}-of-00004.parquet" for part in range(4)]
-    tables = [pq.read_table(file) for file in files]
-    assert [event for table in tables for event in table["event_id"].to_pylist()] == list(range(10))
-    seeds = [table["seed"][0].as_py() for table in tables]
-    assert seeds == [[part.seed] for part in parts(job, 3)]
+    assert [pq.read_metadata(file).num_rows for file in files] == [2, 2]
+
+
+async def test_parts_that_wait_are_cancelled_when_one_has_failed(
+    make_runner: MakeRunner, backend: str, order: Order, folder: Path, open_gate: Callable[[], None]
+) -> None:
+    runner = make_runner(backend)
+    job = order("fail_waiting", events=18)  # six parts: more than the node takes at once
+    handle = await runner.submit(job)
+    await until((folder / job.request_id / "status" / f"{handle.partition('.')[0]}_0").exists)
+    open_gate()
+    status = await reaches(runner, handle)
+    assert (status.state, status.reason) == (JobState.FAILED, "1 of 6 parts failed; part 0: exit code 3")
+    # The node has room for four parts, and that of the one that failed was free only after its end.
+    assert not {path.name for path in (folder / job.request_id).iterdir()} & {"0", "4", "5"}
 
 
 async def test_progress_is_that_of_all_parts(

@@ -37,7 +37,7 @@ def test_a_command_that_cannot_be_filled_in_is_refused_at_start(tmp_path: Path, 
         ("slurm_url", "ftp://example.org"),
         ("slurm_url", "https://user:hunter2@example.org"),
         ("slurm_api", "v1"),
-        ("slurm_events_per_part", 0),
+        ("slurm_events_per_part", -1),
         ("slurm_maximum_parts", 0),
     ],
 )
