@@ -117,7 +117,7 @@ async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess
         await pilot.press("enter")
         await shows(pilot, "Disqualified: cleo", "1  ben")
         await pilot.press("l", "l")
-        await shows(pilot, "joined", "cleo")
+        await shows(pilot, "left today", "cleo")
         await pilot.press("down", "enter")
         await shows(pilot, "ONLY cleo", "disqualified: measured")
         await pilot.press("d")

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 #: Cells of a name in lists; the mark of a baseline is among them.
 LONGEST_NAME: Final = 24
 #: The whole reason stands on the submission's page, and where it is reinstated.
-LONGEST_REASON: Final = 36
+LONGEST_REASON: Final = 40
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
