@@ -80,7 +80,7 @@ def test_a_team_is_made_and_joined_by_links(
     assert "Rank 1 of the leaderboard" in shown
     assert "not the current one" not in shown, "the truth is the challenge's"
     assert "collidium check team-course" in shown
-    assert ">Withdraw<" not in shown, "that is its sender's"
+    assert "Withdraw it" not in shown, "that is its sender's"
     assert ada.fill_in(page, action="choose").status_code == 303
     assert "chosen for the final results" in ben.get(page).text
     assert ada.fill_in(page, action="withdraw").status_code == 403
