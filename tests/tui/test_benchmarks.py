@@ -11,7 +11,18 @@ import pyarrow.parquet as pq
 import pytest
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text, types
+from tests.tui.consoles import (
+    LARGE,
+    SMALL,
+    console_of,
+    console_on,
+    holds,
+    matches,
+    shows,
+    signed_in,
+    text,
+    types,
+)
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
@@ -19,6 +30,7 @@ from collidium.benchmarks.models import Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
+from collidium_tui.session import Link
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -178,6 +190,21 @@ async def test_a_member_is_removed(server: ServerProcess, course: str, operator:
         await pilot.press("m", "y")
         await shows(pilot, "2 participants")
         assert {member.hub_username for member in operator.admin_members(course)} == {"dora", "emil"}
+
+
+async def test_an_organiser_sees_the_challenge_alone(
+    server: ServerProcess, course: str, operator: Client
+) -> None:
+    organiser = operator.admin_add_operator("otto", ["benchmarks"], challenge=course)
+    async with console_on(server.base_url, organiser.token) as pilot:
+        await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
+        await pilot.press("6", "l")
+        await choose(pilot, course, "challenge")
+        await pilot.press("enter")
+        await shows(pilot, "0 places")
+        await pilot.press("l", "l")
+        await shows(pilot, "dora", "emil", "connected")
+        assert "STALE" not in text(pilot)
 
 
 async def test_a_challenge_is_closed_and_opened_again(
