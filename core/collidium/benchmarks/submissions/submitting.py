@@ -209,7 +209,8 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     sent = Submission.filter(theirs, challenge=challenge.name, submitted_at__gte=midnight_before(now))
     kept: Counter[str] = Counter()
     for participant, account in await sent.values_list("participant", "account_id"):
-        kept.update({participant, members.get(account, participant)})
+        counted = {str(participant), members.get(account, str(participant))}
+        kept.update(counted)
     return kept
 
 
