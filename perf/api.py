@@ -162,6 +162,8 @@ def participants(server: ServerProcess, database_url: str, count: int, rounds: i
     intervals = []
     asyncio.run(leaderboard_seed.fill(database_url, count - rounds))
     with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as client:
+        rules, admin = {"rules": "*One* model a team."}, {"X-Admin-Token": server.admin_token}
+        client.patch("/admin/challenges/tracking", json=rules, headers=admin).raise_for_status()
         for _ in range(rounds):
             asyncio.run(leaderboard_seed.fill(database_url, 1))
             started = time.perf_counter()
@@ -171,11 +173,11 @@ def participants(server: ServerProcess, database_url: str, count: int, rounds: i
             for name, path in pages.items():
                 made[name].append(cpu_of_call(client, server.pid, path))
                 kept[name].append(cpu_of_call(client, server.pid, path))
-    print(f"\n| board of {count:,} participants | CPU (ms), made: median | largest | kept: median |")
-    print("|---|---:|---:|---:|")
+    print(f"\n| board of {count:,} participants | CPU (ms), made: least | median | largest | kept: median |")
+    print("|---|---:|---:|---:|---:|")
     for name in pages:
         cost, cached = statistics.median(made[name]), statistics.median(kept[name])
-        print(f"| {name} | {cost:.0f} | {max(made[name]):.0f} | {cached:.1f} |")
+        print(f"| {name} | {min(made[name]):.0f} | {cost:.0f} | {max(made[name]):.0f} | {cached:.1f} |")
     print(f"\nIntervals: {statistics.median(intervals):.2f} s in the median, {max(intervals):.2f} s at most.")
 
 

@@ -16,7 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -71,12 +71,8 @@ Call = Callable[[int], bytes]
 
 
 def cpu_seconds(pid: int) -> float:
-    """Time that the threads of the process have run, in the kernel, too."""
-    nanoseconds = 0
-    for thread in Path(f"/proc/{pid}/task").iterdir():
-        with suppress(OSError):  # it has ended
-            nanoseconds += int((thread / "schedstat").read_text().split()[0])
-    return nanoseconds / 1e9
+    """Time that a process has run, in the kernel, too."""
+    return time.clock_gettime(~pid << 3 | 2)  # the process's clock, which has threads that ended, too
 
 
 def call(

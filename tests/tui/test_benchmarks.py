@@ -11,14 +11,26 @@ import pyarrow.parquet as pq
 import pytest
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.tui import seeding
-from tests.tui.consoles import LARGE, SMALL, matches, shows, signed_in, text, types
+from tests.tui.consoles import (
+    LARGE,
+    SMALL,
+    console_of,
+    console_on,
+    holds,
+    matches,
+    shows,
+    signed_in,
+    text,
+    types,
+)
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
-from collidium.benchmarks.models import Submission
+from collidium.benchmarks.models import Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
+from collidium_tui.session import Link
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -52,11 +64,11 @@ def operator(server: ServerProcess) -> Iterator[Client]:
         yield client
 
 
-async def choose(pilot: Pilot[None], task: str) -> None:
-    """Put the cursor on a task of the list."""
+async def choose(pilot: Pilot[None], task: str, heading: str = "task") -> None:
+    """Put the cursor on a task of the list, or on another thing below ``heading``."""
     await shows(pilot, task)
     names = [line.split()[0] for line in text(pilot).splitlines() if line.strip()]
-    first = names.index("task") + 1
+    first = names.index(heading) + 1
     await pilot.press("home", *["down"] * (names.index(task) - first))
 
 
@@ -117,7 +129,7 @@ async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess
         await pilot.press("enter")
         await shows(pilot, "Disqualified: cleo", "1  ben")
         await pilot.press("l", "l")
-        await shows(pilot, "joined", "cleo")
+        await shows(pilot, "left today", "cleo")
         await pilot.press("down", "enter")
         await shows(pilot, "ONLY cleo", "disqualified: measured")
         await pilot.press("d")
@@ -125,6 +137,89 @@ async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess
         await pilot.press("y")
         await shows(pilot, "Reinstated: cleo")
     assert [place.hub_username for place in operator.leaderboard("tracking_latency")] == ["cleo", "ben"]
+
+
+@pytest.fixture(scope="module")
+def course(server: ServerProcess) -> str:
+    """A challenge for members, one of whom never came, and a team of two; nothing was submitted."""
+    name = "spring-course"
+    with Client(server.base_url, token="", admin_token=server.admin_token) as admin:
+        admin.admin_new_challenge(name, "tracking_latency", access="members", team_size=2)
+        admin.admin_add_members(name, ["a-student-who-never-came", "dora", "emil"])
+    with Client(server.base_url, server.add_user("dora")) as dora:
+        dora.new_team(name, "Die Quarks von Göttingen 2027")
+        code = dora.invite_to_team(name).code
+    with Client(server.base_url, server.add_user("emil")) as emil:
+        emil.join(name, code)
+    return name
+
+
+@pytest.mark.parametrize("size", [SMALL, LARGE])
+async def test_how_teams_and_members_look(server: ServerProcess, course: str, size: tuple[int, int]) -> None:
+    async def at_noon() -> None:
+        await Team.all().update(created_at=NOON)
+
+    seeding.seed(server, at_noon())
+    async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
+        await pilot.press("l")
+        await choose(pilot, course, "challenge")
+        await pilot.press("enter")
+        await shows(pilot, "0 places")
+        await pilot.press("l", "l")
+        await shows(pilot, "left today", "a-student", "captain", "3 participants")
+        await matches(pilot, f"members-{size[0]}")
+        await pilot.press("l")
+        await shows(pilot, "dora, emil", "1 team")
+        await matches(pilot, f"teams-{size[0]}")
+
+
+async def test_a_member_is_removed(server: ServerProcess, course: str, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await pilot.press("l")
+        await choose(pilot, course, "challenge")
+        await pilot.press("enter")
+        await shows(pilot, "0 places")
+        await pilot.press("m")
+        await shows(pilot, "on the list Participants")
+        await pilot.press("l", "l")
+        await shows(pilot, "3 participants")
+        await pilot.press("m")
+        await shows(pilot, "Remove a-student", "invitations to spring-course end")
+        await pilot.press("n")
+        assert len(operator.admin_members(course)) == 3
+        await pilot.press("m", "y")
+        await shows(pilot, "2 participants")
+        assert {member.hub_username for member in operator.admin_members(course)} == {"dora", "emil"}
+
+
+async def test_an_organiser_sees_the_challenge_alone(
+    server: ServerProcess, course: str, operator: Client
+) -> None:
+    organiser = operator.admin_add_operator("otto", ["benchmarks"], challenge=course)
+    async with console_on(server.base_url, organiser.token) as pilot:
+        await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
+        await pilot.press("6", "l")
+        await choose(pilot, course, "challenge")
+        await pilot.press("enter")
+        await shows(pilot, "0 places")
+        await pilot.press("l", "l")
+        await shows(pilot, "dora", "emil", "connected")
+        assert "STALE" not in text(pilot)
+
+
+async def test_a_challenge_is_closed_and_opened_again(
+    server: ServerProcess, course: str, operator: Client
+) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await pilot.press("l")
+        await choose(pilot, course, "challenge")
+        await pilot.press("x", "y")
+        await shows(pilot, f"{course} is closed")
+        await pilot.press("x")
+        await shows(pilot, f"Open {course} again", "withheld")
+        await pilot.press("y")
+        await shows(pilot, f"{course} is open again")
+    assert operator.challenge(course).state == "open"
 
 
 async def test_a_split_that_scores_again_names_its_command(server: ServerProcess, operator: Client) -> None:

@@ -12,7 +12,14 @@ from importlib import import_module
 from time import monotonic
 from typing import TYPE_CHECKING, Final, TypeVar, cast
 
-from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
+from collidium.errors import (
+    CollidiumError,
+    ConfigurationError,
+    Forbidden,
+    Unauthenticated,
+    Unreachable,
+    UpstreamError,
+)
 
 if TYPE_CHECKING:
     from textual.dom import DOMNode
@@ -164,9 +171,16 @@ class Session:
     async def _look(self) -> None:
         from collidium.client import version_mismatch
 
+        async def seen(client: AsyncClient) -> tuple[str, Overview | None]:
+            try:
+                overview = await client.admin_overview()
+            except Forbidden:  # of the organiser of a challenge, for whom the rest works
+                return (await client.health()).version, None
+            return overview.version, overview
+
         started = monotonic()
         try:
-            overview = await self.call(lambda client: client.admin_overview())
+            version, overview = await self.call(seen)
         except UpstreamError as error:
             health = await self.call(lambda client: client.health())
             self._set(link=Link.OTHER, mismatch=version_mismatch(health.version) or error.detail)
@@ -175,7 +189,7 @@ class Session:
             link=Link.UP,
             latency_ms=(monotonic() - started) * 1000,
             overview=overview,
-            mismatch=version_mismatch(overview.version),
+            mismatch=version_mismatch(version),
         )
 
     def _connect(self, admin_token: str) -> AsyncClient:

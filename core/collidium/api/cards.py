@@ -17,7 +17,8 @@ _DEEPER: Final = 2
 
 async def rendered(text: str, base: str) -> Markup:
     """The card as markup; links without a host are those of ``base``."""
-    return await asyncio.to_thread(_rendered, text, base)
+    # Loading what reads Markdown takes longer than a leaderboard.
+    return await asyncio.to_thread(_rendered, text, base) if text else Markup()
 
 
 def _rendered(text: str, base: str) -> Markup:

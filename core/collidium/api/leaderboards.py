@@ -11,7 +11,7 @@ from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
+from collidium.benchmarks.leaderboard import Edition, Fronts, Histories, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.errors import InvalidInput
 from collidium.records import BestStep, Place, encode
@@ -26,6 +26,7 @@ PAGE_OVERHEAD = 2048
 
 _PAGES = "collidium.leaderboard_pages"
 _FRONTS = "collidium.leaderboard_fronts"
+_HISTORIES = "collidium.leaderboard_histories"
 INTERVALS = "collidium.rank_intervals"
 
 Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
@@ -35,6 +36,7 @@ Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
 def _prepare(state: BlueprintSetupState) -> None:
     """What an app keeps between requests."""
     state.app.extensions[_FRONTS] = Fronts()
+    state.app.extensions[_HISTORIES] = Histories()
     state.app.extensions[INTERVALS] = RankIntervals()
     state.app.extensions[_PAGES] = Pages(PAGES_BYTES, lambda page: PAGE_OVERHEAD + len(page.body))
 
@@ -94,7 +96,8 @@ async def steps(challenge: str, query_args: HistoryQuery) -> Response:
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((edition, query_args))
     if page is None:
-        found = await boards.steps(edition, card, query_args.metric, limit=query_args.limit)
+        histories: Histories = current_app.extensions[_HISTORIES]
+        found = await histories.steps(edition, card, query_args.metric, limit=query_args.limit)
         page = WrittenPage(encode(found))
         pages[edition, query_args] = page
     return await _of_edition(edition, page)

@@ -52,19 +52,18 @@ SELECT id, coalesce(ahead, 0) + 1 AS rank FROM (
     FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score >= ?{represents}
 ) AS board WHERE id IN ({ids})
 """
-#: Of what was submitted at one moment, ids decide, as on the leaderboard.
+#: All metrics at once, which costs twice what one does. Of what was submitted at one moment, ids decide, as
+#: on the leaderboard.
 _STEPS: Final = """
-SELECT id FROM (
-    SELECT id, submitted_at, worth, max(worth) OVER (
-        ORDER BY submitted_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING
-    ) AS best
-    FROM (
-        SELECT id, submitted_at, {sign} CAST({score} AS double precision) AS worth
+SELECT id, {improves} FROM (
+    SELECT id, submitted_at, {compared} FROM (
+        SELECT id, submitted_at, {worths}
         FROM submissions WHERE challenge = ? AND truth_version = ? AND rank_score IS NOT NULL
-    ) AS scored WHERE worth IS NOT NULL
-) AS compared WHERE best IS NULL OR worth > best
-ORDER BY submitted_at DESC, id DESC LIMIT ?
+    ) AS scored
+    WINDOW earlier AS (ORDER BY submitted_at, id ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING)
+) AS compared WHERE {is_step} ORDER BY submitted_at, id
 """
+_IMPROVES: Final = "(worth{0} IS NOT NULL AND (best{0} IS NULL OR worth{0} > best{0}))"
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,21 +353,47 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 # -- history ---------------------------------------------------------------------------------------------
 
 
-async def steps(edition: Edition, card: Card, metric_name: str | None, *, limit: int) -> list[BestStep]:
-    """The last ``limit`` steps of the best value of a metric (the primary one where None), oldest first.
+class Histories:
+    """The submissions that improved the best value of a metric, of the latest editions, each found once."""
 
-    Of the submissions on the leaderboard, by the scores that count now: what a new scorer or new truth made
-    of them, and what was self-reported, whether or not it is verified, as the leaderboard has it. Raises
-    InvalidInput for a metric that the task does not have.
-    """
-    metric = _metric(card, metric_name)
+    def __init__(self) -> None:
+        self._found: SharedCalls[Edition, Mapping[str, Sequence[str]]] = SharedCalls(LRUCache(_KEPT))
+
+    async def steps(
+        self, edition: Edition, card: Card, metric_name: str | None, *, limit: int
+    ) -> list[BestStep]:
+        """The last ``limit`` steps of the best value of a metric (the primary one where None), oldest first.
+
+        Of the submissions on the leaderboard, by the scores that count now: what a new scorer or new truth
+        made of them, and what was self-reported, whether or not it is verified, as the leaderboard has it.
+        Raises InvalidInput for a metric that the task does not have.
+        """
+        metric = _metric(card, metric_name)
+        improving = await self._found.run(edition, lambda: _improving(edition, card))
+        ids = improving[metric.name][-limit:]
+        kept = {row.id: row for row in await Submission.filter(id__in=ids)}
+        return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]
+
+
+async def _improving(edition: Edition, card: Card) -> Mapping[str, Sequence[str]]:
+    """The ids of the submissions that were the best by a metric when they came, for each metric."""
     is_sqlite = isinstance(connection(), SqliteClient)
     score = """json_extract(scores, '$."' || ? || '"')""" if is_sqlite else "scores ->> CAST(? AS text)"
-    query = _STEPS.format(sign="" if metric.higher_is_better else "-", score=score)
-    rows = await rows_of(query, metric.name, edition.challenge, edition.truth_version, limit)
-    ids = [row["id"] for row in reversed(rows)]
-    kept = {row.id: row for row in await Submission.filter(id__in=ids)}
-    return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]
+    signs = ["" if metric.higher_is_better else "-" for metric in card.metrics]
+    improves = [_IMPROVES.format(place) for place in range(len(signs))]
+    query = _STEPS.format(
+        improves=", ".join(f"{improved} AS step{place}" for place, improved in enumerate(improves)),
+        compared=", ".join(
+            f"worth{place}, max(worth{place}) OVER earlier AS best{place}" for place in range(len(signs))
+        ),
+        worths=", ".join(
+            f"{sign} CAST({score} AS double precision) AS worth{place}" for place, sign in enumerate(signs)
+        ),
+        is_step=" OR ".join(improves),
+    )
+    names = [metric.name for metric in card.metrics]
+    rows = await rows_of(query, *names, edition.challenge, edition.truth_version)
+    return {name: [row["id"] for row in rows if row[f"step{place}"]] for place, name in enumerate(names)}
 
 
 def _step(row: Submission, metric: str) -> BestStep:

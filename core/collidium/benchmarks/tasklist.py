@@ -11,6 +11,7 @@ from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING
 
+from msgspec import structs
 from tortoise.expressions import F
 from tortoise.timezone import now
 
@@ -128,10 +129,15 @@ async def listed_cards(platform: Platform) -> list[TaskCard]:
 
 async def listed_card(platform: Platform, name: str) -> TaskCard:
     """The card of a task, or of a challenge's; raises NotFound unless it is listed and installed."""
-    status = await status_of(platform.tasks, name)
-    if not (status.listed and status.installed):
+    row = await challenges.find(name)
+    status = status_in(platform.tasks, name, row)
+    if row is None or not (status.listed and status.installed):
         raise unknown(name)
-    return await card_of(platform, status)
+    card = await card_of(platform, status)
+    if row.rewarded:
+        return card
+    unpaid = tuple(structs.replace(metric, reward=Decimal(0)) for metric in card.metrics)
+    return structs.replace(card, metrics=unpaid)
 
 
 async def challenge_with_card(platform: Platform, name: str) -> records.Challenge:

@@ -7,7 +7,6 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
-from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import records
@@ -39,13 +38,14 @@ def participant(team: Team) -> str:
     return f"team:{team.id}"
 
 
-async def counted_for(name: str) -> Q:
-    """What counts for the quota of a participant: of a team, what its members submitted before, too."""
-    kind, _, key = name.partition(":")
-    if kind != "team":
-        return Q(participant=name)
-    accounts = await TeamMember.filter(team_id=int(key)).values_list("account_id", flat=True)
-    return Q(participant=name) | Q(account_id__in=list(accounts))
+async def members_of(participants: Collection[str]) -> dict[int, str]:
+    """The accounts in those of these participants that are teams, each with its team."""
+    kinds = [name.partition(":") for name in participants]
+    ids = [int(key) for kind, _, key in kinds if kind == "team"]
+    if not ids:
+        return {}
+    rows = await TeamMember.filter(team_id__in=ids).values_list("account_id", "team_id")
+    return {account: f"team:{team}" for account, team in rows}
 
 
 async def may_choose(account: AccountView, submission: Submission) -> bool:

@@ -105,7 +105,8 @@ def data_lines(card: TaskCard) -> Iterator[tuple[str, str]]:
 def _sentences(card: TaskCard) -> Iterator[str]:
     if card.left_out:
         yield card.left_out
-    yield f"The leaderboard ranks by {card.primary_metric}. A new best above the floor earns the reward."
+    earns = " A new best above the floor earns the reward." if any(m.reward for m in card.metrics) else ""
+    yield f"The leaderboard ranks by {card.primary_metric}.{earns}"
     for metric in card.metrics:
         if metric.missing_when:
             yield f"{metric.name} is undefined when {metric.missing_when}."

@@ -114,11 +114,16 @@ class Quota(Record, frozen=True):
 
 
 class RosterEntry(Record, frozen=True):
-    """An account that takes part in a challenge."""
+    """An account that takes part in a challenge: it submitted, is in a team, or on the list of members."""
 
     hub_username: str
     submissions: int
-    #: By its first submission.
-    joined_at: Time
-    last_submitted_at: Time
+    submissions_left: Annotated[
+        int, Meta(description="Of this day, in UTC, of its team if it is in one; 0 where none is taken now.")
+    ]
+    joined_at: Annotated[Time | None, Meta(description="Its first submission; null: none yet.")] = None
+    last_submitted_at: Time | None = None
+    team: str | None = None
+    captain: Annotated[bool, Meta(description="Whether it is the captain of that team.")] = False
+    member: Annotated[bool, Meta(description="Whether it is on the list of members.")] = False
     baseline: Baseline = False

@@ -344,6 +344,8 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     date = "2099-01-01T00:00Z"
     made = run.data("challenge", "new", "course-1", "--task", "tracking", "--closes", date)
     assert (made["state"], made["closes_at"]) == ("open", "2099-01-01T00:00:00+00:00")
+    assert "earns the reward" not in run("tasks", "course-1").stdout
+    assert "earns the reward" in run("tasks", "tracking").stdout
     unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")

@@ -1,7 +1,8 @@
 """Two platforms whose truth differs in held-back events alone answer participants alike.
 
 Not covered: how long answers take (a tally of a held-back event may be larger or smaller), and the truth's
-version, a hash of all of it, which is given the same name here.
+version, a hash of all of it, which is given the same name here. Of the plots on pages only the tables of
+their numbers are compared: times of submissions move their points.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from tests.plugins.webapps.visiting import Visitor
 from tests.waiting import eventually
 
 from collidium import database
@@ -38,7 +40,9 @@ NAME = "spring-2027"
 PUBLIC = 60
 
 #: Ids and times; the same id is the same on one platform, and keeps its place in the order of appearance.
-_ID = re.compile(r"\b[0-9a-f]{32}\b")
+_ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
+#: Plots, and what a page or a form has for itself.
+_OWN = re.compile(r'<svg.*?</svg>|csrf(_token" value)?="[^"]*"|cursor=[\w=-]+', re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?")
 
 
@@ -98,7 +102,7 @@ class Recorder:
 
     def ask(self, client: httpx.Client, method: str, path: str, **options: Any) -> Any:
         answer = client.request(method, path, **options)
-        kept = answer.json() if answer.headers["Content-Type"].endswith("json") else answer.text
+        kept = answer.json() if answer.headers["Content-Type"].endswith("json") else _OWN.sub("", answer.text)
         self.keep(f"{method} {path}", f"{answer.status_code} {json.dumps(neutral(kept))}")
         return kept
 
@@ -199,7 +203,16 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
             recorder.ask(alice, "GET", path)
         page = recorder.ask(alice, "GET", f"{where}/leaderboard?limit=1&all=true")
         assert page
+        for query in ("", "?all=true", "?format=csv", "?format=csv&all=true"):
+            recorder.ask(alice, "GET", f"{where}/results{query}")
         token = alice.headers["Authorization"].partition(" ")[2]
+    with Visitor(server.base_url) as visitor:
+        for is_signed_in in (False, True):
+            if is_signed_in:
+                visitor.sign_in(token)
+                assert visitor.is_signed_in
+            for path in pages_of(mine):
+                recorder.ask(visitor, "GET", path)
     environment = server.environment | {"PLATFORM_BACKEND": server.base_url, "HF_TOKEN": token}
     for command in (
         ("challenge", "export", NAME, "--all"),
@@ -211,6 +224,15 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
     for sent_body in asyncio.run(sent_events(server)):
         recorder.keep("webhook", sent_body)
     return recorder.answers
+
+
+def pages_of(mine: list[dict[str, Any]]) -> list[str]:
+    """The pages that show something of the challenge, or of an account's submissions."""
+    board, compared = f"/leaderboard/{NAME}", f"?compare={mine[1]['submission_id']}"
+    queries = ("", "?pareto=1", "?user=alice", "/results", "/submit", "/team")
+    submissions = [f"/leaderboard/submissions/{sent['submission_id']}" for sent in mine]
+    lists = ("/", "/leaderboard", "/leaderboard/tracking", "/leaderboard/mine", "/models", "/datasets")
+    return [*lists, *(board + query for query in queries), *submissions, submissions[0] + compared]
 
 
 async def sent_events(server: ServerProcess) -> list[str]:

@@ -126,6 +126,34 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     ]
 
 
+def test_the_roster_has_who_never_submitted(
+    admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    challenge = f"/admin{where.removeprefix('/v1')}"
+    admin.patch(challenge, json={"submissions_per_day": 3})
+    alice, bob, carol = people("alice"), people("bob"), people("carol")
+    names = [name_of(client) for client in (alice, bob, carol)]
+    added = [f"{names[2]}-absent", names[2].upper()]
+    assert admin.post(f"{challenge}/members", json={"hub_usernames": added}).json()["added"] == 2
+    new_team(alice, where, "Ω")
+    assert join(bob, where, code_of(alice, where)).is_success
+    for client, part in ((alice, 0.4), (carol, 0.6)):
+        client.post(f"{where}/submit", content=share(oracle, part)).raise_for_status()
+    first = admin.get(f"{challenge}/roster?limit=2")
+    rest = admin.get(f"{challenge}/roster", params={"cursor": first.json()[-1]["hub_username"]})
+    shown = ("hub_username", "team", "captain", "member", "submissions", "submissions_left")
+    assert [[entry[key] for key in shown] for entry in first.json() + rest.json()] == [
+        [names[0], "Ω", True, False, 1, 2],
+        [names[1], "Ω", False, False, 0, 2],
+        [names[2], None, False, True, 1, 2],
+        [added[0], None, False, True, 0, 3],
+    ]
+    assert first.json()[1]["joined_at"] is None
+    assert admin.post(f"{challenge}/close").is_success
+    assert {entry["submissions_left"] for entry in admin.get(f"{challenge}/roster").json()} == {0}
+    assert alice.get(f"{where}/quota").json()["submissions_left"] == 0
+
+
 def test_a_file_is_of_the_team_that_its_sender_is_in_when_it_is_kept(
     platform: ServerProcess, people: SignIn, where: str, oracle: pa.Table
 ) -> None:
@@ -361,6 +389,9 @@ def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:
     assert friend.data("team", "join", "course-2", code)["team"]["captain"] == "pupil1"
     assert "Über" in friend("team", "show", "course-2").stdout
     assert "pupil1, pupil2" in friend("team", "list", "course-2").stdout
+    roster = run("challenge", "roster", "course-2").stdout
+    assert "Über (captain)" in roster
+    assert "Pupil3" in roster
     (platform.directory / "bad.csv").write_text("zoe\n../x\na b\n")
     bad = run("challenge", "members", "course-2", "--csv", "bad.csv")
     assert (bad.returncode, "../x" in bad.stderr, "a b" in bad.stderr) == (3, True, True), bad.stderr

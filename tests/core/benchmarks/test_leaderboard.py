@@ -191,23 +191,23 @@ def test_the_history_of_a_best_is_who_was_better_than_all_before(
                 if is_ranked and value is not None and sign * value > best:
                     best = sign * value
                     expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
-            found = await boards.steps(EDITION, CARD, metric, limit=100)
+            found = await boards.Histories().steps(EDITION, CARD, metric, limit=100)
             assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
             assert len(found) > 3
-            assert await boards.steps(EDITION, CARD, metric, limit=2) == found[-2:]
+            assert await boards.Histories().steps(EDITION, CARD, metric, limit=2) == found[-2:]
             if metric == CARD.primary_metric.name:
-                assert await boards.steps(EDITION, CARD, None, limit=100) == found
+                assert await boards.Histories().steps(EDITION, CARD, None, limit=100) == found
 
     asyncio.run(compare())
 
 
 async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> None:
-    assert await boards.steps(EDITION, CARD, None, limit=10) == []
+    assert await boards.Histories().steps(EDITION, CARD, None, limit=10) == []
 
 
 async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
-        await boards.steps(EDITION, CARD, "beauty", limit=10)
+        await boards.Histories().steps(EDITION, CARD, "beauty", limit=10)
 
 
 async def test_files_of_killed_processes_are_forgotten(connected: str) -> None:

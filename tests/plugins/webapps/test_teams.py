@@ -10,6 +10,7 @@ import httpx
 import pytest
 from tests.core.api.conftest import operating
 from tests.core.servers import write_oracle
+from tests.waiting import eventually
 
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
@@ -42,7 +43,8 @@ def visitor(web: ServerProcess, token: Callable[[str], str]) -> Iterator[SignIn]
 def test_a_team_is_made_and_joined_by_links(
     web: ServerProcess, admin: httpx.Client, visitor: SignIn, token: Callable[[str], str]
 ) -> None:
-    body = {"name": "team-course", "task": "tracking", "team_size": 2, "access": "members"}
+    body: dict[str, object] = {"name": "team-course", "task": "tracking", "public_percent": 60}
+    body |= {"team_size": 2, "access": "members"}
     assert admin.post("/admin/challenges", json=body).status_code == 201
     code = admin.post("/admin/challenges/team-course/invitations", json={"uses": 2}).json()["code"]
     ada, ben = visitor("team-ada"), visitor("team-ben")
@@ -65,10 +67,29 @@ def test_a_team_is_made_and_joined_by_links(
     path = web.directory / "oracle.parquet"
     write_oracle(path)
     with Client(web.base_url, token("team-ben")) as client:
-        client.submit("team-course", path)
+        sent = client.submit("team-course", path).submission_id
     assert "team <bdi>&lt;b&gt;Ω" in ada.get(BOARD).text
     stays = ada.fill_in(TEAM, action="remove", account="team-ben")
     assert (stays.status_code, "has submitted" in stays.text) == (409, True)
     with Visitor(web.base_url) as nobody:
         assert nobody.get(f"{TEAM}?invitation=x").status_code == 401
     assert ada.get("/leaderboard/nothing-here/team").status_code == 404
+
+    page = f"/leaderboard/submissions/{sent}"
+    shown = ada.get(page).text
+    assert "Rank 1 of the leaderboard" in shown
+    assert "not the current one" not in shown, "the truth is the challenge's"
+    assert "collidium check team-course" in shown
+    assert "Withdraw it" not in shown, "that is its sender's"
+    assert ada.fill_in(page, action="choose").status_code == 303
+    assert "chosen for the final results" in ben.get(page).text
+    assert ada.fill_in(page, action="withdraw").status_code == 403
+    assert ben.fill_in(page, action="drop").status_code == 303
+    assert "Choose for the final results" in ben.get(page).text
+    assert ben.fill_in(page, action="withdraw").status_code == 303
+    shown = ben.get(page).text
+    assert "no rank: withdrawn by its owner" in shown
+    assert "Whether it counts" not in shown
+    # Until then the task itself takes nothing: it would show what is held back.
+    assert admin.post("/admin/challenges/team-course/close").is_success
+    eventually(lambda: admin.get("/v1/challenges/team-course").json()["results_at"] is not None)

@@ -30,10 +30,13 @@ if TYPE_CHECKING:
         RosterEntry,
         Submission,
         TaskCard,
+        Team,
     )
 
 #: Cells of a name in lists; the mark of a baseline is among them.
 LONGEST_NAME: Final = 24
+#: The whole reason stands on the submission's page, and where it is reinstated.
+LONGEST_REASON: Final = 40
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
@@ -71,7 +74,19 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
 
 
 async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
-    """Close a challenge, when its consequence was confirmed."""
+    """Close a challenge, or open one that is closed, when its consequence was confirmed."""
+    challenge = await screen.session.call(lambda client: client.challenge(name))
+    if challenge.state in {"closed", "practice"}:
+        about = (
+            "Submissions are taken and ranked again, until it is closed (x) or a date that is set by "
+            f"collidium challenge edit {name} --closes. Refused once final results on withheld events came."
+        )
+        if await screen.confirm(Question(f"Open {name} again", about, "Open")):
+            await screen.perform(
+                lambda client, key: client.admin_open_challenge(name, idempotency_key=key),
+                f"{name} is open again",
+            )
+        return
     consequence = (
         "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard "
         "ranks by them, credits are paid for the best scores on them, and it cannot be opened again."
@@ -83,6 +98,25 @@ async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
         if closed is not None:
             results = "final results are shown" if closed.results_at else "final results come within minutes"
             screen.notify(f"{name} is closed, {results}", markup=False)
+
+
+async def remove_member(screen: ConsoleScreen[Any], challenge: Challenge, entry: RosterEntry) -> None:
+    """Take an account from the list of members, when its consequence was confirmed."""
+    name, user = challenge.name, entry.hub_username
+    if not entry.member:
+        why = "it is not on the list of members"
+        screen.notify(f"{user}: {why}", title="Nothing to remove", markup=False)
+        return
+    stays = f"Its {entry.submissions} submissions stay" if entry.submissions else "It has not submitted"
+    team = f", and it stays in the team {entry.team}" if entry.team else ""
+    about = (
+        "" if challenge.access == "members" else f"{name} is open to everybody now, not to members alone.\n"
+    ) + f"{user} may not submit any more as a member. {stays}{team}. All invitations to {name} end."
+    if await screen.confirm(Question(f"Remove {user} from the members of {name}", about, "Remove")):
+        await screen.perform(
+            lambda client, key: client.admin_remove_member(name, user, idempotency_key=key),
+            f"Removed: {user}",
+        )
 
 
 async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission_id: str) -> None:
@@ -164,9 +198,10 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
 
     label = "Benchmarks"
     about = (
-        "One challenge: its leaderboard, all submissions (/ picks an account), its participants (Enter shows "
-        "the submissions of one). d disqualifies or reinstates a submission after showing what changes, "
-        "v verifies what it reports of itself."
+        "One challenge: its leaderboard, all submissions (/ picks an account), its participants with what is "
+        "left of the day (Enter shows the submissions of one), its teams. d disqualifies or reinstates a "
+        "submission after showing what changes, v verifies what it reports of itself, m removes a "
+        "participant from the members."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # Seven and those of the frame fit into 80 columns.
@@ -176,6 +211,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         Binding("v", "verify", "Verify", show=False),
         Binding("h", "split", "Split: hold events back", show=False),
         Binding("o", "rescore", "Rescore", show=False),
+        Binding("m", "remove_member", "Remove from the members", show=False),
         Binding("x", "close_challenge", "Close"),
     ]
 
@@ -190,22 +226,29 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
-        card, team = self.challenge.card, [_TEAM] * (self.challenge.team_size > 1)
+        card, team = self.challenge.card, [_TEAM] * self._has_teams
         places = columns(card) if card else _SENT
         places = [*places[:2], *team, *places[2:]]
         yield Table(places, lambda place: place.submission_id, of="places", id="places", fixed=2)
-        sent = [*_SENT[:1], *team, *_SENT[1:]]
+        sent = [*_SENT[:2], *team, *_SENT[2:]]
         yield Table(sent, lambda sent: sent.submission_id, of="submissions", id="sent", fixed=1)
-        yield Table(_ROSTER, lambda entry: entry.hub_username, of="participants", id="roster", fixed=1)
+        roster = [*_ROSTER[:1], *team, *_ROSTER[1:]]
+        yield Table(roster, lambda entry: entry.hub_username, of="participants", id="roster", fixed=1)
+        if self._has_teams:
+            yield Table(_TEAMS, lambda team: team.name, of="teams", id="teams", fixed=1)
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Challenge, Page[Any]]:
-        name, cursor = self.challenge.name, table.cursor
+        name = self.challenge.name
         challenge = await client.challenge(name)
-        if table.id == "places":
-            return challenge, await client.leaderboard(name, limit=PAGE, cursor=cursor)
-        if table.id == "roster":
-            return challenge, await client.admin_roster(name, limit=PAGE, cursor=cursor)
-        sent = await client.admin_challenge_submissions(name, user=self.user, limit=PAGE, cursor=cursor)
+        match table.id:
+            case "places":
+                return challenge, await client.leaderboard(name, limit=PAGE, cursor=table.cursor)
+            case "roster":
+                return challenge, await client.admin_roster(name, limit=PAGE, cursor=table.cursor)
+            case "teams":
+                return challenge, await client.teams(name, limit=PAGE, cursor=table.cursor)
+        user = self.user
+        sent = await client.admin_challenge_submissions(name, user=user, limit=PAGE, cursor=table.cursor)
         return challenge, sent
 
     def show_head(self, head: Challenge) -> None:
@@ -243,13 +286,24 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         message = f"{command}\nthen the same with --apply"
         self.notify(message, title="On the server's machine", timeout=20, markup=False)
 
+    def action_remove_member(self) -> None:
+        entry = self.active_table.current
+        if self.active_table.id == "roster" and entry is not None:
+            self.act(partial(remove_member, self, self.challenge, entry))
+        else:
+            self.notify("Choose one on the list Participants (l) first.")
+
     def action_close_challenge(self) -> None:
         self.act(partial(close_challenge, self, self.challenge.name))
 
     @property
+    def _has_teams(self) -> bool:
+        return self.challenge.team_size > 1
+
+    @property
     def _current(self) -> str | None:
         """The submission under the cursor."""
-        if self.active_table.id == "roster" or self.active_table.current is None:
+        if self.active_table.id in {"roster", "teams"} or self.active_table.current is None:
             self.notify("Choose a submission on another list (l) first.")
             return None
         return str(self.active_table.current.submission_id)
@@ -321,6 +375,12 @@ def scores(sent: Submission) -> str:
     return ", ".join(f"{name} {score(sent, name)}" for name in sent.scores)
 
 
+def role(entry: RosterEntry) -> str:
+    """What else an account is in a challenge."""
+    roles = {"baseline": entry.baseline, "captain": entry.captain, "member": entry.member}
+    return next((name for name, has_it in roles.items() if has_it), "")
+
+
 def _verified(place: Place) -> Text:
     return Text("yes" if place.verified_at is not None else "NOT YET")
 
@@ -335,11 +395,11 @@ def _about(card: TaskCard) -> list[str]:
     ]
 
 
-_TEAM: Column[Any] = Column("team", lambda sent: sent.team or "", longest=LONGEST_NAME)
+_TEAM: Column[Any] = Column("team", lambda row: row.team or "", longest=LONGEST_NAME)
 _SENT: list[Column[Submission]] = [
     Column("account", lambda sent: sent.hub_username, longest=LONGEST_NAME),
+    Column("no rank because", lambda sent: sent.unranked or "", longest=LONGEST_REASON),
     Column("when", lambda sent: sent.submitted_at),
-    Column("no rank because", lambda sent: sent.unranked or ""),
     Column("scores", scores),
     Column("earned", lambda sent: sent.credits_earned, right=True),
     Column("chosen", lambda sent: sent.chosen_at),
@@ -349,8 +409,15 @@ _SENT: list[Column[Submission]] = [
 ]
 _ROSTER: list[Column[RosterEntry]] = [
     Column("account", lambda entry: entry.hub_username, longest=LONGEST_NAME),
-    Column("submissions", lambda entry: entry.submissions, right=True),
-    Column("joined", lambda entry: entry.joined_at),
+    Column("sent", lambda entry: entry.submissions, right=True),
+    Column("left today", lambda entry: entry.submissions_left, right=True),
+    Column("", role),
     Column("last", lambda entry: entry.last_submitted_at),
-    Column("", lambda entry: "baseline" if entry.baseline else ""),
+    Column("first", lambda entry: entry.joined_at),
+]
+_TEAMS: list[Column[Team]] = [
+    Column("team", lambda team: team.name, longest=LONGEST_NAME),
+    Column("captain", lambda team: team.captain or "", longest=LONGEST_NAME),
+    Column("members", lambda team: ", ".join(team.members)),
+    Column("since", lambda team: team.created_at),
 ]

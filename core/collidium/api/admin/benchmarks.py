@@ -23,6 +23,7 @@ from collidium.api.schemas import (
 )
 from collidium.benchmarks import challenges, closing, tasklist
 from collidium.benchmarks.submissions import reading, standing, verification
+from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
 from collidium.records import Challenge, Ranking, RosterEntry, Submission, TaskStatus
 
@@ -123,8 +124,8 @@ async def challenge_submissions(challenge: str, query_args: ChallengeSubmissions
 @validate_querystring(Page)
 @document_response(list[RosterEntry])
 async def roster(challenge: str, query_args: Page) -> Response:
-    """Who takes part in a challenge: the accounts that submitted to it, by name."""
-    found = await reading.roster(challenge, limit=query_args.limit + 1, after=query_args.cursor)
+    """Who takes part in a challenge, by name; also members and teams without submissions."""
+    found = await people.roster(platform(), challenge, limit=query_args.limit + 1, after=query_args.cursor)
     page, last = cut(found, query_args.limit)
     return page_of(page, query_args, last.hub_username if last else None).response()
 

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import structs
 from tortoise.expressions import Q
-from tortoise.functions import Count, Max, Min
 
 from collidium import records
 from collidium.benchmarks import challenges, tasklist
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
-from collidium.contracts.identity import USERNAME
 from collidium.errors import NotFound, UnknownCursor
 
 if TYPE_CHECKING:
@@ -81,24 +79,6 @@ async def list_submissions(
     rows = await query.order_by("-submitted_at", "-id").limit(limit)
     of = await Challenge.in_bulk({row.challenge for row in rows}, "name")
     return [view(row, unranked=why_unranked(row, of.get(row.challenge))) for row in rows]
-
-
-async def roster(challenge: str, *, limit: int, after: str | None = None) -> list[records.RosterEntry]:
-    """Up to ``limit`` accounts that submitted to a challenge, by name, those after ``after``.
-
-    Raises NotFound, and UnknownCursor for an ``after`` that is no name.
-    """
-    sent = Submission.filter(challenge=(await challenges.get(challenge)).name)
-    if after is not None:
-        if not USERNAME.fullmatch(after):
-            raise UnknownCursor
-        sent = sent.filter(hub_username__gt=after)
-    counted = sent.annotate(
-        submissions=Count("id"), joined_at=Min("submitted_at"), last_submitted_at=Max("submitted_at")
-    )
-    grouped = counted.group_by("hub_username", "baseline").order_by("hub_username").limit(limit)
-    columns = "hub_username", "baseline", "submissions", "joined_at", "last_submitted_at"
-    return [records.RosterEntry(**row) for row in await grouped.values(*columns)]
 
 
 def why_unranked(row: Submission, challenge: Challenge | None) -> str | None:

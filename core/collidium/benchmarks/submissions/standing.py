@@ -46,8 +46,11 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     ).exclude(id=row.id)
     if chosen and row.standing != "ranked":
         raise Conflict(f"the submission is {row.standing}")
-    if chosen and await others.count() >= challenge.final_submissions:
-        raise Conflict(f"{challenge.final_submissions} are chosen already, and no more count")
+    if chosen and len(taken := await others.values_list("id", flat=True)) >= challenge.final_submissions:
+        raise Conflict(
+            f"{challenge.final_submissions} are chosen already, and no more count: take one of "
+            f"{', '.join(map(str, taken))} back first (collidium choose --not)"
+        )
     await Submission.filter(id=row.id).update(chosen_at=now() if chosen else None)
 
 

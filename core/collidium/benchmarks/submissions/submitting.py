@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -11,8 +12,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from msgspec import structs
 from tortoise.exceptions import IntegrityError
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, records
@@ -181,21 +182,44 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
     if not challenge.listed:
         raise challenges.unknown(name)
     participant = participant_of(account, await teams.team_of(account.id, name))
-    left = await _quota(challenge, participant, platform.settings, moment)
-    if challenges.why_closed(challenge, moment):
-        return structs.replace(left, submissions_left=0)
-    return left
-
-
-async def _quota(challenge: Challenge, participant: str, settings: Settings, now: datetime) -> records.Quota:
-    """What a participant has left of the UTC day."""
-    per_day = challenge.submissions_per_day or settings.submissions_per_day
-    midnight = midnight_before(now)
-    counted = await teams.counted_for(participant)
-    kept = await Submission.filter(counted, challenge=challenge.name, submitted_at__gte=midnight).count()
+    left = await left_today(challenge, [participant], platform.settings, moment)
     return records.Quota(
-        per_day, max(per_day - kept, 0), midnight + timedelta(days=1), closes_at=challenge.closes_at
+        _per_day(challenge, platform.settings),
+        left[participant],
+        _midnight_after(moment),
+        challenge.closes_at,
     )
+
+
+async def left_today(
+    challenge: Challenge, participants: Collection[str], settings: Settings, now: datetime
+) -> dict[str, int]:
+    """How many submissions each participant has left of the UTC day; 0 where none is taken now."""
+    if challenges.why_closed(challenge, now):
+        return dict.fromkeys(participants, 0)
+    kept = await _kept_today(challenge, participants, now)
+    per_day = _per_day(challenge, settings)
+    return {participant: max(per_day - kept[participant], 0) for participant in participants}
+
+
+async def _kept_today(challenge: Challenge, participants: Collection[str], now: datetime) -> Counter[str]:
+    """Count the day's submissions of participants; of a team, what its members submitted before, too."""
+    members = await teams.members_of(participants)
+    theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
+    sent = Submission.filter(theirs, challenge=challenge.name, submitted_at__gte=midnight_before(now))
+    kept: Counter[str] = Counter()
+    for participant, account in await sent.values_list("participant", "account_id"):
+        counted = {str(participant), members.get(account, str(participant))}
+        kept.update(counted)
+    return kept
+
+
+def _per_day(challenge: Challenge, settings: Settings) -> int:
+    return challenge.submissions_per_day or settings.submissions_per_day
+
+
+def _midnight_after(moment: datetime) -> datetime:
+    return midnight_before(moment) + timedelta(days=1)
 
 
 async def require_submission_left(admission: Admission, settings: Settings, now: datetime) -> None:
@@ -203,13 +227,14 @@ async def require_submission_left(admission: Admission, settings: Settings, now:
 
     Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
-    challenge = admission.challenge
-    quota = await _quota(challenge, admission.participant, settings, now)
-    if not quota.submissions_left:
+    challenge, per_day = admission.challenge, _per_day(admission.challenge, settings)
+    kept = await _kept_today(challenge, [admission.participant], now)
+    if kept[admission.participant] >= per_day:
+        again = _midnight_after(now)
         raise TooManyRequests(
-            f"{quota.submissions_per_day} submissions a day are taken for {challenge.name}; the next from "
-            f"{quota.resets_at:%Y-%m-%d} 00:00 UTC. Checks are not counted",
-            retry_after=int((quota.resets_at - now).total_seconds()) + 1,
+            f"{per_day} submissions a day are taken for {challenge.name}; the next from "
+            f"{again:%Y-%m-%d} 00:00 UTC. Checks are not counted",
+            retry_after=int((again - now).total_seconds()) + 1,
         )
 
 

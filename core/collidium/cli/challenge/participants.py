@@ -46,7 +46,9 @@ def submissions(name: str, user: str | None, limit: int, as_json: bool) -> None:
 @limit_option("accounts", default=1000)
 @json_option
 def roster(name: str, limit: int, as_json: bool) -> None:
-    """List who takes part in NAME: accounts by name, with their submissions; needs ADMIN_TOKEN.
+    """List who takes part in NAME, by name, also members without submissions; needs ADMIN_TOKEN.
+
+    Left are the submissions of today, of the whole team for those in one.
 
     \b
     collidium challenge roster jets-2027
@@ -55,9 +57,12 @@ def roster(name: str, limit: int, as_json: bool) -> None:
         found = server.admin_roster(name, limit=limit).items
     columns: dict[str, ColumnSpec] = {
         "account": "hub_username",
+        "team": lambda entry: f"{entry.team} (captain)" if entry.captain else entry.team,
         "submissions": "submissions",
+        "left": "submissions_left",
         "joined": "joined_at",
         "last": "last_submitted_at",
+        "member": "member",
         "baseline": "baseline",
     }
     show_items(found, columns, as_json=as_json)

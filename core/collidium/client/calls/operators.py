@@ -275,7 +275,7 @@ class OperatorCalls:
     def admin_roster(
         self, challenge: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[RosterEntry]]:
-        """A page of the accounts that take part in a challenge, by name."""
+        """A page of who takes part in a challenge, by name; also members and teams without submissions."""
         where, query = f"/admin/challenges/{segment(challenge)}/roster", given(limit=limit, cursor=cursor)
         return Call("GET", where, listed(RosterEntry), Credential.ADMIN, query=query)
 

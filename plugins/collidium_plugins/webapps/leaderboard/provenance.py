@@ -7,11 +7,11 @@ from typing import Final
 
 from quart import Response, request
 
-from collidium.client import Place, Submission, TaskCard
+from collidium.client import Challenge, Place, Submission, TaskCard
 from collidium.client.calls import Links
 from collidium.errors import CollidiumError, NotFound
-from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, web
-from collidium_plugins.webapps.leaderboard import address_of_place, drawings
+from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, viewer, web
+from collidium_plugins.webapps.leaderboard import address_of_place, board_of, drawings
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
@@ -19,13 +19,23 @@ _LINKS: Final = ("model_repo", "code_url", "paper_url")
 _LOOKED_AT: Final = 1000
 
 
-async def set_links(submission_id: str) -> Response:
-    """``POST /leaderboard/submissions/<submission_id>``: its links; an empty field removes one"""
+async def change(submission_id: str) -> Response:
+    """``POST /leaderboard/submissions/<submission_id>``
+
+    Its links, of which an empty field removes one; or ``action``, to choose it for the final results
+    (``choose``, ``drop``), or to withdraw it.
+    """
     form = await request.form
     typed = {name: form[name].strip() for name in _LINKS if name in form}
     links = Links(**{name: link or None for name, link in typed.items()})  # type: ignore[typeddict-item]  # by these names
+    action = form.get("action")
     try:
-        await backend_as_user().set_links(submission_id, **links)
+        if action == "withdraw":
+            await backend_as_user().withdraw(submission_id)
+        else:
+            if action in {"choose", "drop"}:
+                links = Links(final=action == "choose")
+            await backend_as_user().set_links(submission_id, **links)
     except SHOWN_ON_FORMS as refusal:
         return refused(await show(submission_id, typed, refusal), refusal)
     return see_other(f"/leaderboard/submissions/{submission_id}")
@@ -36,7 +46,7 @@ async def show(
 ) -> Response:
     """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
     submission = await backend().submission(submission_id)
-    card = await _card(submission)
+    challenge, card = await _board(submission)
     compared = request.args.get("with", "").strip()
     other = await _other(submission, compared) if compared else None
     return await render(
@@ -47,6 +57,8 @@ async def show(
         may_link=may("link"),
         submission=submission,
         card=card,
+        challenge=challenge,
+        may_choose=challenge is not None and await _may_choose(submission, challenge),
         place=await _place(submission),
         address_of_place=address_of_place,
         commands=_commands(submission),
@@ -66,18 +78,32 @@ async def _other(submission: Submission, submission_id: str) -> Submission | Non
     return other if other.task == submission.task else None
 
 
-async def _card(submission: Submission) -> TaskCard | None:
-    """The card of its task; None where that is not listed any more."""
+async def _board(submission: Submission) -> tuple[Challenge | None, TaskCard | None]:
+    """Its challenge, and the card of that; None where it is not listed any more."""
     try:
-        return await backend().task(submission.task)
+        return await board_of(submission.challenge)
     except NotFound:
-        return None
+        return None, None
+
+
+async def _may_choose(submission: Submission, challenge: Challenge) -> bool:
+    """Whether the viewer may choose it for final results that are to come."""
+    reader = viewer()
+    if reader is None or challenge.results_at or challenge.name == challenge.task or submission.unranked:
+        return False
+    if reader.hub_username == submission.hub_username or submission.team is None:
+        return reader.hub_username == submission.hub_username
+    try:
+        team = (await backend_as_user().team(challenge.name)).team
+    except CollidiumError:  # the page is shown without what is not known now
+        return False
+    return team is not None and team.name == submission.team
 
 
 async def _place(submission: Submission) -> Place | None:
     """Its place on the leaderboard of today, if it has one near enough to its account's best."""
     places = await backend().leaderboard(
-        submission.task, limit=_LOOKED_AT, user=submission.hub_username, every=True
+        submission.challenge, limit=_LOOKED_AT, user=submission.hub_username, every=True
     )
     return next((place for place in places if place.submission_id == submission.submission_id), None)
 
@@ -88,15 +114,15 @@ def _commands(submission: Submission) -> str:
     return "\n".join(
         (
             f"export PLATFORM_BACKEND={web().api_base or origin()}",
-            f"collidium tasks {submission.task}",
+            f"collidium tasks {submission.challenge}",
             f"echo '{submission.sha256}  predictions.parquet' | sha256sum --check",
-            f"collidium check {submission.task} predictions.parquet",
-            f"collidium submit {submission.task} predictions.parquet{model}",
+            f"collidium check {submission.challenge} predictions.parquet",
+            f"collidium submit {submission.challenge} predictions.parquet{model}",
         )
     )
 
 
 ROUTES: Final[list[Route]] = [
     ("GET", "/submissions/<submission_id>", show),
-    ("POST", "/submissions/<submission_id>", set_links),
+    ("POST", "/submissions/<submission_id>", change),
 ]
