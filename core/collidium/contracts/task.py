@@ -11,9 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collidium.contracts.model import ModelInterface
 
 #: Task names are parts of addresses, file names and commands.
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -504,6 +507,15 @@ class Task(ABC):
             baseline's docstring as model card.
         """
         return {}
+
+    def model_interface(self) -> ModelInterface | None:
+        """Return what submitted models may read and have to return; None: the task takes no models.
+
+        Returns
+        -------
+        ModelInterface or None
+        """
+        return None
 
     def oracle(self, truth: Tables) -> pa.Table | None:
         """Return the best possible predictions, for tests only.
