@@ -25,12 +25,15 @@ class Feature:
         What it holds, with units.
     shape : tuple of int
         Shape of one row: ``(22,)`` for 22 numbers of a jet.
+    tables : tuple of str
+        Tables that it is computed of.
     compute : callable
         From tables of a block of events to an array of shape ``(rows, *shape)``.
     """
 
     description: str
     shape: tuple[int, ...]
+    tables: tuple[str, ...]
     compute: Callable[[Tables], npt.NDArray[Any]]
 
 

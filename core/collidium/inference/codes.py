@@ -21,7 +21,7 @@ class Code(StrEnum):
     NOT_ONNX = "not_onnx", "The file is not a whole ONNX model."
     EXTERNAL_DATA = "external_data", "Tensors refer to other files; store them in the model."
     SPARSE_TENSOR = "sparse_tensor", "Sparse tensors are not accepted."
-    STRINGS = "strings", "Tensors of text are not accepted; use numbers."
+    TENSOR_TYPE = "tensor_type", "Values are tensors of numbers of 8 to 64 bits or bool, not text or others."
     FUNCTIONS = "functions", "Model functions and training information are not accepted; export without them."
     TOO_MANY_NODES = "too_many_nodes", "The graph has more than 20,000 nodes."
     DOMAIN = "domain", "Operators of domains other than ai.onnx and ai.onnx.ml are not accepted."
@@ -38,13 +38,19 @@ class Code(StrEnum):
     TOO_MANY_EDGES = "too_many_edges", "An event has more than 5,000,000 edges."
     MEMORY = "memory", "The model used more memory than allowed."
     TIME = "time", "The model took longer than allowed."
-    CRASHED = "crashed", "The model ended its process."
+    CRASHED = "crashed", "The model ended its process, or took it over."
     # A measurement
     UNSTEADY = "unsteady", "Outputs differ between passes over the same events."
     HIDDEN_WORK = "hidden_work", "The model's process worked between calls."
     NOISY = "noisy", "The machine was too busy to measure; try again."
-    # This machine
-    NO_RUNTIME = "no_runtime", "This machine has no onnxruntime: pip install 'collidium[onnx]'."
+
+    @classmethod
+    def of(cls, value: str) -> Code:
+        """The code of that name. Raises ValueError."""
+        for code in cls:
+            if code.value == value:
+                return code
+        raise ValueError(value)
 
 
 class ModelRefused(Exception):

@@ -119,7 +119,7 @@ class Components(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest that is valid for its task. ``kind`` has one value yet; a container's program would be another."""
+    """A manifest that is valid for its task. ``kind`` has one value yet."""
 
     task: str
     batch: Literal["event", "events"]
@@ -166,6 +166,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
         problems.add("task", f"is {manifest.task!r}; the model is checked for {task.card.name}")
     problems.extend(_problems_of_inputs(manifest.inputs, interface))
     problems.extend(_problems_of_outputs(manifest, interface))
+    problems.extend(_problems_of_batch(manifest, interface))
     problems.refuse()
     return manifest
 
@@ -273,13 +274,19 @@ def _problems_of_outputs(manifest: Manifest, interface: ModelInterface) -> Itera
         made.append("track_id")
         if manifest.postprocess.kind not in interface.postprocess:
             yield "postprocess", "the task has none"
-        if manifest.batch != "event":
-            yield "postprocess", 'needs batch = "event"'
     for column in sorted(set(made) - set(interface.outputs)):
         yield "outputs", f"{column} is not predicted; {_listed(interface.outputs)} are"
     for column in interface.outputs:
         if made.count(column) != 1:
             yield "outputs", f"{column} is " + ("missing" if column not in made else "there more than once")
+
+
+def _problems_of_batch(manifest: Manifest, interface: ModelInterface) -> Iterator[tuple[str, str]]:
+    if manifest.batch != "event":
+        if manifest.postprocess:
+            yield "batch", 'postprocess needs batch = "event"'
+        if "seconds" in interface.measured.values():
+            yield "batch", 'the task measures the time of events: batch = "event"'
 
 
 def _field(table: str, column: str) -> pa.Field[Any]:
