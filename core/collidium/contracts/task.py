@@ -517,6 +517,16 @@ class Task(ABC):
         """
         return None
 
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        """Return models that can be submitted as they are, by name, such as baselines.
+
+        Returns
+        -------
+        mapping of str to callable
+            Each returns files: ``model.onnx`` and ``manifest.toml``; it may need extras.
+        """
+        return {}
+
     def oracle(self, truth: Tables) -> pa.Table | None:
         """Return the best possible predictions, for tests only.
 

@@ -74,7 +74,7 @@ class Edges(Struct, frozen=True):
 class Load(Struct, frozen=True, tag=True):
     """Parse, check and load a model; ``details``: errors may have texts."""
 
-    content: memoryview | bytes
+    content: bytes
     inputs: list[InputSpec]
     outputs: list[OutputSpec]
     edges: Edges | None

@@ -80,7 +80,7 @@ _PORTS_SINCE, _SCOPES_SINCE = 4, 6
 
 
 def leave_files() -> Sequence[str]:
-    """Forbid this process files, and by newer kernels ports and signals to others; returns what it forbade."""
+    """Forbid this process files, and by newer kernels ports and signals to others; returns these."""
     if sys.platform != "linux" or (version := _libc.syscall(_CREATE_RULESET, None, 0, 1)) < 1:
         return ()
     rights = max(number for since, number in _FILE_RIGHTS.items() if since <= version)

@@ -85,4 +85,4 @@ def hide_memory() -> None:
 def prctl(option: int, value: int) -> None:
     """Ask the kernel something about this process; other systems than Linux go without."""
     if sys.platform == "linux":
-        _libc.prctl(option, value)
+        _libc.prctl(option, value, 0, 0, 0)

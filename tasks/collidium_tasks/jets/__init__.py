@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +12,7 @@ from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import Block, Card, Curve, Draws, Problem, Reconstruction, Tables, Task
 from collidium.hookspecs import hookimpl
 from collidium_tasks.common import can_learn, shipped_model
+from collidium_tasks.jets import examples
 from collidium_tasks.jets import tally as tallying
 from collidium_tasks.jets.baselines import deepsets, impact, trees
 from collidium_tasks.jets.card import CARD
@@ -53,6 +54,9 @@ class JetsTask(Task):
 
     def model_interface(self) -> ModelInterface:
         return MODELS
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return {"trees": examples.trees_model, "deepsets": examples.deepsets_model}
 
     def oracle(self, truth: Tables) -> pa.Table:
         jets = truth["jets"]
