@@ -126,6 +126,10 @@ def parse(content: bytes) -> onnx.ModelProto:
 def summarize(model: onnx.ModelProto) -> Summary:
     """Walk through graphs and subgraphs: what is refused, and how many numbers there are."""
     found = Summary()
+    if model.functions:
+        found.add(Code.FUNCTIONS, f"{len(model.functions)} functions")
+    if model.training_info:
+        found.add(Code.FUNCTIONS, "training information")
     for used in model.opset_import:
         if used.domain in ("", "ai.onnx"):
             found.opset = used.version
@@ -134,10 +138,6 @@ def summarize(model: onnx.ModelProto) -> Summary:
     if not MIN_OPSET <= found.opset <= onnx.defs.onnx_opset_version():
         newest = onnx.defs.onnx_opset_version()
         found.add(Code.OPSET, f"it is {found.opset or 'missing'}; {MIN_OPSET} to {newest} are known")
-    if model.functions:
-        found.add(Code.FUNCTIONS, f"{len(model.functions)} functions")
-    if model.training_info:
-        found.add(Code.FUNCTIONS, "training information")
     graphs, nodes = [model.graph], 0
     while graphs:
         graph = graphs.pop()

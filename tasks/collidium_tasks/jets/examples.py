@@ -35,9 +35,7 @@ def _columns(codes: list[int]) -> str:
 def deepsets_model() -> Files:
     """The four networks of the baseline `deepsets`."""
     weights = deepsets.weights()
-    constants = {
-        name.replace(".", "_"): array.astype(np.float32) for name, array in weights.items()
-    }
+    constants = {name.replace(".", "_"): array.astype(np.float32) for name, array in weights.items()}
     lines = []
     for member in range(deepsets.MEMBERS):
         lines.append(f"""
