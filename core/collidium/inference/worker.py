@@ -95,7 +95,7 @@ def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
             request: Predict = channel.receive(Predict, largest=_LARGEST_REQUEST)
             _predict(channel, model, request.batches)
     except ModelRefused as error:
-        channel.send(Failed(error.code.value, error.detail[:_LONGEST_DETAIL] if load.details else ""))
+        channel.send(Failed(error.code.value, error.reason[:_LONGEST_DETAIL] if load.details else ""))
         os._exit(0)
 
 
@@ -129,7 +129,8 @@ class _Model:
         content = load.content
         try:
             self.facts = self._facts(content)
-            self._session = onnxruntime.InferenceSession(content, _options(), ["CPUExecutionProvider"])
+            if not load.counts_only:
+                self._session = onnxruntime.InferenceSession(content, _options(), ["CPUExecutionProvider"])
         except ModelRefused:
             raise
         except Exception as error:  # onnxruntime has classes of its own
@@ -138,7 +139,8 @@ class _Model:
     def _facts(self, content: bytes) -> Loaded:
         parsed = graph.parse(content)
         found = graph.summarize(parsed)
-        graph.compare(parsed.graph, self._load.inputs, self._outputs, found)
+        if not self._load.counts_only:
+            graph.compare(parsed.graph, self._load.inputs, self._outputs, found)
         found.refuse()
         return Loaded(
             n_params=found.parameters + (_CUTS if self._load.edges else 0),
