@@ -37,7 +37,7 @@ _ROOM: Final = 256 * 1024**2
 _SMALL_REPLY: Final = 16 * 1024**2
 #: A process may use so much more CPU than its calls: a fraction, and seconds for each and for a message.
 HIDDEN_WORK: Final = 0.05
-_OVERHEAD_SECONDS: Final = (20e-6, 2e-3)
+_OVERHEAD_SECONDS: Final = (20e-6, 5e-3)
 #: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
 _PROCESS_CLOCK: Final = 2
 

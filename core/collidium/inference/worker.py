@@ -6,6 +6,7 @@ process. Whatever onnxruntime raises becomes a code here, with a text on public 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -63,6 +64,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What is not imported now cannot be read later.
     tracks = import_module("collidium.inference.components").tracks if steps else None
+    gc.disable()  # nothing has cycles, and a collection between calls would be hidden work
     channel = Channel(socket.socket(fileno=0))
     channel.send(Started(_confine(int(parent), int(core), int(memory))))
     try:
