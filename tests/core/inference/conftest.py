@@ -1,4 +1,4 @@
-"""Models of tests: those that the tasks bring as examples, and their events."""
+"""Tests of models need onnxruntime."""
 
 from __future__ import annotations
 
