@@ -88,5 +88,7 @@ def test_an_estimator_becomes_a_model(tmp_path: Path) -> None:
 
 def test_examples_are_listed(tmp_path: Path) -> None:
     listed = answer(collidium("model", "example", "tracking", "--json", directory=tmp_path))
-    assert listed == {"task": "tracking", "examples": ["labels", "edges"]}
+    assert listed["examples"] == ["labels", "edges"]
+    assert listed["rows"] == "tracker_hits"
+    assert listed["postprocess"] == ["components"]
     assert collidium("model", "example", "tracking", "helix", directory=tmp_path).returncode == REFUSED
