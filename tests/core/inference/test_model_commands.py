@@ -14,6 +14,8 @@ from tests.core.inference.toy_models import JETS
 from collidium.inference import timing
 from collidium.testing.server import run_command
 
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
+
 #: The time of a busy machine is another one's code, with exit status 3.
 REFUSED = 3
 
