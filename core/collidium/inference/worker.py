@@ -51,7 +51,6 @@ _LONGEST_DETAIL: Final = 500
 #: Seconds of CPU until the kernel ends a process that its parent has forgotten.
 _CPU_SECONDS: Final = 6 * 3600
 _FILES: Final = 16
-_PROVIDERS: Final = ["CPUExecutionProvider"]
 #: The cost of a track finder by components: its cut and the minimum number of hits.
 _CUTS: Final = 2
 
