@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
@@ -24,8 +25,7 @@ from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
 from collidium.inference.codes import Code, ModelRefused
-from collidium.inference.running import Model, check, count, predict, write_predictions
-from collidium.runtime.confinement import parent_cgroup
+from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
 
@@ -287,9 +287,11 @@ def test_a_confined_process_reaches_nothing() -> None:
 
 
 def test_nothing_is_left_of_a_sandbox() -> None:
-    check(example("jets", "deepsets"), task("jets"))
-    if (parent := parent_cgroup()) is not None:
-        assert not list(parent.glob("collidium-model-*"))
+    with open_model(example("jets", "deepsets"), task("jets")) as sandbox:
+        process: subprocess.Popen[bytes] = sandbox._process  # type: ignore[attr-defined]
+        assert process.poll() is None
+    assert process.returncode == -signal.SIGKILL
+    assert not Path(f"/proc/{process.pid}").exists()
 
 
 def test_running_models_imports_no_runtime_here() -> None:
