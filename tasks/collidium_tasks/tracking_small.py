@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Final
@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
+from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import (
     Block,
     Card,
@@ -24,10 +25,11 @@ from collidium.contracts.task import (
     Task,
 )
 from collidium.hookspecs import hookimpl
-from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking import MODELS, TrackingTask
 from collidium_tasks.tracking.baselines import edges as linking_edges
 from collidium_tasks.tracking.baselines import helix as following_helices
 from collidium_tasks.tracking.baselines import naive as binning
+from collidium_tasks.tracking.examples import examples
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card
@@ -165,6 +167,12 @@ class TrackingSmallTask(Task):
 
     def warnings(self, tally: SmallTally) -> list[str]:
         return _TRACKING.warnings(tally.tracks)
+
+    def model_interface(self) -> ModelInterface:
+        return replace(MODELS, measured={"n_params": "parameters"})
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return examples(self.card.name)
 
     def oracle(self, truth: Tables) -> pa.Table:
         return with_parameters(_TRACKING.oracle(truth), 1)
