@@ -124,6 +124,8 @@ class LeaderboardQuery(Page):
 class ResultsQuery(BaseModel):
     """Query of the results of a challenge."""
 
+    model_config = ConfigDict(frozen=True)
+
     format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
     all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
 
