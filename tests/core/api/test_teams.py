@@ -86,7 +86,7 @@ def join(client: httpx.Client, where: str, code: str) -> httpx.Response:
 
 
 def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table) -> None:
-    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 3, "final_submissions": 1})
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 4, "final_submissions": 1})
     alice, bob, carol = people("alice"), people("bob"), people("carol")
     alone = alice.post(f"{where}/submit", content=share(oracle, 0.2)).json()["submission_id"]
     refused(alice.post(f"{where}/team", json={"name": "Ω"}), 409, "withdraw these submissions first")
@@ -94,13 +94,17 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     assert new_team(alice, where, " Team Ωmega ")["name"] == "Team Ωmega"
     code = code_of(alice, where)
     assert join(bob, where, code).json()["team"]["members"] == [name_of(alice), name_of(bob)]
+    # The file that she had withdrawn is a submission of the team, once.
+    again = [alice.post(f"{where}/submit", content=share(oracle, 0.2)).json() for _ in range(2)]
+    assert [receipt["deduplicated"] for receipt in again] == [False, True]
+    assert again[0]["submission_id"] == again[1]["submission_id"] != alone
     sent = [
         client.post(f"{where}/submit", content=content).json()
         for client, content in ((alice, share(oracle, 0.4)), (bob, share(oracle, 0.9)))
     ]
     carol.post(f"{where}/submit", content=share(oracle, 0.6))
-    # Two of the team, and what a member had sent alone.
-    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "3 submissions a day")
+    # Three of the team, and what a member had sent alone.
+    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "4 submissions a day")
     places = alice.get(f"{where}/leaderboard").json()
     assert [(place["hub_username"], place["team"]) for place in places] == [
         (name_of(bob), "Team Ωmega"),
