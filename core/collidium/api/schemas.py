@@ -193,6 +193,14 @@ class OpenQuery(BaseModel):
     closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
 
 
+class DissolveBody(Body):
+    """A team that is taken apart."""
+
+    model_config = example({"name": "Überflieger"}, strict=True)
+
+    name: str = Field(max_length=64, pattern=r"^[^\x00]*$", description="As the leaderboard has it.")
+
+
 class TeamBody(Body):
     """A new team."""
 

@@ -7,6 +7,7 @@ hyphen, which no task's has.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,7 +16,7 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import operations, records
-from collidium.benchmarks.models import Challenge, Submission, TruthVersion
+from collidium.benchmarks.models import Challenge, Submission, TeamMember, TruthVersion
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
@@ -270,12 +271,24 @@ async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request
                 f"`collidium benchmark split {name} --public {percent}` scores them again"
             )
         await count_part(row, percent)
+    await _require_room(row, fields.get("team_size"))
     _announce(row, fields.pop("announcement", None))
     row.update_from_dict(fields)
     row.revision += 1
     await row.save()
     await operations.record(actor, "edit_challenge", name, _shown(fields, percent), http_request_id)
     return row
+
+
+async def _require_room(row: Challenge, team_size: int | None) -> None:
+    """Raise Conflict where a team has more people than it may have from now on."""
+    inside = await TeamMember.filter(challenge=row.name).values_list("team_id", flat=True)
+    largest = max(Counter(inside).values(), default=0)
+    if largest and team_size is not None and (team_size < 2 or team_size < largest):
+        raise Conflict(
+            f"a team of {row.name} has {largest} people: take such teams apart first "
+            f"(collidium challenge teams {row.name} --dissolve TEAM)"
+        )
 
 
 def _announce(row: Challenge, text: str | None) -> None:

@@ -122,12 +122,54 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     (team,) = carol.get(f"{where}/teams").json()
     assert (team["captain"], team["members"]) == (name_of(alice), [name_of(alice), name_of(bob)])
     refused(bob.delete(f"{where}/team/members/{name_of(bob)}"), 409, "has submitted")
-    ban = {"hub_username": name_of(bob), "banned": True}
-    assert admin.post("/admin/ban", json=ban).is_success
-    assert [place["hub_username"] for place in alice.get(f"{where}/leaderboard").json()] == [
+    bob_name, alice_name = name_of(bob), name_of(alice)
+
+    def ban(name: str, banned: bool = True) -> str:
+        assert admin.post("/admin/ban", json={"hub_username": name, "banned": banned}).is_success
+        return str(carol.get(f"{where}/teams").json()[0]["captain"])
+
+    assert ban(bob_name) == alice_name
+    assert [place["hub_username"] for place in carol.get(f"{where}/leaderboard").json()] == [
         name_of(carol),
-        name_of(alice),
+        alice_name,
     ]
+    # A captain who is banned is replaced by the first who is not, and stays that.
+    assert [ban(alice_name), ban(bob_name, False), ban(alice_name, False)] == [alice_name, bob_name, bob_name]
+
+
+def test_an_organiser_takes_teams_apart(
+    admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    challenge, alice, bob = f"/admin{where.removeprefix('/v1')}", people("alice"), people("bob")
+    admin.patch(challenge, json={"submissions_per_day": 2})
+    new_team(alice, where, "Ωmega/1")
+    join(bob, where, code_of(alice, where))
+    for client, keep in ((alice, 0.4), (bob, 0.9)):
+        assert client.post(f"{where}/submit", content=share(oracle, keep)).is_success
+    names = [name_of(alice), name_of(bob)]
+
+    def places() -> list[tuple[str, str | None]]:
+        return [(one["hub_username"], one["team"]) for one in alice.get(f"{where}/leaderboard").json()]
+
+    def left(client: httpx.Client) -> int:
+        return int(client.get(f"{where}/quota").json()["submissions_left"])
+
+    for size in (0, 1):
+        refused(admin.patch(challenge, json={"team_size": size}), 409, "take such teams apart first")
+    assert (places(), left(alice)) == ([(names[1], "Ωmega/1")], 0)
+    was = admin.delete(f"{challenge}/teams/members/{names[1].upper()}")
+    assert (was.status_code, was.json()["members"]) == (200, names), was.text
+    assert (places(), left(alice), left(bob)) == ([(names[1], None), (names[0], "Ωmega/1")], 1, 1)
+    for one in (names[1], "nobody-there", "%00"):
+        assert admin.delete(f"{challenge}/teams/members/{one}").status_code == 404
+    for name, status in (("other", 404), ("\x00", 422), ("ωMEGA/1", 200)):
+        answer = admin.post(f"{challenge}/teams/dissolve", json={"name": name})
+        assert answer.status_code == status, answer.text
+    assert places() == [(names[1], None), (names[0], None)]
+    assert alice.get(f"{where}/teams").json() == []
+    assert admin.patch(challenge, json={"team_size": 0}).status_code == 200
+    actions = [(one["action"], one["target"]) for one in admin.get("/admin/audit").json()[:4]]
+    assert {("remove_from_team", names[1]), ("dissolve_team", where[15:])} <= set(actions), actions
 
 
 def test_a_file_is_of_the_team_that_its_sender_is_in_when_it_is_kept(
@@ -370,6 +412,7 @@ def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:
     assert (bad.returncode, "../x" in bad.stderr, "a b" in bad.stderr) == (3, True, True), bad.stderr
     assert pupil.data("team", "remove", "course-2", "pupil2")["team"]["members"] == ["pupil1"]
     assert pupil.data("team", "leave", "course-2")["team"] is None
+    assert run.data("challenge", "teams", "course-2") == []
     again = friend("team", "join", "course-2", code)
     assert (again.returncode, "no such invitation" in again.stderr) == (3, True)
     assert run.data("challenge", "members", "course-2", "--remove", "pupil3")["hub_username"] == "Pupil3"

@@ -143,6 +143,7 @@ async def ban(
                 standings={row.id: Standing(after) for row in rows},
             )
             await replay.run(plan, apply=True)
+    await teams.choose_captains(account.id)
     return account
 
 

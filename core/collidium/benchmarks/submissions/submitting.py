@@ -73,7 +73,7 @@ def participant_of(account: AccountView, team: Team | None, arrival: str = "") -
     """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
     if account.baseline:
         return f"baseline:{arrival}"
-    return teams.participant(team) if team else f"account:{account.id}"
+    return teams.participant(team) if team else teams.alone(account.id)
 
 
 @asynccontextmanager
