@@ -48,7 +48,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     chosen = settings.load(
         data_dir=tmp_path / "data",
         database_url=migrated_database_url,
-        hub_url=f"http://127.0.0.1:{unused_tcp_port}",
+        hub_url=f"http://me:hush%40hub@127.0.0.1:{unused_tcp_port}",
         storage="lost",
         secret_key="key",  # noqa: S106 -- of a test
         admin_token="token",  # noqa: S106 -- of a test
@@ -58,6 +58,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
         await Follower.create(process="other:1", looked_at=now(), release="0.1", key=key)
     found: dict[str, Check] = {check.name: check for check in await examine(chosen, plugins.load())}
     assert {name for name, check in found.items() if check.status == "failed"} == {"hub", "storage"}
+    assert not [check for check in found.values() if "hush" in check.found]
     assert "lost" in found["storage"].found
     assert str(unused_tcp_port) in found["hub"].found
     assert "PLATFORM_HUB_URL" in found["hub"].advice
