@@ -62,9 +62,14 @@ async def visible(name: str) -> Challenge:
 
 
 def require_visible(row: Challenge) -> None:
-    """Raise NotFound for a draft: of all that are not listed, tasks alone were."""
-    if not row.listed and row.name != row.task:
+    """Raise NotFound for a draft."""
+    if is_draft(row):
         raise unknown(row.name)
+
+
+def is_draft(row: Challenge) -> bool:
+    """Whether nobody but operators sees a challenge: of all that are not listed, tasks alone were."""
+    return not row.listed and row.name != row.task
 
 
 def unknown(name: str) -> NotFound:
@@ -142,9 +147,8 @@ async def is_held_back(task: str, version: str) -> bool:
 async def require_concealed(row: Challenge, version: str) -> None:
     """Raise Conflict where scores would show what another challenge holds back."""
     if others := await revealed_by(row, version):
-        raise Conflict(
-            f"{row.name} takes no submissions while {others[0].name} holds back events of the same truth"
-        )
+        other = next((other.name for other in others if not is_draft(other)), "another challenge")
+        raise Conflict(f"{row.name} takes no submissions while {other} holds back events of the same truth")
 
 
 # -- made and changed by operators ---------------------------------------------------------------------

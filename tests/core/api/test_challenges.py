@@ -17,7 +17,7 @@ from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
 from collidium import database
-from collidium.benchmarks.models import Arrival
+from collidium.benchmarks.models import Arrival, Challenge
 from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
@@ -360,8 +360,12 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
 
 
 def test_no_other_challenge_shows_what_is_held_back(
-    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+    fresh_platform: ServerProcess, admin: httpx.Client, caller: SignIn, oracle: pa.Table
 ) -> None:
+    async def lists(listed: bool) -> None:
+        async with database.connected(fresh_platform.environment["PLATFORM_DATABASE_URL"]):
+            await Challenge.filter(name=NAME).update(listed=listed)
+
     new(admin, public_percent=50)
     alice = caller("alice")
     refused = alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3))
@@ -373,6 +377,12 @@ def test_no_other_challenge_shows_what_is_held_back(
     assert close(admin, "twin-2027")["results_wait_for"] == [NAME]
     waiting = alice.get("/v1/challenges/twin-2027").json()
     assert (waiting["results_at"], waiting["results_wait_for"]) == (None, [NAME])
+    asyncio.run(lists(False))
+    waiting = alice.get("/v1/challenges/twin-2027").json()
+    assert (waiting["results_at"], waiting["results_wait_for"]) == (None, []), "no draft is named"
+    refused = alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3))
+    assert (refused.status_code, NAME in refused.text) == (409, False)
+    asyncio.run(lists(True))
     close(admin)
     eventually(lambda: has_results(alice))
     eventually(lambda: alice.get("/v1/challenges/twin-2027").json()["results_at"] is not None)
