@@ -350,7 +350,10 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str
     for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
         before, after = getattr(row, name, None), fields.get(name)
         if before is not None and before <= moment and name in fields:
-            problems.append({"field": name, "detail": f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"})
+            detail = f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"
+            if row is not None and word == "closed":
+                detail += f"; {_how_to_reopen(row)}"
+            problems.append({"field": name, "detail": detail})
         elif after is not None and after <= moment:
             problems.append({"field": name, "detail": f"{after.isoformat()} is in the past"})
     if opens is not None and closes is not None and opens >= closes:
@@ -359,6 +362,12 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str
         detail = f"{frozen.isoformat()} is in the past, or after it closes"
         problems.append({"field": "teams_frozen_at", "detail": detail})
     return problems
+
+
+def _how_to_reopen(row: Challenge) -> str:
+    if row.ended_at is not None and Part.of(row.truth_version) is not None:
+        return "with its final results it stays closed: make another challenge of the same truth"
+    return f"to open it again: collidium challenge reopen {row.name} --closes DATE"
 
 
 def _refuse(problems: list[dict[str, Any]]) -> None:

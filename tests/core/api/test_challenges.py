@@ -350,6 +350,8 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert "One day *more*." in edited.stderr, edited.stderr
     assert "course-1" in run("challenge", "list").stdout
     assert run("challenge", "close", "course-1").returncode == 0
+    late = run("challenge", "edit", "course-1", "--closes", date)
+    assert (late.returncode, "challenge reopen course-1" in late.stderr) == (3, True), late.stderr
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
     assert run.data("challenge", "roster", "course-1") == []
     assert run.data("challenge", "submissions", "course-1") == []
@@ -417,5 +419,7 @@ def test_dates_that_there_are_stay(admin: httpx.Client) -> None:
     eventually(lambda: has_results(admin))
     split = admin.patch(f"/admin/challenges/{NAME}", json={"public_percent": 50})
     assert (split.status_code, "has closed" in split.json()["detail"]) == (409, True)
+    late = admin.patch(f"/admin/challenges/{NAME}", json={"closes_at": None})
+    assert (late.status_code, "to open it again" in late.json()["detail"]) == (422, True)
     later = admin.patch("/admin/challenges/tracking", json={"opens_at": opens.isoformat()})
     assert (later.status_code, "open already" in later.json()["detail"]) == (422, True)

@@ -26,7 +26,7 @@ from collidium.benchmarks.teams import MOST_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import name_of, operating, parquet, signed_in
+from .conftest import EVENTS, name_of, operating, parquet, signed_in
 from .test_challenges import share
 
 _serial = count()
@@ -339,6 +339,19 @@ def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, or
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 200
     assert bob.post(submit, content=parquet(oracle)).status_code == 403
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 404
+
+
+def test_commands_name_challenge_and_team(platform: ServerProcess, where: str, oracle: pa.Table) -> None:
+    run, name = Caller(platform, "pupil4"), where.removeprefix("/v1/challenges/")
+    (platform.directory / "oracle.parquet").write_bytes(parquet(oracle))
+    run.data("team", "new", name, "Team X")
+    run.data("submit", name, "oracle.parquet")
+    assert f"  {name}  " in run("submissions").stdout
+    assert "pupil4, Team X  " in run("leaderboard", name).stdout
+    scored = run.data("score", name, "oracle.parquet", "--from", str(EVENTS))
+    assert (scored["task"], scored["scores"]["trackml_weighted_efficiency"]) == ("tracking", 1)
+    without = run("score", name, "oracle.parquet")
+    assert (without.returncode, "choose some with --from" in without.stderr) == (3, True)
 
 
 def test_a_truth_that_no_database_can_hold_is_invalid(admin: httpx.Client) -> None:
