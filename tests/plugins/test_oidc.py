@@ -36,6 +36,7 @@ def web(provider: OpenIDProvider, tmp_path_factory: pytest.TempPathFactory) -> I
         "PLATFORM_RUNNER": "tiny",
         "PLATFORM_OIDC_ISSUER": provider.issuer,
         "PLATFORM_OIDC_CLIENT_ID": "pages",
+        "PLATFORM_OIDC_SCOPES": "openid,profile,email",
         "PLATFORM_OIDC_CLIENT_SECRET": "known to two",
         "PLATFORM_SIGN_INS_PER_MINUTE": "1000",
     }
@@ -126,6 +127,26 @@ def test_groups_admit_to_challenges(visitor: Visitor, web: ServerProcess, provid
         provider.add("8", preferred_username="emmy", groups=groups)
         signed_in(visitor, provider, "8")
         assert visitor.get("/v1/challenges/for-lab/team").json()["admitted"] is admitted
+        visitor.fill_in("/web/sign-out")
+
+
+def test_verified_addresses_admit_by_their_domain(
+    visitor: Visitor, web: ServerProcess, provider: OpenIDProvider
+) -> None:
+    body = {"name": "for-cern", "task": "tracking", "access": "members", "organisation": "@CERN.ch"}
+    operator = {"X-Admin-Token": web.admin_token}
+    assert visitor.post("/admin/challenges", json=body, headers=operator).status_code == 201
+    for email, verified, admitted in (
+        ("Lise@cern.CH", True, True),
+        ("lise@cern.ch", "true", False),
+        ("lise@cern.ch", False, False),
+        ("lise@lab.cern.ch", True, False),
+        ("cern.ch", True, False),
+        (["lise@cern.ch"], True, False),
+    ):
+        provider.add("9", preferred_username="lise", email=email, email_verified=verified)
+        signed_in(visitor, provider, "9")
+        assert visitor.get("/v1/challenges/for-cern/team").json()["admitted"] is admitted, email
         visitor.fill_in("/web/sign-out")
 
 

@@ -363,7 +363,7 @@ def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> 
     class Hub(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.headers["Authorization"].removeprefix("Bearer ")
-            orgs = [{"name": "CERN", "roleInOrg": "read"}] if name == "ada" else []
+            orgs = [{"name": "CERN", "roleInOrg": "read"}, {"name": "@cern.ch"}] if name == "ada" else []
             body = json.dumps({"type": "user", "name": name, "orgs": orgs}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -387,6 +387,13 @@ def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> 
                 shown = client.get("/v1/challenges/for-cern/team").json()
                 assert shown["admitted"] is (status == 422)
                 assert client.post("/v1/challenges/for-cern/submit", content=b"x").status_code == status
+        with operating(server) as admin:
+            edited = admin.patch("/admin/challenges/for-cern", json={"organisation": "@cern.ch"})
+            assert edited.json()["organisation"] == "@cern.ch", edited.text
+        headers = {"Authorization": "Bearer ada"}
+        with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as client:
+            assert client.get("/v1/challenges/for-cern/team").json()["admitted"] is False
+            refused(client.post("/v1/challenges/for-cern/submit", content=b"x"), 403, "an address @cern.ch")
 
 
 def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, where: str) -> None:
