@@ -78,12 +78,14 @@ def unknown(name: str) -> NotFound:
 
 
 def state_of(row: Challenge, moment: datetime) -> State:
-    """The state of a challenge at a moment."""
+    """The state of a challenge at a moment; one that has ended stays so where a clock is set back."""
+    if row.ended_at is not None:
+        return "practice" if row.practice else "closed"
     if row.opens_at is not None and moment < row.opens_at:
         return "upcoming"
     if row.closes_at is None or moment < row.closes_at:
         return "open"
-    return "practice" if row.practice and row.ended_at is not None else "closed"
+    return "closed"
 
 
 def why_closed(row: Challenge, moment: datetime) -> str | None:
@@ -349,7 +351,8 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str
     opens, closes = (fields.get(name, getattr(row, name, None)) for name in ("opens_at", "closes_at"))
     for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
         before, after = getattr(row, name, None), fields.get(name)
-        if before is not None and before <= moment and name in fields:
+        has_ended = word == "closed" and getattr(row, "ended_at", None) is not None
+        if before is not None and (before <= moment or has_ended) and name in fields:
             detail = f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"
             if row is not None and word == "closed":
                 detail += f"; {_how_to_reopen(row)}"

@@ -220,6 +220,8 @@ def test_a_split_after_submissions_scores_them_again(
     earned = credits_of(alice)
     refused = admin.patch("/admin/challenges/tracking", json={"public_percent": 50})
     assert (refused.status_code, "benchmark split tracking" in refused.json()["detail"]) == (409, True)
+    for percent in ("0", "100"):
+        assert fresh_platform.run("benchmark", "split", "tracking", "--public", percent).returncode == 2
     done = fresh_platform.run("benchmark", "split", "tracking", "--public", "50")
     assert done.returncode == 0, done.stderr
     import_truth(fresh_platform)  # of the same truth changes nothing
@@ -247,6 +249,7 @@ def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, 
         ({"closes_at": "9999-12-31T23:59:59-23:59"}, 1),
         ({"public_percent": 0, "final_submissions": 0, "title": "\x07"}, 3),
         ({"public_percent": 100}, 1),
+        ({"title": "x" * 10_000}, 1),
         ({"rules": "x" * 50_001}, 1),
         ({"owner": "me"}, 1),
     ):
