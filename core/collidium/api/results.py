@@ -21,7 +21,7 @@ from collidium.records import Place, as_json, encode
 from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
 
-#: Memory for results as they were written out; 10,000 places take 8 MiB. Larger ones are written each time.
+#: Memory for results as they were written out; 10,000 places take 6 MB. Larger ones are written each time.
 RESULTS_BYTES: Final = 32 * MEBIBYTE
 RESULTS: Final = "collidium.results"
 

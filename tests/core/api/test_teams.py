@@ -405,7 +405,10 @@ def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, wher
         assert olga.post(f"{challenge}/invitations", json={"uses": 30}).status_code == 201
         assert [one["hub_username"] for one in olga.get(f"{challenge}/members").json()] == ["zoe"]
         assert olga.delete(f"{challenge}/members/zoe").status_code == 200
+        assert olga.post(f"{challenge}/teams/dissolve", json={"name": "x"}).status_code == 404
         for refusal in (
+            olga.post("/admin/challenges/tracking/teams/dissolve", json={"name": "x"}),
+            olga.delete("/admin/challenges/tracking/teams/members/zoe"),
             olga.get("/admin/challenges/tracking/members"),
             olga.post("/admin/challenges/tracking/invitations", json={}),
         ):
