@@ -104,6 +104,15 @@ def test_a_hub_of_ones_own_is_taken_without_its_trailing_slash(monkeypatch: pyte
     assert load().hub == "https://hub.example.org"
 
 
+@pytest.mark.parametrize("user", ["me:secret", "hf_secret"])
+def test_a_hub_s_address_has_no_password(monkeypatch: pytest.MonkeyPatch, user: str) -> None:
+    """Pages and datasets link the hub."""
+    monkeypatch.setenv("PLATFORM_HUB_URL", f"https://{user}@hub.example")
+    with pytest.raises(ConfigurationError, match="without user name and password") as refused:
+        load()
+    assert "secret" not in str(refused.value)
+
+
 def test_tables_are_written_as_names_with_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PLATFORM_CHANNELS", "ttbar=90, single_muon = 5")
     channels = load().channels

@@ -158,6 +158,7 @@ def test_a_link_signs_in_once_and_gives_a_token(
     assert (about["fullname"], about["email"]) == ("Anna Müller", "anna@example.org")
     for again in (browser.get(link), press(browser, link)):
         assert (again.status_code, "was used" in again.text) == (404, True)
+        assert "collidium user reset" in again.text
     secret = link.partition("?link=")[2]
     assert secret not in server.log() + (server.directory / "server.log").read_text()
     assert token not in server.log()

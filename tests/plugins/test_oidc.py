@@ -39,6 +39,7 @@ def web(provider: OpenIDProvider, tmp_path_factory: pytest.TempPathFactory) -> I
         "PLATFORM_RUNNER": "tiny",
         "PLATFORM_OIDC_ISSUER": provider.issuer,
         "PLATFORM_OIDC_CLIENT_ID": "pages",
+        "PLATFORM_OIDC_SCOPES": "openid,profile,email",
         "PLATFORM_OIDC_CLIENT_SECRET": "known to two",
         "PLATFORM_OIDC_OPERATORS": "lab-admins=accounts,lab-admins=reports,desk=reports",
         "PLATFORM_SIGN_INS_PER_MINUTE": "1000",
@@ -165,6 +166,26 @@ def test_groups_make_operators(visitor: Visitor, web: ServerProcess, provider: O
     visitor.fill_in("/web/sign-out")
     signed_in(visitor, provider, "9")
     assert ask("GET", "audit") == 401
+
+
+def test_verified_addresses_admit_by_their_domain(
+    visitor: Visitor, web: ServerProcess, provider: OpenIDProvider
+) -> None:
+    body = {"name": "for-cern", "task": "tracking", "access": "members", "organisation": "@CERN.ch"}
+    operator = {"X-Admin-Token": web.admin_token}
+    assert visitor.post("/admin/challenges", json=body, headers=operator).status_code == 201
+    for email, verified, admitted in (
+        ("Lise@cern.CH", True, True),
+        ("lise@cern.ch", "true", False),
+        ("lise@cern.ch", False, False),
+        ("lise@lab.cern.ch", True, False),
+        ("cern.ch", True, False),
+        (["lise@cern.ch"], True, False),
+    ):
+        provider.add("9", preferred_username="lise", email=email, email_verified=verified)
+        signed_in(visitor, provider, "9")
+        assert visitor.get("/v1/challenges/for-cern/team").json()["admitted"] is admitted, email
+        visitor.fill_in("/web/sign-out")
 
 
 def test_order_without_a_hub_is_downloaded(visitor: Visitor, provider: OpenIDProvider) -> None:

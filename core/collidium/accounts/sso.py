@@ -16,7 +16,7 @@ from typing import Final
 from tortoise.timezone import now
 
 from collidium.accounts.models import Account, SsoAccount, SsoToken, name_key
-from collidium.contracts.identity import OWN_PREFIX, SSO_SUFFIX, USERNAME, Identity
+from collidium.contracts.identity import DOMAIN, OWN_PREFIX, SSO_SUFFIX, USERNAME, Identity
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, UpstreamError
@@ -35,7 +35,9 @@ _by_name: Final = RowByKey(SsoAccount, "hub_username")
 
 
 @transactional
-async def recognise(issuer: str, subject: str, preferred: str, groups: Iterable[str]) -> str:
+async def recognise(
+    issuer: str, subject: str, preferred: str, groups: Iterable[str], address: str = ""
+) -> str:
     """The name of the account of a subject, which is given one the first time.
 
     Parameters
@@ -47,6 +49,9 @@ async def recognise(issuer: str, subject: str, preferred: str, groups: Iterable[
     groups
         Those of the provider, which replace the ones of the last sign-in. Those that cannot be the name of an
         organisation are left out.
+    address
+        The e-mail address that the provider has verified. Its domain is kept, and nothing else of it: it
+        admits as an organisation ``@DOMAIN`` does, until a sign-in without it.
 
     Raises
     ------
@@ -55,9 +60,9 @@ async def recognise(issuer: str, subject: str, preferred: str, groups: Iterable[
     """
     if not 0 < len(subject) <= LONGEST_SUBJECT or "\0" in subject:
         raise UpstreamError(f"a subject has 1 to {LONGEST_SUBJECT} characters, not {len(subject)}")
-    kept = " ".join(
-        sorted(filter(USERNAME.fullmatch, (f"{name}{SSO_SUFFIX}" for name in groups)))[:MAX_GROUPS]
-    )
+    own = sorted(filter(USERNAME.fullmatch, (f"{name}{SSO_SUFFIX}" for name in groups)))[:MAX_GROUPS]
+    domain = address[address.rfind("@") :].lower()
+    kept = " ".join([*own, domain] if DOMAIN.fullmatch(domain) else own)
     found = SsoAccount.filter(issuer=issuer, subject=subject)
     for name in _names(preferred):
         if await found.update(groups=kept, signed_in_at=now()):

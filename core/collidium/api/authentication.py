@@ -65,9 +65,13 @@ async def token_is_read_only() -> bool:
 
 
 async def memberships() -> frozenset[str]:
-    """The organisations of the hub that the caller is in; raises as :func:`caller` does."""
+    """The organisations of the hub that the caller is in; raises as :func:`caller` does.
+
+    Domains of e-mail addresses are among them, which no hub verifies, for accounts of single sign-on alone.
+    """
     await caller()
-    return cast(Identity, g.identity).memberships
+    identity = cast(Identity, g.identity)
+    return frozenset(name for name in identity.memberships if not (identity.on_hub and name.startswith("@")))
 
 
 async def check_claim(model_repo: str) -> links.Claim | None:

@@ -133,16 +133,11 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
     final = changes.pop("final", None)
-    links.validated({name: link for name, link in changes.items() if link is not None})
-    if changes:
-        await standing.own(account, submission_id)
-    if final is not None:
+    if final is not None and not changes:  # it may be another's of the same team
         await standing.choose(account, submission_id, final)
-        if not changes:  # it may be another's of the same team
-            return answer(await reading.find(submission_id))
+        return answer(await reading.find(submission_id))
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
-        kept = await links.set_links(account, submission_id, changes, check_claim)
-    return answer(kept)
+        return answer(await standing.change(account, submission_id, changes, final, check_claim))
 
 
 @blueprint.post("/submissions/<submission_id>/withdraw")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quart import Blueprint, Response
+from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring
 
 from collidium.api import benchmarks, leaderboards, results
@@ -17,6 +18,11 @@ from collidium.benchmarks.submissions import submitting
 from collidium.records import BestStep, Challenge, Checked, Place, Quota, Receipt
 
 blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
+
+
+@blueprint.record
+def _prepare(state: BlueprintSetupState) -> None:
+    state.app.extensions[results.RESULTS] = results.Results()
 
 
 @blueprint.get("")

@@ -7,16 +7,23 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from io import StringIO
 from typing import Final
 
-from quart import Response, current_app
+from cachetools import LRUCache
+from quart import Response, current_app, request
 
 from collidium.api.answers import JSON
 from collidium.api.context import platform
 from collidium.api.leaderboards import INTERVALS
 from collidium.api.schemas import ResultsQuery
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import Selection
+from collidium.benchmarks.leaderboard import Edition, Selection
 from collidium.benchmarks.rank_intervals import RankIntervals
 from collidium.records import Place, as_json, encode
+from collidium.runtime.metrics import CACHE
+from collidium.settings import MEBIBYTE
+
+#: Memory for results as they were written out; 10,000 places take 6 MB. Larger ones are written each time.
+RESULTS_BYTES: Final = 32 * MEBIBYTE
+RESULTS: Final = "collidium.results"
 
 #: Columns before those of the metrics, and what they have.
 _COLUMNS: Final = {
@@ -35,21 +42,53 @@ _COLUMNS: Final = {
 Places = AsyncIterator[Sequence[Place]]
 
 
+class Results(LRUCache[tuple[Edition, ResultsQuery], bytes]):
+    """Whole results of the latest editions."""
+
+    def __init__(self) -> None:
+        super().__init__(RESULTS_BYTES, len)
+
+
 async def written(name: str, query: ResultsQuery) -> Response:
     """Answer with all places; what is written is some of them at a time. Raises NotFound."""
     edition = await boards.current_edition(name)
+    kept: Results = current_app.extensions[RESULTS]
+    body = kept.get((edition, query))
+    CACHE.labels("results", "miss" if body is None else "hit").inc()
+    content_type = "text/csv; charset=utf-8" if query.format == "csv" else JSON
+    response = Response(
+        body or _keep(kept, (edition, query), await _write(edition, query)), content_type=content_type
+    )
+    response.headers.set("Content-Disposition", "attachment", filename=f"{name}-results.{query.format}")
+    response.set_etag(f"{edition.truth_version}-{edition.revision}")
+    return await response.make_conditional(request)
+
+
+async def _write(edition: Edition, query: ResultsQuery) -> AsyncIterator[bytes]:
     metrics = [metric.name for metric in platform().tasks.find(edition.task).card.metrics]
     intervals = None
     if not query.all:
         finder: RankIntervals = current_app.extensions[INTERVALS]
         intervals = await finder.of(edition, patience=None)
     places = boards.all_places(edition, intervals=intervals, selection=Selection(all=query.all))
-    if query.format == "csv":
-        response = Response(_as_csv(places, metrics), content_type="text/csv; charset=utf-8")
-    else:
-        response = Response(_as_json(places), content_type=JSON)
-    response.headers.set("Content-Disposition", "attachment", filename=f"{name}-results.{query.format}")
-    return response
+    return _as_csv(places, metrics) if query.format == "csv" else _as_json(places)
+
+
+async def _keep(
+    kept: Results, key: tuple[Edition, ResultsQuery], pieces: AsyncIterator[bytes]
+) -> AsyncIterator[bytes]:
+    """Pass the pieces on, and keep them together once they are complete, where there is room."""
+    whole: list[bytes] = []
+    size = 0
+    async for piece in pieces:
+        size += len(piece)
+        if size <= RESULTS_BYTES:
+            whole.append(piece)
+        else:
+            whole.clear()
+        yield piece
+    if size <= RESULTS_BYTES:
+        kept[key] = b"".join(whole)
 
 
 async def _as_json(places: Places) -> AsyncIterator[bytes]:

@@ -23,7 +23,7 @@ from pydantic import (
 from collidium.accounts import Sort
 from collidium.api.answers import Page
 from collidium.benchmarks.submissions.links import LONGEST_LINK
-from collidium.contracts.identity import USERNAME
+from collidium.contracts.identity import DOMAIN, USERNAME
 from collidium.operations import Scope
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
 from collidium.outbox import LONGEST_URL, Kind
@@ -41,6 +41,9 @@ Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "n
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 
+Organisation = Annotated[
+    str, StringConstraints(pattern=f"^({USERNAME.pattern}|{DOMAIN.pattern})$", max_length=96)
+]
 
 #: What a person typed: PostgreSQL stores no null character.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
@@ -124,6 +127,8 @@ class LeaderboardQuery(Page):
 class ResultsQuery(BaseModel):
     """Query of the results of a challenge."""
 
+    model_config = ConfigDict(frozen=True)
+
     format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
     all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
 
@@ -159,8 +164,10 @@ class ChallengeBody(Body):
     practice: bool = Field(False, description="Whether submissions are scored after closing, unranked.")
     rewarded: bool = Field(False, description="Whether new bests earn credits.")
     access: Literal["open", "members"] = Field("open", description="Who may submit.")
-    organisation: HubUsername | None = Field(
-        None, description="An organisation of the hub that is admitted in addition to members."
+    organisation: Organisation | None = Field(
+        None,
+        description="An organisation of the hub that is admitted in addition to members, a group of single "
+        "sign-on (`lab.sso`), or a domain of e-mail addresses that it has verified (`@cern.ch`).",
     )
     team_size: int = Field(0, ge=0, le=100, description="How many people a team may have; below 2: no teams.")
     teams_frozen_at: Date | None = Field(
@@ -189,6 +196,14 @@ class OpenQuery(BaseModel):
     """Until when a challenge is open."""
 
     closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
+
+
+class DissolveBody(Body):
+    """A team that is taken apart."""
+
+    model_config = example({"name": "Überflieger"}, strict=True)
+
+    name: str = Field(max_length=64, pattern=r"^[^\x00]*$", description="As the leaderboard has it.")
 
 
 class TeamBody(Body):

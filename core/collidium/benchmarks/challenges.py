@@ -7,6 +7,7 @@ hyphen, which no task's has.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -15,7 +16,7 @@ from tortoise.exceptions import IntegrityError
 from tortoise.timezone import now
 
 from collidium import operations, records
-from collidium.benchmarks.models import Challenge, Submission, TruthVersion
+from collidium.benchmarks.models import Challenge, Submission, TeamMember, TruthVersion
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
@@ -61,9 +62,14 @@ async def visible(name: str) -> Challenge:
 
 
 def require_visible(row: Challenge) -> None:
-    """Raise NotFound for a draft: of all that are not listed, tasks alone were."""
-    if not row.listed and row.name != row.task:
+    """Raise NotFound for a draft."""
+    if is_draft(row):
         raise unknown(row.name)
+
+
+def is_draft(row: Challenge) -> bool:
+    """Whether nobody but operators sees a challenge: of all that are not listed, tasks alone were."""
+    return not row.listed and row.name != row.task
 
 
 def unknown(name: str) -> NotFound:
@@ -72,12 +78,14 @@ def unknown(name: str) -> NotFound:
 
 
 def state_of(row: Challenge, moment: datetime) -> State:
-    """The state of a challenge at a moment."""
+    """The state of a challenge at a moment; one that has ended stays so where a clock is set back."""
+    if row.ended_at is not None:
+        return "practice" if row.practice else "closed"
     if row.opens_at is not None and moment < row.opens_at:
         return "upcoming"
     if row.closes_at is None or moment < row.closes_at:
         return "open"
-    return "practice" if row.practice and row.ended_at is not None else "closed"
+    return "closed"
 
 
 def why_closed(row: Challenge, moment: datetime) -> str | None:
@@ -141,9 +149,8 @@ async def is_held_back(task: str, version: str) -> bool:
 async def require_concealed(row: Challenge, version: str) -> None:
     """Raise Conflict where scores would show what another challenge holds back."""
     if others := await revealed_by(row, version):
-        raise Conflict(
-            f"{row.name} takes no submissions while {others[0].name} holds back events of the same truth"
-        )
+        other = next((other.name for other in others if not is_draft(other)), "another challenge")
+        raise Conflict(f"{row.name} takes no submissions while {other} holds back events of the same truth")
 
 
 # -- made and changed by operators ---------------------------------------------------------------------
@@ -270,12 +277,24 @@ async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request
                 f"`collidium benchmark split {name} --public {percent}` scores them again"
             )
         await count_part(row, percent)
+    await _require_room(row, fields.get("team_size"))
     _announce(row, fields.pop("announcement", None))
     row.update_from_dict(fields)
     row.revision += 1
     await row.save()
     await operations.record(actor, "edit_challenge", name, _shown(fields, percent), http_request_id)
     return row
+
+
+async def _require_room(row: Challenge, team_size: int | None) -> None:
+    """Raise Conflict where a team has more people than it may have from now on."""
+    inside = await TeamMember.filter(challenge=row.name).values_list("team_id", flat=True)
+    largest = max(Counter(inside).values(), default=0)
+    if largest and team_size is not None and (team_size < 2 or team_size < largest):
+        raise Conflict(
+            f"a team of {row.name} has {largest} people: take such teams apart first "
+            f"(collidium challenge teams {row.name} --dissolve TEAM)"
+        )
 
 
 def _announce(row: Challenge, text: str | None) -> None:
@@ -332,8 +351,12 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str
     opens, closes = (fields.get(name, getattr(row, name, None)) for name in ("opens_at", "closes_at"))
     for name, word in (("opens_at", "opened"), ("closes_at", "closed")):
         before, after = getattr(row, name, None), fields.get(name)
-        if before is not None and before <= moment and name in fields:
-            problems.append({"field": name, "detail": f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"})
+        has_ended = word == "closed" and getattr(row, "ended_at", None) is not None
+        if before is not None and (before <= moment or has_ended) and name in fields:
+            detail = f"it {word} already, on {before:%Y-%m-%d %H:%M} UTC"
+            if row is not None and word == "closed":
+                detail += f"; {_how_to_reopen(row)}"
+            problems.append({"field": name, "detail": detail})
         elif after is not None and after <= moment:
             problems.append({"field": name, "detail": f"{after.isoformat()} is in the past"})
     if opens is not None and closes is not None and opens >= closes:
@@ -342,6 +365,12 @@ def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str
         detail = f"{frozen.isoformat()} is in the past, or after it closes"
         problems.append({"field": "teams_frozen_at", "detail": detail})
     return problems
+
+
+def _how_to_reopen(row: Challenge) -> str:
+    if row.ended_at is not None and Part.of(row.truth_version) is not None:
+        return "with its final results it stays closed: make another challenge of the same truth"
+    return f"to open it again: collidium challenge reopen {row.name} --closes DATE"
 
 
 def _refuse(problems: list[dict[str, Any]]) -> None:

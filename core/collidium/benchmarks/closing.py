@@ -81,31 +81,32 @@ async def close(platform: Platform, name: str, *, actor: str, http_request_id: s
     Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
     """
     row = await _close_once(name, actor, http_request_id)
-    return structs.replace(
-        challenges.view(row, platform), results_wait_for=await results_wait_for(platform, row)
-    )
+    waits = tuple(other.name for other in await _results_wait_for(platform, row))
+    return structs.replace(challenges.view(row, platform), results_wait_for=waits)
 
 
 async def shown(platform: Platform, name: str) -> records.Challenge:
-    """A listed challenge with the card of its task, and what its results wait for; raises NotFound."""
+    """A listed challenge with the card of its task, and what its results wait for; raises NotFound.
+
+    Results wait for drafts, too, which are not named.
+    """
     found = await tasklist.challenge_with_card(platform, name)
-    waits = await results_wait_for(platform, await challenges.get(name))
-    return structs.replace(found, results_wait_for=waits)
+    waits = await _results_wait_for(platform, await challenges.get(name))
+    named = tuple(other.name for other in waits if not challenges.is_draft(other))
+    return structs.replace(found, results_wait_for=named)
 
 
-async def results_wait_for(platform: Platform, row: Challenge) -> tuple[str, ...]:
-    """Names of challenges that close later, or have no end, and whose held-back events its results show."""
+async def _results_wait_for(platform: Platform, row: Challenge) -> list[Challenge]:
+    """The challenges that close later, or have no end, and whose held-back events its results show."""
     part = Part.of(row.truth_version)
     if row.ended_at is not None or part is None:
-        return ()
-    return tuple(
-        [
-            other.name
-            for other in await challenges.revealed_by(row, str(part.final))
-            if await _is_awaited(other, platform)
-            and not (row.closes_at and other.closes_at and now() < other.closes_at <= row.closes_at)
-        ]
-    )
+        return []
+    return [
+        other
+        for other in await challenges.revealed_by(row, str(part.final))
+        if await _is_awaited(other, platform)
+        and not (row.closes_at and other.closes_at and now() < other.closes_at <= row.closes_at)
+    ]
 
 
 @transactional
@@ -198,7 +199,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     if await _is_awaited(row, platform):
         return False
     if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
-        if await results_wait_for(platform, row):
+        if await _results_wait_for(platform, row):
             return False  # the held-back events of another would be shown
         await _choose(row, target)
         await challenges.set_part(row, part.final)

@@ -34,7 +34,10 @@ async def is_listed(row: Challenge, account: AccountView) -> bool:
 async def require_admitted(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
     """Raise Forbidden for an account that may not submit to a challenge."""
     if not await admits(row, account, organisations):
-        among = f", and for those in the organisation {row.organisation}" if row.organisation else ""
+        among = ""
+        if row.organisation:
+            what = "with an address" if row.organisation.startswith("@") else "in the organisation"
+            among = f", and for those {what} {row.organisation}"
         raise Forbidden(
             f"{row.name} is for its members{among}: its organisers send invitations "
             f"(collidium team join {row.name} CODE)"

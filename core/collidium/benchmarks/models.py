@@ -204,7 +204,9 @@ class Submission(Model):
 
     class Meta(Model.Meta):
         table = "submissions"
-        unique_together = (("account_id", "challenge", "sha256", "scorer_version", "truth_version"),)
+        unique_together = (
+            ("account_id", "challenge", "sha256", "scorer_version", "truth_version", "participant"),
+        )
         indexes = (
             ("challenge", "truth_version", "rank_score", "submitted_at", "id"),
             ("challenge", "truth_version", "represents", "rank_score", "submitted_at", "id"),

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from tortoise.timezone import now
 
-from collidium import records
+from collidium import accounts, records
 from collidium.benchmarks import challenges, invitations, members
 from collidium.benchmarks.models import Challenge, Invitation, Submission, Team, TeamMember
 from collidium.database import transactional
@@ -38,6 +38,11 @@ def participant(team: Team) -> str:
     return f"team:{team.id}"
 
 
+def alone(account_id: int) -> str:
+    """Who competes without a team."""
+    return f"account:{account_id}"
+
+
 async def members_of(participants: Collection[str]) -> dict[int, str]:
     """The accounts in those of these participants that are teams, each with its team."""
     kinds = [name.partition(":") for name in participants]
@@ -63,7 +68,7 @@ async def participation(
     return records.Participation(
         challenge=name,
         admitted=await members.admits(row, account, organisations),
-        team=None if team is None else (await _views([team]))[0],
+        team=None if team is None else await view(team),
     )
 
 
@@ -75,6 +80,11 @@ async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list
     found = await rows.order_by("-id").limit(limit + 1)
     cursor = found[limit - 1].id if len(found) > limit else None
     return await _views(found[:limit]), cursor
+
+
+async def view(team: Team) -> records.Team:
+    """A team and who is in it."""
+    return (await _views([team]))[0]
 
 
 async def _views(teams: Collection[Team]) -> list[records.Team]:
@@ -183,7 +193,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     _require_changeable(row)
     if await Submission.exists(challenge=name, participant=participant(team)):
         raise Conflict(f"the team {team.name!r} has submitted: its members stay")
-    await _leave(team, member)
+    await leave(team, member)
 
 
 async def _own(account: AccountView, name: str) -> Team:
@@ -217,16 +227,31 @@ async def _enter(team: Team, account: AccountView) -> None:
     )
 
 
-async def _leave(team: Team, member: TeamMember) -> None:
+async def leave(team: Team, member: TeamMember) -> None:
     """Take someone out of a team; one that is empty goes, unless it has submitted."""
     await member.delete()
     await Invitation.filter(team_id=team.id).delete()
-    first = await TeamMember.filter(team_id=team.id).order_by("id").first()
-    if first is not None and team.captain_id == member.account_id:
-        team.captain_id = first.account_id
-        await team.save(update_fields=["captain_id"])
-    if first is None and not await Submission.exists(challenge=team.challenge, participant=participant(team)):
+    if not await _has_captain(team) and not await Submission.exists(
+        challenge=team.challenge, participant=participant(team)
+    ):
         await team.delete()
+
+
+async def choose_captains(account_id: int) -> None:
+    """Replace captains of the teams of an account that was banned or unbanned, its challenges locked."""
+    for member in await TeamMember.filter(account_id=account_id):
+        await _has_captain(await Team.get(id=member.team_id))
+
+
+async def _has_captain(team: Team) -> bool:
+    """Let the first who joined and is not banned be captain where there is none; False: nobody is in it."""
+    inside = [one.account_id for one in await TeamMember.filter(team_id=team.id).order_by("id")]
+    banned = await accounts.banned_among(inside)
+    free = [account_id for account_id in inside if account_id not in banned] or inside
+    if free and team.captain_id not in free:
+        team.captain_id = free[0]
+        await team.save(update_fields=["captain_id"])
+    return bool(inside)
 
 
 # -- erased ------------------------------------------------------------------------------------------------
@@ -244,7 +269,7 @@ async def forget(account_id: int, name: str) -> None:
     """
     for member in await TeamMember.filter(account_id=account_id):
         team = await Team.get(id=member.team_id)
-        await _leave(team, member)
+        await leave(team, member)
         is_named = re.search(rf"\b{re.escape(name.casefold())}\b", team.name_key)
         if is_named or not await TeamMember.exists(team_id=team.id):
             neutral = f"{_NEUTRAL}team-{team.id}"

@@ -102,12 +102,16 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
         ),
         title=title,
     )
+    if any(place.baseline for place in places):
+        note("Baselines take no rank: theirs is the one that a participant with that score would have.")
 
 
 def _name_cell(place: Place) -> str:
     if place.baseline:
         return f"{place.hub_username} (baseline)"
-    return f"{place.hub_username}, team {place.team}" if place.team else place.hub_username
+    from collidium.client.quantities import team_word
+
+    return f"{place.hub_username}, {team_word(place.team)}{place.team}" if place.team else place.hub_username
 
 
 def score_cell(scored: Place | Submission | Receipt | LocalScores, metric: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
+from collidium.cli.context import client
 from collidium.cli.leaderboard import score_cell, value_cell
 from collidium.cli.options import (
     DIRECTORY,
@@ -26,7 +27,7 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bars
-from collidium.errors import CollidiumError
+from collidium.errors import CollidiumError, InvalidInput
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,15 +44,15 @@ _BARS: Final = {
 
 
 @click.command()
-@click.argument("task", shell_complete=complete_installed_tasks)
+@click.argument("name", metavar="TASK|CHALLENGE", shell_complete=complete_installed_tasks)
 @click.argument("file", type=EXISTING_FILE)
 @click.option(
     "--from",
     "source",
     type=SourceType(file_okay=False),
-    required=True,
     metavar="DIR|REPO",
-    help="Dataset with the truth: a directory, or a repository on the hub.",
+    help="Dataset with the truth: a directory, or a repository on the hub; default: the events to learn from "
+    "that the server's card of the task or challenge names.",
 )
 @config_option
 @events_option("Events to score; default: from the first to the last event of FILE.")
@@ -68,9 +69,9 @@ _BARS: Final = {
 @hub_options
 @json_option
 def score(
-    task: str,
+    name: str,
     file: Path,
-    source: str,
+    source: str | None,
     config: str | None,
     events: EventRange | None,
     options: tuple[str, ...],
@@ -80,13 +81,14 @@ def score(
     revision: str | None,
     as_json: bool,
 ) -> None:
-    """Score FILE, a parquet file of predictions for TASK, on this machine, on events whose truth you have.
+    """Score FILE, a parquet file of predictions, on this machine, on events whose truth you have.
 
-    Checks, scores, standard errors and curves are those of a server; none is asked. Choose events that your
-    model has not learned from.
+    Checks, scores, standard errors and curves are those of a server, which is asked for the card of a
+    challenge, or where --from is not given. Choose events that your model has not learned from.
 
     \b
     collidium score tracking predictions.parquet --from ./ttbar
+    collidium score jets-2027 predictions.parquet
     collidium score jets predictions.parquet --from alice/odd-ttbar --events 0:1000 --plots
     """
     from collidium.client import score as score_here
@@ -94,6 +96,16 @@ def score(
     click.get_current_context().find_root().obj.checks = True  # no advice to check the file
     if plots is not None:
         _figure()  # before it takes its time
+    task = name
+    if source is None or "-" in name:  # as names of challenges have, and no task's
+        with client() as server:
+            card, backend = server.task(name), server.backend
+        task, data = card.name, card.training_data
+        if source is None:
+            if data is None:
+                raise InvalidInput(f"{name} names no events with truth: choose some with --from")
+            source, hub, config = data.repository, hub or data.hub or f"{backend}/hub", config or data.config
+            revision = revision or data.revision
     place = locate_source(source, hub, revision)
     with progress_bars(_BARS) as progress:
         made = score_here(

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs, quote, urlsplit
 
 import click
 
@@ -17,8 +16,6 @@ from collidium.cli.output import ColumnSpec, show_items
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
-
-MASK = "********"
 
 #: Settings that only clients read.
 CLIENT_SETTINGS = {
@@ -78,6 +75,8 @@ def _of_server() -> Iterator[SettingStatus]:
 
 
 def _of_clients() -> Iterator[SettingStatus]:
+    from collidium.settings import MASK
+
     for name, (default, explanation) in CLIENT_SETTINGS.items():
         value = os.environ.get(name) or default
         secret = name == "HF_TOKEN" and value is not None
@@ -93,12 +92,12 @@ def _default(info: FieldInfo) -> Any:
 def _shown(value: object) -> object:
     from pydantic import SecretStr
 
-    from collidium.settings import as_written
+    from collidium.settings import MASK, as_written, without_password
 
     if isinstance(value, SecretStr):
         return MASK
     if isinstance(value, str):
-        return _without_password(value)
+        return without_password(value)
     value = as_written(value)
     return value if value is None or isinstance(value, bool | int | float) else str(value)
 
@@ -109,18 +108,6 @@ def _readable(name: str, value: object) -> object:
         return value
     power = next(power for power in (3, 2, 1, 0) if power == 0 or value % 1024**power == 0)
     return f"{value // 1024**power} {('bytes', 'KiB', 'MiB', 'GiB')[power]}"
-
-
-def _without_password(text: str) -> str:
-    """A URL with its password masked in any part of it; any other text unchanged."""
-    try:
-        url = urlsplit(text)
-        secrets = [url.password, *parse_qs(url.query).get("password", [])]
-    except ValueError:
-        return MASK
-    for secret in filter(None, secrets):
-        text = text.replace(secret, MASK).replace(quote(secret), MASK)
-    return text
 
 
 def _names_in_file() -> set[str]:

@@ -54,6 +54,7 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
     columns: dict[str, ColumnSpec] = {
         "submission": "submission_id",
         "task": "task",
+        **({"challenge": _challenge_cell} if any(map(_challenge_cell, found)) else {}),
         "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
         "no rank because": "unranked",
         "credits": "credits_earned",
@@ -61,6 +62,11 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
         "submitted": "submitted_at",
     }
     show_items(found, columns, as_json=as_json)
+
+
+def _challenge_cell(sent: Submission) -> str | None:
+    """The challenge, where it is another than the task's own."""
+    return None if sent.challenge == sent.task else sent.challenge
 
 
 def _show_submission(sent: Submission) -> None:

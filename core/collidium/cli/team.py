@@ -63,8 +63,7 @@ def list_(name: str, as_json: bool) -> None:
     collidium team list jets-2027
     """
     with client() as server:
-        found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
-    show_items(found, {"team": "name", "captain": "captain", "members": "members"}, as_json=as_json)
+        show_teams(server, name, as_json)
 
 
 @team.command()
@@ -121,6 +120,12 @@ def remove(name: str, account: str, as_json: bool) -> None:
     """
     with client() as server:
         _show(server.remove_from_team(name, account), as_json)
+
+
+def show_teams(server: Client, name: str, as_json: bool) -> None:
+    """All teams of a challenge and who is in them."""
+    found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
+    show_items(found, {"team": "name", "captain": "captain", "members": "members"}, as_json=as_json)
 
 
 def _show(found: Participation, as_json: bool) -> None:

@@ -39,6 +39,11 @@ def written(value: float | None, error: float | None = None) -> str:
     return f"{_pair(*scaled, '({} ± {})')}\N{MULTIPLICATION SIGN}{power_of_ten(power)}"
 
 
+def team_word(name: str) -> str:
+    """What stands before the name of a team: ``team`` and a space, or nothing where the name says so."""
+    return "" if name.casefold().startswith("team") else "team "
+
+
 def time_until(moment: datetime) -> str:
     """``3 days``, ``5 hours`` or ``12 minutes``: whole ones; ``no time`` where it has passed."""
     seconds = int((moment - datetime.now(UTC)).total_seconds())

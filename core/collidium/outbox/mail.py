@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from email.headerregistry import Address
@@ -31,6 +32,11 @@ _POLICY: Final = SMTP.clone(max_line_length=900, cte_type="7bit")
 _QUIT_SECONDS: Final = 1.0
 #: From this code of SMTP on a rejection is for good.
 _PERMANENT: Final = 500
+#: Which rejections of a recipient are about the address (RFC 3463: there is no such mailbox or domain, or it
+#: is disabled), and which codes are without such a status. Others are a relay's, of whomever one writes to.
+_STATUS: Final = re.compile(r"\d\.\d+\.\d+")
+_ADDRESS_STATUS: Final = re.compile(r"5\.(1\.([1-6]|10)|2\.1)")
+_ADDRESS_CODES: Final = frozenset({550, 551, 553})
 
 
 class Mailer:
@@ -71,6 +77,8 @@ class Mailer:
             code = error.recipients[0].code
             if code < _PERMANENT:
                 return Outcome(code, "the mail server does not take the address now")
+            if not _is_about_address(code, error.recipients[0].message):
+                return Outcome(code, "the mail server could not be used", ours=True)
             await recipients.rejected(attempt.account_id, address)
             return Outcome(code, "the mail server rejects the address", final=True)
         except SMTPDataError as error:
@@ -114,6 +122,12 @@ class Mailer:
         link = Link(action, attempt.account_id, address)
         token = recipients.token_for(link, self._secrets, attempt.created_at)
         return f"{self._url}{LINK_PATH}?token={token}"
+
+
+def _is_about_address(code: int, message: str) -> bool:
+    if status := _STATUS.match(message):
+        return _ADDRESS_STATUS.fullmatch(status[0]) is not None
+    return code in _ADDRESS_CODES
 
 
 def _printable(line: str) -> str:

@@ -41,7 +41,8 @@ class Challenge(Record, frozen=True):
         Meta(description="Who may submit: everybody, or members and those in the organisation."),
     ] = "open"
     organisation: Annotated[
-        str | None, Meta(description="An organisation of the hub whose members may submit.")
+        str | None,
+        Meta(description="An organisation, or a domain of e-mail addresses as `@cern.ch`, that may submit."),
     ] = None
     team_size: Annotated[int, Meta(description="How many people a team may have; below 2: no teams.")] = 0
     teams_frozen_at: Annotated[

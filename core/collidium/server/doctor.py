@@ -11,12 +11,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
+from pydantic import SecretStr
+
 from collidium import __version__, database, simulations
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
 from collidium.secrets import open_secrets
-from collidium.settings import GIBIBYTE
+from collidium.settings import GIBIBYTE, without_password
 
 if TYPE_CHECKING:
     from collidium.plugins import Plugins
@@ -56,8 +58,18 @@ async def _tried(name: str, settings: Settings, loaded: Plugins, part: Part, if_
     try:
         found, advice = await part(settings, loaded)
     except Exception as error:  # of any kind: the other checks go on
-        return Check(name, "failed", str(error) or type(error).__name__, if_it_fails)
-    return Check(name, "warning" if advice else "ok", found, advice)
+        found = str(error) or type(error).__name__
+        return Check(name, "failed", _masked(found, settings), if_it_fails)
+    return Check(name, "warning" if advice else "ok", _masked(found, settings), advice)
+
+
+def _masked(found: str, settings: Settings) -> str:
+    """What was found, without the passwords of the addresses in the settings."""
+    for value in settings.model_dump().values():
+        written = value.get_secret_value() if isinstance(value, SecretStr) else value
+        if isinstance(written, str) and "://" in written:
+            found = without_password(written, found)
+    return found
 
 
 async def _data_directory(settings: Settings, loaded: Plugins) -> Finding:

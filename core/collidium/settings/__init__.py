@@ -6,11 +6,20 @@ prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN`
 
 from collidium.settings.general import default_data_dir
 from collidium.settings.loading import CLIENT_NAMES, PREFIX, Settings, forget_secrets, load
-from collidium.settings.values import GIBIBYTE, MEBIBYTE, PLAIN, as_written, sqlite_path
+from collidium.settings.values import (
+    GIBIBYTE,
+    MASK,
+    MEBIBYTE,
+    PLAIN,
+    as_written,
+    sqlite_path,
+    without_password,
+)
 
 __all__ = [
     "CLIENT_NAMES",
     "GIBIBYTE",
+    "MASK",
     "MEBIBYTE",
     "PLAIN",
     "PREFIX",
@@ -20,4 +29,5 @@ __all__ = [
     "forget_secrets",
     "load",
     "sqlite_path",
+    "without_password",
 ]

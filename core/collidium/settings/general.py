@@ -146,6 +146,8 @@ class GeneralSettings(BaseSettings):
     @field_validator("hub_url")
     @classmethod
     def _plain(cls, value: str) -> str:
+        if "@" in value.partition("//")[2].partition("/")[0]:
+            raise ValueError("an address without user name and password: pages link it")
         return "" if value == "local" else value.rstrip("/")
 
     @model_validator(mode="after")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated, Final
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from pydantic_settings import NoDecode
 
@@ -12,6 +13,9 @@ GIBIBYTE: Final = 1024**3
 
 #: What may stand in a line ``#SBATCH``, which cannot be quoted; nothing leaves it to the batch system.
 PLAIN: Final = r"^([A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*)?$"
+
+#: What is shown in place of a secret.
+MASK: Final = "********"
 
 #: Written ``one,two,three``.
 CommaList = Annotated[tuple[str, ...], NoDecode]
@@ -46,6 +50,24 @@ def as_written(value: object) -> object:
     if isinstance(value, dict):
         return ", ".join(f"{name}={number:g}" for name, number in value.items())
     return value
+
+
+def without_password(url: str, text: str | None = None) -> str:
+    """A text, by default the URL itself, with the password masked that the URL has in any part.
+
+    Of a web address that has no password, the user name is taken for one: tokens are written so.
+    """
+    text = url if text is None else text
+    try:
+        parts = urlsplit(url)
+        token = parts.username if parts.scheme in {"http", "https"} else None
+        secrets = {parts.password or token, *parse_qs(parts.query).get("password", [])}
+    except ValueError:
+        return text.replace(url, MASK)
+    for secret in filter(None, secrets):
+        for written in (secret, quote(secret), unquote(secret)):
+            text = text.replace(written, MASK)
+    return text
 
 
 def sqlite_path(url: str) -> Path | None:

@@ -57,7 +57,8 @@ class WebSettings(BaseSettings):
         None, description="Client secret there; not set: a public client, protected by PKCE alone."
     )
     oidc_scopes: CommaList = Field(
-        ("openid", "profile"), description="What that provider is asked for; some need `groups`, too."
+        ("openid", "profile"),
+        description="What that provider is asked for; some need `groups`, too, and domains `email`.",
     )
     oidc_groups_claim: str = Field(
         "groups", description="Claim of the id token with the user's groups, which challenges can admit."

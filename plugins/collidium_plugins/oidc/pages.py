@@ -70,7 +70,9 @@ async def _account(claims: Mapping[str, Any], settings: Settings) -> str:
         raise UpstreamError("the identity provider's id token has claims of wrong types")
     # Keycloak writes groups as paths.
     names = [group.removeprefix("/") for group in groups if isinstance(group, str)]
-    return await sso.recognise(settings.oidc_issuer, subject, called, names)
+    email = claims.get("email") if claims.get("email_verified") is True else ""
+    address = email if isinstance(email, str) else ""
+    return await sso.recognise(settings.oidc_issuer, subject, called, names, address)
 
 
 async def show() -> Response:

@@ -9,7 +9,7 @@ from markupsafe import Markup
 from quart import Response, render_template, request
 
 from collidium import __version__
-from collidium.client.quantities import written
+from collidium.client.quantities import team_word, written
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -56,6 +56,7 @@ async def render(template: str, **values: Any) -> Response:
         version=__version__,
         foot=context.web().settings,
         guide=assets.GUIDE if assets.guide_directory() else "",
+        team_word=team_word,
         written=written,
         **values,
     )

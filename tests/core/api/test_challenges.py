@@ -17,7 +17,7 @@ from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
 from collidium import database
-from collidium.benchmarks.models import Arrival
+from collidium.benchmarks.models import Arrival, Challenge
 from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
@@ -220,6 +220,8 @@ def test_a_split_after_submissions_scores_them_again(
     earned = credits_of(alice)
     refused = admin.patch("/admin/challenges/tracking", json={"public_percent": 50})
     assert (refused.status_code, "benchmark split tracking" in refused.json()["detail"]) == (409, True)
+    for percent in ("0", "100"):
+        assert fresh_platform.run("benchmark", "split", "tracking", "--public", percent).returncode == 2
     done = fresh_platform.run("benchmark", "split", "tracking", "--public", "50")
     assert done.returncode == 0, done.stderr
     import_truth(fresh_platform)  # of the same truth changes nothing
@@ -247,6 +249,7 @@ def test_bad_challenges_are_refused_and_nothing_is_written(admin: httpx.Client, 
         ({"closes_at": "9999-12-31T23:59:59-23:59"}, 1),
         ({"public_percent": 0, "final_submissions": 0, "title": "\x07"}, 3),
         ({"public_percent": 100}, 1),
+        ({"title": "x" * 10_000}, 1),
         ({"rules": "x" * 50_001}, 1),
         ({"owner": "me"}, 1),
     ):
@@ -352,6 +355,8 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert "One day *more*." in edited.stderr, edited.stderr
     assert "course-1" in run("challenge", "list").stdout
     assert run("challenge", "close", "course-1").returncode == 0
+    late = run("challenge", "edit", "course-1", "--closes", date)
+    assert (late.returncode, "challenge reopen course-1" in late.stderr) == (3, True), late.stderr
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
     assert run.data("challenge", "roster", "course-1") == []
     assert run.data("challenge", "submissions", "course-1") == []
@@ -362,8 +367,12 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
 
 
 def test_no_other_challenge_shows_what_is_held_back(
-    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+    fresh_platform: ServerProcess, admin: httpx.Client, caller: SignIn, oracle: pa.Table
 ) -> None:
+    async def lists(listed: bool) -> None:
+        async with database.connected(fresh_platform.environment["PLATFORM_DATABASE_URL"]):
+            await Challenge.filter(name=NAME).update(listed=listed)
+
     new(admin, public_percent=50)
     alice = caller("alice")
     refused = alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3))
@@ -375,6 +384,12 @@ def test_no_other_challenge_shows_what_is_held_back(
     assert close(admin, "twin-2027")["results_wait_for"] == [NAME]
     waiting = alice.get("/v1/challenges/twin-2027").json()
     assert (waiting["results_at"], waiting["results_wait_for"]) == (None, [NAME])
+    asyncio.run(lists(False))
+    waiting = alice.get("/v1/challenges/twin-2027").json()
+    assert (waiting["results_at"], waiting["results_wait_for"]) == (None, []), "no draft is named"
+    refused = alice.post("/v1/benchmark/tracking/submit", content=good_at(oracle, 3))
+    assert (refused.status_code, NAME in refused.text) == (409, False)
+    asyncio.run(lists(True))
     close(admin)
     eventually(lambda: has_results(alice))
     eventually(lambda: alice.get("/v1/challenges/twin-2027").json()["results_at"] is not None)
@@ -409,5 +424,7 @@ def test_dates_that_there_are_stay(admin: httpx.Client) -> None:
     eventually(lambda: has_results(admin))
     split = admin.patch(f"/admin/challenges/{NAME}", json={"public_percent": 50})
     assert (split.status_code, "has closed" in split.json()["detail"]) == (409, True)
+    late = admin.patch(f"/admin/challenges/{NAME}", json={"closes_at": None})
+    assert (late.status_code, "to open it again" in late.json()["detail"]) == (422, True)
     later = admin.patch("/admin/challenges/tracking", json={"opens_at": opens.isoformat()})
     assert (later.status_code, "open already" in later.json()["detail"]) == (422, True)

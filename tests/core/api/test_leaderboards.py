@@ -176,6 +176,22 @@ def test_results_are_all_places_in_one_file(
     assert anybody.get("/v1/challenges/no-such/results").status_code == 404
 
 
+def test_results_are_written_once_for_all_who_ask(
+    platform: ServerProcess, anybody: httpx.Client, ids: list[str]
+) -> None:
+    def hits() -> float:
+        text = anybody.get("/metrics", headers={"X-Admin-Token": platform.admin_token}).text
+        line = 'collidium_cache_lookups_total{cache="results",result="hit"} '
+        return next((float(one.removeprefix(line)) for one in text.splitlines() if line in one), 0.0)
+
+    where, before = "/v1/challenges/tracking/results?format=csv", hits()
+    first, second = anybody.get(where), anybody.get(where)
+    assert (first.content, hits() > before) == (second.content, True)
+    assert first.headers["Content-Disposition"] == second.headers["Content-Disposition"]
+    unchanged = anybody.get(where, headers={"If-None-Match": first.headers["ETag"]})
+    assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+
 def test_the_command_shows_the_same(platform: ServerProcess, ids: list[str]) -> None:
     def leaderboard(*arguments: str) -> tuple[int, str, str]:
         done = platform.run("leaderboard", "tracking", *arguments)

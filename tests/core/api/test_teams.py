@@ -26,7 +26,7 @@ from collidium.benchmarks.teams import MOST_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import name_of, operating, parquet, signed_in
+from .conftest import EVENTS, name_of, operating, parquet, signed_in
 from .test_challenges import share
 
 _serial = count()
@@ -86,7 +86,7 @@ def join(client: httpx.Client, where: str, code: str) -> httpx.Response:
 
 
 def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table) -> None:
-    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 3, "final_submissions": 1})
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 4, "final_submissions": 1})
     alice, bob, carol = people("alice"), people("bob"), people("carol")
     alone = alice.post(f"{where}/submit", content=share(oracle, 0.2)).json()["submission_id"]
     refused(alice.post(f"{where}/team", json={"name": "Ω"}), 409, "withdraw these submissions first")
@@ -94,13 +94,17 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     assert new_team(alice, where, " Team Ωmega ")["name"] == "Team Ωmega"
     code = code_of(alice, where)
     assert join(bob, where, code).json()["team"]["members"] == [name_of(alice), name_of(bob)]
+    # The file that she had withdrawn is a submission of the team, once.
+    again = [alice.post(f"{where}/submit", content=share(oracle, 0.2)).json() for _ in range(2)]
+    assert [receipt["deduplicated"] for receipt in again] == [False, True]
+    assert again[0]["submission_id"] == again[1]["submission_id"] != alone
     sent = [
         client.post(f"{where}/submit", content=content).json()
         for client, content in ((alice, share(oracle, 0.4)), (bob, share(oracle, 0.9)))
     ]
     carol.post(f"{where}/submit", content=share(oracle, 0.6))
-    # Two of the team, and what a member had sent alone.
-    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "3 submissions a day")
+    # Three of the team, and what a member had sent alone.
+    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "4 submissions a day")
     places = alice.get(f"{where}/leaderboard").json()
     assert [(place["hub_username"], place["team"]) for place in places] == [
         (name_of(bob), "Team Ωmega"),
@@ -118,12 +122,54 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     (team,) = carol.get(f"{where}/teams").json()
     assert (team["captain"], team["members"]) == (name_of(alice), [name_of(alice), name_of(bob)])
     refused(bob.delete(f"{where}/team/members/{name_of(bob)}"), 409, "has submitted")
-    ban = {"hub_username": name_of(bob), "banned": True}
-    assert admin.post("/admin/ban", json=ban).is_success
-    assert [place["hub_username"] for place in alice.get(f"{where}/leaderboard").json()] == [
+    bob_name, alice_name = name_of(bob), name_of(alice)
+
+    def ban(name: str, banned: bool = True) -> str:
+        assert admin.post("/admin/ban", json={"hub_username": name, "banned": banned}).is_success
+        return str(carol.get(f"{where}/teams").json()[0]["captain"])
+
+    assert ban(bob_name) == alice_name
+    assert [place["hub_username"] for place in carol.get(f"{where}/leaderboard").json()] == [
         name_of(carol),
-        name_of(alice),
+        alice_name,
     ]
+    # A captain who is banned is replaced by the first who is not, and stays that.
+    assert [ban(alice_name), ban(bob_name, False), ban(alice_name, False)] == [alice_name, bob_name, bob_name]
+
+
+def test_an_organiser_takes_teams_apart(
+    admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    challenge, alice, bob = f"/admin{where.removeprefix('/v1')}", people("alice"), people("bob")
+    admin.patch(challenge, json={"submissions_per_day": 2})
+    new_team(alice, where, "Ωmega/1")
+    join(bob, where, code_of(alice, where))
+    for client, keep in ((alice, 0.4), (bob, 0.9)):
+        assert client.post(f"{where}/submit", content=share(oracle, keep)).is_success
+    names = [name_of(alice), name_of(bob)]
+
+    def places() -> list[tuple[str, str | None]]:
+        return [(one["hub_username"], one["team"]) for one in alice.get(f"{where}/leaderboard").json()]
+
+    def left(client: httpx.Client) -> int:
+        return int(client.get(f"{where}/quota").json()["submissions_left"])
+
+    for size in (0, 1):
+        refused(admin.patch(challenge, json={"team_size": size}), 409, "take such teams apart first")
+    assert (places(), left(alice)) == ([(names[1], "Ωmega/1")], 0)
+    was = admin.delete(f"{challenge}/teams/members/{names[1].upper()}")
+    assert (was.status_code, was.json()["members"]) == (200, names), was.text
+    assert (places(), left(alice), left(bob)) == ([(names[1], None), (names[0], "Ωmega/1")], 1, 1)
+    for one in (names[1], "nobody-there", "%00"):
+        assert admin.delete(f"{challenge}/teams/members/{one}").status_code == 404
+    for name, status in (("other", 404), ("\x00", 422), ("ωMEGA/1", 200)):
+        answer = admin.post(f"{challenge}/teams/dissolve", json={"name": name})
+        assert answer.status_code == status, answer.text
+    assert places() == [(names[1], None), (names[0], None)]
+    assert alice.get(f"{where}/teams").json() == []
+    assert admin.patch(challenge, json={"team_size": 0}).status_code == 200
+    actions = [(one["action"], one["target"]) for one in admin.get("/admin/audit").json()[:4]]
+    assert {("remove_from_team", names[1]), ("dissolve_team", where[15:])} <= set(actions), actions
 
 
 def test_the_roster_has_who_never_submitted(
@@ -323,6 +369,19 @@ def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, or
     assert admin.delete(f"{challenge}/members/{name_of(bob)}").status_code == 404
 
 
+def test_commands_name_challenge_and_team(platform: ServerProcess, where: str, oracle: pa.Table) -> None:
+    run, name = Caller(platform, "pupil4"), where.removeprefix("/v1/challenges/")
+    (platform.directory / "oracle.parquet").write_bytes(parquet(oracle))
+    run.data("team", "new", name, "Team X")
+    run.data("submit", name, "oracle.parquet")
+    assert f"  {name}  " in run("submissions").stdout
+    assert "pupil4, Team X  " in run("leaderboard", name).stdout
+    scored = run.data("score", name, "oracle.parquet", "--from", str(EVENTS))
+    assert (scored["task"], scored["scores"]["trackml_weighted_efficiency"]) == ("tracking", 1)
+    without = run("score", name, "oracle.parquet")
+    assert (without.returncode, "choose some with --from" in without.stderr) == (3, True)
+
+
 def test_a_truth_that_no_database_can_hold_is_invalid(admin: httpx.Client) -> None:
     body = {"name": "no-truth", "task": "tracking", "truth_version": "\x00"}
     refused(admin.post("/admin/challenges", json=body), 422, "truth_version")
@@ -332,7 +391,7 @@ def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> 
     class Hub(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             name = self.headers["Authorization"].removeprefix("Bearer ")
-            orgs = [{"name": "CERN", "roleInOrg": "read"}] if name == "ada" else []
+            orgs = [{"name": "CERN", "roleInOrg": "read"}, {"name": "@cern.ch"}] if name == "ada" else []
             body = json.dumps({"type": "user", "name": name, "orgs": orgs}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(body)))
@@ -356,6 +415,13 @@ def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> 
                 shown = client.get("/v1/challenges/for-cern/team").json()
                 assert shown["admitted"] is (status == 422)
                 assert client.post("/v1/challenges/for-cern/submit", content=b"x").status_code == status
+        with operating(server) as admin:
+            edited = admin.patch("/admin/challenges/for-cern", json={"organisation": "@cern.ch"})
+            assert edited.json()["organisation"] == "@cern.ch", edited.text
+        headers = {"Authorization": "Bearer ada"}
+        with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as client:
+            assert client.get("/v1/challenges/for-cern/team").json()["admitted"] is False
+            refused(client.post("/v1/challenges/for-cern/submit", content=b"x"), 403, "an address @cern.ch")
 
 
 def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, where: str) -> None:
@@ -367,7 +433,10 @@ def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, wher
         assert olga.post(f"{challenge}/invitations", json={"uses": 30}).status_code == 201
         assert [one["hub_username"] for one in olga.get(f"{challenge}/members").json()] == ["zoe"]
         assert olga.delete(f"{challenge}/members/zoe").status_code == 200
+        assert olga.post(f"{challenge}/teams/dissolve", json={"name": "x"}).status_code == 404
         for refusal in (
+            olga.post("/admin/challenges/tracking/teams/dissolve", json={"name": "x"}),
+            olga.delete("/admin/challenges/tracking/teams/members/zoe"),
             olga.get("/admin/challenges/tracking/members"),
             olga.post("/admin/challenges/tracking/invitations", json={}),
         ):
@@ -397,6 +466,7 @@ def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:
     assert (bad.returncode, "../x" in bad.stderr, "a b" in bad.stderr) == (3, True, True), bad.stderr
     assert pupil.data("team", "remove", "course-2", "pupil2")["team"]["members"] == ["pupil1"]
     assert pupil.data("team", "leave", "course-2")["team"] is None
+    assert run.data("challenge", "teams", "course-2") == []
     again = friend("team", "join", "course-2", code)
     assert (again.returncode, "no such invitation" in again.stderr) == (3, True)
     assert run.data("challenge", "members", "course-2", "--remove", "pupil3")["hub_username"] == "Pupil3"

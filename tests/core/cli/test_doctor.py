@@ -10,7 +10,7 @@ from tortoise.timezone import now
 
 from collidium import __version__, database, plugins, settings
 from collidium.secrets import open_secrets
-from collidium.server.doctor import Check, examine
+from collidium.server.doctor import Check, Finding, _tried, examine
 from collidium.simulations.models import Follower
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
@@ -63,3 +63,20 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     assert "PLATFORM_HUB_URL" in found["hub"].advice
     assert (found["processes"].status, found["processes"].found) == ("warning", "other:1 runs 0.1")
     assert __version__ in found["processes"].advice
+
+
+async def test_no_password_of_an_address_is_shown() -> None:
+    chosen = settings.load(
+        database_url="postgres://me:hush%40db@db.example/x",
+        hub_url="https://hub.example",
+        mail_from="noreply@collidium.example",
+        smtp_url="smtp://me:hush%2Bmail@mail.example",
+        secret_key="key",  # noqa: S106 -- of a test
+        admin_token="token",  # noqa: S106 -- of a test
+    )
+
+    async def part(chosen: settings.Settings, _: plugins.Plugins) -> Finding:
+        raise RuntimeError(f"{chosen.database} and hush+mail")
+
+    check = await _tried("database", chosen, plugins.load(), part, "")
+    assert check.found == "postgres://me:********@db.example/x and ********"

@@ -30,6 +30,7 @@ def test_no_secret_is_shown(collidium: RunCommand) -> None:
         "ADMIN_TOKEN": "hush-admin",
         "HF_TOKEN": "hush-hub",
         "PLATFORM_DATABASE_URL": "postgres://me:hush%40db@db.example/x?password=hush-again",
+        "PLATFORM_BACKEND": "https://hush_token@collidium.example",
     }
     for arguments in (("--json",), ()):
         done = collidium("settings", "list", *arguments, **secrets)

@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
+import pyarrow.parquet as pq
 import pytest
 from tests.core.datasets.events import tables_of
 from tests.hub import token_on
-from tests.tasks.jets.events import FLAVOURS, tables
+from tests.tasks.jets.events import FLAVOURS, predictions, tables
 
 from collidium.benchmarks.truth.task_data import find_data, located
 from collidium.client import Client
@@ -128,6 +129,12 @@ def test_a_challenge_starts_with_the_model_of_its_task(site: Site, tmp_path: Pat
     assert "install it" not in started.stderr
     assert "logistic regression" in (tmp_path / "tagger" / "model.py").read_text()
     assert "submit jets-course" in (tmp_path / "tagger" / "submit.sh").read_text()
+    # At home it is scored on the events to learn from that the challenge names.
+    known = {(event, jet): (0.6, 0.2, 0.2) for event, of in enumerate(FLAVOURS) for jet in range(len(of))}
+    pq.write_table(predictions(known), tmp_path / "known.parquet")
+    scored = json.loads(site.done("score", "jets-course", str(tmp_path / "known.parquet"), "--json"))
+    assert (scored["task"], scored["dataset"]) == ("jets", CONFIG)
+    assert scored["scores"]["btag_auc"] == 0.5, "of predictions that are all the same"
 
 
 def test_a_task_without_data_starts_with_the_built_in_events(site: Site, tmp_path: Path) -> None:

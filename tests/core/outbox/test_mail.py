@@ -214,6 +214,27 @@ async def test_an_address_that_rejects_mail_is_given_up(post: Post, mail: MailSe
     assert mail.subjects == ["Confirm your e-mail address"]
 
 
+@pytest.mark.parametrize(
+    ("answer", "is_about_address"),
+    [
+        ("550 no such user", True),
+        ("550 5.7.1 relaying denied", False),
+        ("554 no", False),
+    ],
+)
+async def test_failures_of_a_relay_switch_no_address_off(
+    post: Post, mail: MailServer, answer: str, is_about_address: bool
+) -> None:
+    await subscribe(post)
+    mail.answer = lambda _: answer
+    for _ in range(recipients.MAX_REJECTIONS):
+        await announce(post, "scored")
+        await post.deliver()
+        post.clock.forward(hours=2)
+    assert ((await recipients.find(1)).problem is not None) is is_about_address
+    assert (await post.log())[-1].state == ("given_up" if is_about_address else "pending")
+
+
 async def test_what_the_mail_server_does_not_take_now_is_sent_again(
     post: Post, mail: MailServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

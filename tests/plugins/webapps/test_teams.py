@@ -93,3 +93,14 @@ def test_a_team_is_made_and_joined_by_links(
     # Until then the task itself takes nothing: it would show what is held back.
     assert admin.post("/admin/challenges/team-course/close").is_success
     eventually(lambda: admin.get("/v1/challenges/team-course").json()["results_at"] is not None)
+
+
+def test_rules_and_announcements_run_nothing(web: ServerProcess, admin: httpx.Client) -> None:
+    hostile = "**fair** <script>alert(1)</script> [bad](javascript:alert(1)) <img src=x onerror=alert(1)>"
+    body = {"name": "hostile-course", "task": "tracking", "rules": hostile, "announcement": hostile}
+    assert admin.post("/admin/challenges", json=body).status_code == 201
+    for page in ("", "/results"):
+        text = admin.get(f"/leaderboard/hostile-course{page}").text
+        assert "<strong>fair</strong>" in text
+        for bad in ("<script>alert", 'href="javascript', "<img src=x"):
+            assert bad not in text

@@ -1,4 +1,4 @@
-"""``/admin/challenges/<challenge>/members``: who may submit to a challenge for members only."""
+"""``/admin/challenges/<challenge>/members``, ``/teams``: who may submit to a challenge, and with whom."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 from collidium.api.admin.benchmarks import by
 from collidium.api.answers import Page, answer, id_cursor, page_of
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import InvitationBody, MembersBody
+from collidium.api.schemas import DissolveBody, InvitationBody, MembersBody
 from collidium.benchmarks import members
-from collidium.records import Invitation, Member, MembersAdded
+from collidium.benchmarks.submissions import team_changes
+from collidium.records import Invitation, Member, MembersAdded, Team
 
 blueprint = Blueprint("members", __name__, url_prefix="/challenges/<challenge>")
 
@@ -52,3 +53,22 @@ async def invite(challenge: str, data: InvitationBody) -> Response:
     """Make an invitation to a challenge's members. It takes no key: its code is kept nowhere."""
     made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **by())
     return answer(made, 201)
+
+
+@blueprint.delete("/teams/members/<hub_username>")
+@operation_id("remove_member_of_team")
+@document_response(Team)
+@idempotent
+async def remove_of_team(challenge: str, hub_username: str) -> Response:
+    """Take an account out of its team, with all that it has submitted; the answer is the team as it was."""
+    return answer(await team_changes.remove(challenge, hub_username, **by()))
+
+
+@blueprint.post("/teams/dissolve")
+@operation_id("dissolve_team")
+@validate_request(DissolveBody)
+@document_response(Team)
+@idempotent
+async def dissolve(challenge: str, data: DissolveBody) -> Response:
+    """Take a team apart: what was submitted for it competes for the accounts that sent it."""
+    return answer(await team_changes.dissolve(challenge, data.name, **by()))

@@ -19,7 +19,6 @@ from collidium.errors import Forbidden, InvalidInput, TooManyRequests
 from collidium.outbox import canonical_url
 
 if TYPE_CHECKING:
-    from collidium import records
     from collidium.accounts import AccountView
     from collidium.accounts.identities import Identities
     from collidium.contracts.identity import Identity
@@ -77,13 +76,13 @@ def validated(links: Mapping[str, str | None]) -> dict[str, str | None]:
     return kept
 
 
-async def set_links(
+async def checked(
     account: AccountView,
     submission_id: str,
     changes: Mapping[str, str | None],
     check_claim: CheckClaim,
-) -> records.Submission:
-    """Set or, by None, remove links of one's own submission; those that are not named stay.
+) -> dict[str, str | None]:
+    """Return what :func:`set_once` writes to set or, by None, remove links of one's own submission.
 
     A model that is named is checked, also where it is the one that is linked already. Raises InvalidInput
     with every problem found, NotFound, and Forbidden for another account's submission.
@@ -98,16 +97,16 @@ async def set_links(
         if repo is None or claim is not None or repo != row.model_repo:
             # A claim that was verified stays so while the hub is away.
             kept["model_claim"] = claim if repo is None else claim or "unverified"
-    if kept:
-        await _link_once(row, kept)
-    return await reading.find(submission_id)
+    return kept
 
 
 @transactional
-async def _link_once(submission: Submission, changes: Mapping[str, str | None]) -> None:
-    challenge = await Challenge.select_for_update().get(name=submission.challenge)
-    await accounts.require_not_banned(submission.account_id)
-    await link(challenge, await Submission.select_for_update().get(id=submission.id), changes)
+async def set_once(account: AccountView, submission_id: str, changes: Mapping[str, str | None]) -> None:
+    """Set links that were :func:`checked`; those that are not named stay."""
+    row = await reading.row_of(submission_id)
+    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    await accounts.require_not_banned(account.id)
+    await link(challenge, await Submission.select_for_update().get(id=row.id), changes)
 
 
 async def link(challenge: Challenge, submission: Submission, changes: Mapping[str, str | None]) -> None:

@@ -215,7 +215,7 @@ async def _finish(
     bests_stay: bool = False,
 ) -> Review:
     target = plan.target
-    await _represent(rows, target)
+    await represent(rows, target.truth_version)
     earned: dict[str, Decimal] = {}
     if not bests_stay:
         earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded and plan.pays)
@@ -348,10 +348,10 @@ async def _win_anew(
     return earned
 
 
-async def _represent(rows: Iterable[Submission], target: Target) -> None:
+async def represent(rows: Iterable[Submission], truth_version: str) -> None:
     """Let the best submission of each participant stand on the leaderboard."""
     best: dict[str, str] = {}
-    ranked = [row for row in rows if row.truth_version == target.truth_version]
+    ranked = [row for row in rows if row.truth_version == truth_version]
     for row in sorted(ranked, key=place):
         if row.rank_score is not None:
             best.setdefault(row.participant, row.id)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.contracts.executor import OverLimit, StoredFile, WorkerDied
 from collidium.contracts.identity import ERASED
+from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import InvalidInput, ScoringFailed, Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
@@ -30,6 +32,11 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
     from collidium.scoring.truth.files import Truth
+
+logger = logging.getLogger(__name__)
+
+#: What this process lent to other machines and could not delete afterwards.
+_LEFT: Final[set[str]] = set()
 
 
 def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
@@ -217,4 +224,16 @@ async def _lent(
     try:
         yield {path: predictions, **stored_files(truth)}
     finally:
-        await platform.storage.delete(predictions.key)
+        await _take_back(platform.storage, predictions.key)
+
+
+async def _take_back(storage: Storage, key: str) -> None:
+    """Delete what was lent; what cannot be deleted now is, after the next scoring."""
+    _LEFT.add(key)
+    for left in list(_LEFT):
+        try:
+            await storage.delete(left)
+        except StorageUnavailable as error:
+            logger.warning("%s stays in the storage for now: %s", left, error)
+            break
+        _LEFT.discard(left)

@@ -6,6 +6,7 @@ them back, as far as there are any.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from tortoise.timezone import now
@@ -13,7 +14,7 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks import challenges, teams
 from collidium.benchmarks.models import Challenge, Submission
-from collidium.benchmarks.submissions import reading, replay
+from collidium.benchmarks.submissions import links, reading, replay
 from collidium.benchmarks.submissions.replay import Replay, Standing, Target
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
@@ -21,6 +22,7 @@ from collidium.records import RankChange
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
+    from collidium.benchmarks.submissions.links import CheckClaim
     from collidium.platform import Platform
 
 
@@ -52,6 +54,32 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
             f"{', '.join(map(str, taken))} back first (collidium choose --not)"
         )
     await Submission.filter(id=row.id).update(chosen_at=now() if chosen else None)
+
+
+async def change(
+    account: AccountView,
+    submission_id: str,
+    changes: Mapping[str, str | None],
+    final: bool | None,
+    check_claim: CheckClaim,
+) -> records.Submission:
+    """Set links of one's submission, and choose it or not, all or nothing.
+
+    Raises what :func:`~collidium.benchmarks.submissions.links.checked` and :func:`choose` raise.
+    """
+    kept = await links.checked(account, submission_id, changes, check_claim)
+    await _change_once(account, submission_id, kept, final)
+    return await reading.find(submission_id)
+
+
+@transactional
+async def _change_once(
+    account: AccountView, submission_id: str, kept: Mapping[str, str | None], final: bool | None
+) -> None:
+    if final is not None:
+        await choose(account, submission_id, final)
+    if kept:
+        await links.set_once(account, submission_id, kept)
 
 
 async def withdraw(platform: Platform, account: AccountView, submission_id: str) -> records.Submission:
@@ -146,6 +174,7 @@ async def ban(
                 standings={row.id: Standing(after) for row in rows},
             )
             await replay.run(plan, apply=True)
+    await teams.choose_captains(account.id)
     return account
 
 

@@ -73,7 +73,7 @@ def participant_of(account: AccountView, team: Team | None, arrival: str = "") -
     """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
     if account.baseline:
         return f"baseline:{arrival}"
-    return teams.participant(team) if team else f"account:{account.id}"
+    return teams.participant(team) if team else teams.alone(account.id)
 
 
 @asynccontextmanager
@@ -354,12 +354,12 @@ async def _keep_once(
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
-    if first := await _same_file(submission, admission):
-        return await _again(first, submission)
-    await challenges.require_concealed(challenge, submission.truth_version)
     # Whom it is submitted for may have changed meanwhile.
     team = await teams.team_of(submission.account_id, challenge.name)
     admission = replace(admission, team=team)
+    if first := await _same_file(submission, admission):
+        return await _again(first, submission)
+    await challenges.require_concealed(challenge, submission.truth_version)
     submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)
@@ -409,10 +409,15 @@ async def _again(first: Submission, again: Submission) -> Outcome:
 
 
 async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
-    """The first submission of the file; while a challenge is open, by the scorer and truth that count."""
+    """The first submission of the file; while a challenge is open, by the scorer and truth that count.
+
+    For a team, what its member withdrew before joining is none of it.
+    """
     same = Submission.filter(
         account_id=submission.account_id, challenge=submission.challenge, sha256=submission.sha256
     )
+    if admission.team is not None:
+        same = same.filter(Q(participant=admission.participant) | ~Q(standing="withdrawn"))
     if admission.refusal is None and not admission.practice:
         same = same.filter(scorer_version=submission.scorer_version, truth_version=submission.truth_version)
     return await same.order_by("submitted_at", "id").first()

@@ -95,7 +95,7 @@ def export(name: str, every: bool, as_json: bool) -> None:
 for command in (
     *(running.new, running.create, running.edit, running.close, running.open_),
     *(participants.submissions, participants.roster, participants.disqualify, participants.reinstate),
-    *(participants.members, participants.invite),
+    *(participants.members, participants.teams, participants.invite),
 ):
     challenge.add_command(command)
 challenge.add_command(running.open_, "reopen")

@@ -83,7 +83,9 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
         click.option("--practice/--no-practice", default=None, help="Score after closing, unranked."),
         click.option("--rewards/--no-rewards", "rewarded", default=None, help="Pay credits for new bests."),
         click.option("--access", type=click.Choice(["open", "members"]), help="Who may submit."),
-        click.option("--organisation", help="An organisation of the hub that is admitted, too; '': none."),
+        click.option(
+            "--organisation", help="Admitted, too: one of the hub, GROUP.sso, or @DOMAIN; '': none."
+        ),
         click.option("--team-size", type=click.IntRange(0, 100), help="How many people a team may have."),
         click.option(
             "--teams-until", "teams_frozen_at", type=Moment(), help="From when on teams stay as they are."

@@ -171,6 +171,38 @@ def members(
 
 @click.command()
 @name_argument
+@click.option("--remove", metavar="ACCOUNT", help="Take one out of its team.")
+@click.option("--dissolve", metavar="TEAM", help="Take this team apart.")
+@key_option
+@json_option
+def teams(
+    name: str, remove: str | None, dissolve: str | None, idempotency_key: str | None, as_json: bool
+) -> None:
+    """List the teams of NAME, or take people out of them with what they sent; that needs ADMIN_TOKEN.
+
+    \b
+    collidium challenge teams jets-2027
+    collidium challenge teams jets-2027 --remove bob
+    collidium challenge teams jets-2027 --dissolve "Team Ωmega"
+    """
+    from collidium.cli.team import show_teams
+
+    if remove is not None and dissolve is not None:
+        raise click.UsageError("give one of --remove and --dissolve")
+    with client() as server:
+        if remove is not None:
+            was = server.admin_remove_member_of_team(name, remove, idempotency_key=idempotency_key)
+            show_message(was, f"{remove} is not in {was.name} any more.", as_json=as_json)
+        elif dissolve is not None:
+            was = server.admin_dissolve_team(name, dissolve, idempotency_key=idempotency_key)
+            alone = f"; alone now: {', '.join(was.members)}" if was.members else ""
+            show_message(was, f"{was.name} is taken apart{alone}.", as_json=as_json)
+        else:
+            show_teams(server, name, as_json)
+
+
+@click.command()
+@name_argument
 @uses_options
 @json_option
 def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> None:

@@ -84,6 +84,22 @@ class TeamCalls:
         where, body = _of(challenge, "invitations", "/admin"), _invited(uses, expires_at)
         return Call("POST", where, single(Invitation), Credential.ADMIN, json=body)
 
+    @endpoint
+    def admin_remove_member_of_team(
+        self, challenge: str, hub_username: str, *, idempotency_key: str | None = None
+    ) -> Call[Team]:
+        """Take an account out of its team, with all that it has submitted; returns the team as it was."""
+        where = _of(challenge, f"teams/members/{segment(hub_username)}", "/admin")
+        return Call("DELETE", where, single(Team), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_dissolve_team(
+        self, challenge: str, name: str, *, idempotency_key: str | None = None
+    ) -> Call[Team]:
+        """Take a team apart: what was submitted for it competes for the accounts that sent it."""
+        where, headers = _of(challenge, "teams/dissolve", "/admin"), keyed(idempotency_key)
+        return Call("POST", where, single(Team), Credential.ADMIN, json={"name": name}, headers=headers)
+
 
 def _of(challenge: str, what: str, root: str = "/v1") -> str:
     return f"{root}/challenges/{segment(challenge)}/{what}"

@@ -429,7 +429,9 @@ class Migration(migrations.Migration):
                 "verified_at": fields.DatetimeField(null=True),
                 "baseline": fields.BooleanField(default=False),
             },
-            unique_together=(("account_id", "challenge", "sha256", "scorer_version", "truth_version"),),
+            unique_together=(
+                ("account_id", "challenge", "sha256", "scorer_version", "truth_version", "participant"),
+            ),
             indexes=[
                 Index(fields=["challenge", "truth_version", "rank_score", "submitted_at", "id"]),
                 Index(

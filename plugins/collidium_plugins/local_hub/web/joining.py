@@ -29,7 +29,8 @@ PATH = "/join"
 async def show() -> Response:
     """``GET /join?link=``: asks whether to sign in. Programs that look at links use none up."""
     link = request.args.get("link", "")
-    return await page("join.html", account=await _account(link), link=link)
+    account = await _account(link)
+    return await _no_link() if account is None else await page("join.html", account=account, link=link)
 
 
 @for_people
@@ -39,12 +40,14 @@ async def join() -> Response:
     if browsers.is_from_another_site():
         raise HubError(403, "This was not sent from a page of this server, so nothing was done.")
     account = await _account(link)
+    if account is None:
+        return await _no_link()
     # As any first call does, it signs the account up; and it raises for a banned one.
     await accounts.recognise(account.name, signup_grant=settings.signup_grant)
     scopes = frozenset(("openid", *settings.oauth_scopes))
     used = await writing(lambda db: roster.use_link(db, link, client().id, scopes))
     if used is None:
-        raise _no_link()
+        return await _no_link()
     (token, for_pages), sessions = used, platform().sessions
     if earlier := browsers.read_cookie(settings, browsers.SESSION):
         await sessions.end(earlier)
@@ -54,18 +57,14 @@ async def join() -> Response:
     return response
 
 
-async def _account(link: str) -> Account:
+async def _account(link: str) -> Account | None:
+    """The account that a link signs in; None for one that was used, has expired or never was."""
     settings = platform().settings
     # Another hub's accounts of the same names are other people's; and sessions are of the server's own port.
     if settings.hub_url or settings.identity != "hub" or not pages_url():
         raise HubError(404, "The accounts of this hub do not sign in here.")
-    account = await reading(lambda db: roster.whose_link(db, link))
-    if account is None:
-        raise _no_link()
-    return account
+    return await reading(lambda db: roster.whose_link(db, link))
 
 
-def _no_link() -> HubError:
-    return HubError(
-        404, "This link was used, has expired, or is not whole. Whoever sent it can make you a new one."
-    )
+async def _no_link() -> Response:
+    return await page("no-link.html", 404, days=roster.LINK_DAYS)
