@@ -12,15 +12,16 @@ from typing import Final
 
 import pytest
 from tests.dask_cluster import Cluster, running
-from tests.plugins.dask_calls import parent_of_parent, wait_for_word
+from tests.plugins.dask_calls import parent_of_parent, wait_for_word, wait_with_file
 from tests.waiting import until
 
 from collidium import settings
-from collidium.contracts.executor import Limits
+from collidium.contracts.executor import Limits, StoredFile
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.testing.conformance import check_executor
 from collidium_plugins import executor_dask
 from collidium_plugins.executor_dask import Dask, collidium_executors
+from collidium_plugins.storage_local import LocalStorage
 
 LIMITS: Final = Limits(memory_bytes=512 * 1024**2, seconds=60)
 
@@ -78,6 +79,22 @@ async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
             process = int(cancelled.read_text())
             hanging.cancel()
             await until(lambda: not Path(f"/proc/{process}").exists())
+
+
+async def test_calls_of_lost_workers_go_to_those_that_come(tmp_path: Path) -> None:
+    """Dask itself keeps a call for ever that was for workers which have gone, where others come later."""
+    (tmp_path / "file").touch()
+    await LocalStorage(tmp_path / "storage").put("file", tmp_path / "file")
+    files = {tmp_path / "file": StoredFile("file", 0)}
+    with running(tmp_path / "cluster", 1, {"PLATFORM_DATA_DIR": str(tmp_path)}) as cluster:
+        async with connected(cluster, 1) as executor:
+            items = [(tmp_path / "name", tmp_path / "file")]
+            call = asyncio.create_task(anext(executor.map(wait_with_file, items, LIMITS, files=files)))
+            await until(lambda: (tmp_path / "name").exists())
+            os.killpg(cluster.processes[1].pid, signal.SIGKILL)
+            cluster.start_worker()
+            (tmp_path / "name.go").touch()
+            assert await call == str(tmp_path / "name")
 
 
 async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
