@@ -13,6 +13,7 @@ import signal
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -179,6 +180,14 @@ class PostgresServer:
     def stop(self) -> None:
         """End it as an operator does who restarts it: open connections are closed, in the middle."""
         self._process.send_signal(signal.SIGINT)
+        self._process.wait()
+
+    def kill(self) -> None:
+        """End it with all of its processes at once (SIGKILL), as a power cut does."""
+        children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
+        for pid in (self.pid, *map(int, children)):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
         self._process.wait()
 
     @property
