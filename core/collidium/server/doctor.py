@@ -158,17 +158,17 @@ async def _clock(settings: Settings, loaded: Plugins) -> Finding:
 
 async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     running = await simulations.processes()
-    if not running:
-        return "none follows requests", "start `collidium serve` or `collidium worker`"
-    keys = {key for _, _, key in running}
+    keys = {one.key for one in running}
     if settings.secret_key is not None:
         keys.add((await asyncio.to_thread(open_secrets, settings)).fingerprint)
     if len(keys) > 1:
-        names = ", ".join(process for process, _, _ in running)
+        names = ", ".join(one.process for one in running)
         raise RuntimeError(f"{names} and this machine have {len(keys)} different secret keys")
-    others = [f"{process} runs {release}" for process, release, _ in running if release != __version__]
+    others = [f"{one.process} runs {one.release}" for one in running if one.release != __version__]
     if others:
         return "; ".join(others), f"restart them with {__version__}, which this command has"
+    if not any(one.follows for one in running):
+        return "none follows requests", "start `collidium serve` or `collidium worker`"
     return f"{len(running)} of this release, with one secret key", ""
 
 

@@ -64,10 +64,10 @@ async def _serve(
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
         if multiprocessing.parent_process() is None:
-            await check_storage(platform)
+            await check_shared(platform)
         app = create_app(settings, platform.plugins)
-        if settings.follow_requests:
-            await stack.enter_async_context(background_work(platform))
+        at_work = background_work if settings.follow_requests else simulations.serving
+        await stack.enter_async_context(at_work(platform))
         await _answer(platform, app, listeners, announce)
 
 
@@ -98,8 +98,11 @@ async def _answer(
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
-async def check_storage(platform: Platform) -> None:
-    """Raise ConfigurationError where the storage cannot be used as configured."""
+async def check_shared(platform: Platform) -> None:
+    """Raise ConfigurationError where the storage cannot be used; log who has another secret key."""
+    key = platform.secrets.fingerprint
+    if others := [one.process for one in await simulations.processes() if one.key != key]:
+        logger.error("another PLATFORM_SECRET_KEY than this process has: %s", ", ".join(others))
     try:
         await platform.storage.check()
     except StorageUnavailable as error:
@@ -197,7 +200,7 @@ async def _follow(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
     async with Platform.open(settings) as platform:
-        await check_storage(platform)
+        await check_shared(platform)
         async with background_work(platform):
             if listeners:
                 await _answer(platform, create_monitor(), listeners, announce)
