@@ -118,6 +118,20 @@ async def _hub(settings: Settings, loaded: Plugins) -> Finding:
     return f"{provider.name} answers at {settings.hub}", ""
 
 
+async def _proxy(settings: Settings, loaded: Plugins) -> Finding:
+    if settings.trusted_proxies:
+        return (
+            f"X-Forwarded-For of {settings.trusted_proxies} is trusted: let nothing else reach the port",
+            "",
+        )
+    if settings.public_url:
+        advice = (
+            "set PLATFORM_TRUSTED_PROXIES if a proxy ends TLS: else all callers share one address's limits"
+        )
+        return "none is trusted", advice
+    return "none", ""
+
+
 async def _runner(settings: Settings, loaded: Plugins) -> Finding:
     runner = loaded.runners(settings).get(settings.runner_name)
     try:
@@ -178,6 +192,7 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
     "secrets": (_secrets, "set the same in the environment of every machine"),
     "storage": (_storage, "see PLATFORM_STORAGE and the settings that begin with it"),
     "hub": (_hub, "see PLATFORM_HUB_URL and PLATFORM_IDENTITY"),
+    "proxy": (_proxy, ""),
     "runner": (_runner, "see PLATFORM_RUN_MODE, PLATFORM_RUNNER and the runner's settings"),
     "scoring": (_scoring, "see PLATFORM_EXECUTOR and PLATFORM_SCORING_MEMORY_BYTES"),
     "plugins": (_plugins, ""),

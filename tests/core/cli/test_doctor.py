@@ -29,7 +29,7 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} == {
-        *("data directory", "plugins", "scoring", "clock")
+        *("data directory", "plugins", "proxy", "scoring", "clock")
     }
     assert "collidium worker" in found["processes"]["advice"]
 
@@ -58,6 +58,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
         database_url=migrated_database_url,
         hub_url=f"http://127.0.0.1:{unused_tcp_port}",
         storage="lost",
+        public_url="https://collidium.example.org",
         secret_key="key",  # noqa: S106 -- of a test
         admin_token="token",  # noqa: S106 -- of a test
     )
@@ -67,6 +68,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     found: dict[str, Check] = {check.name: check for check in await examine(chosen, plugins.load())}
     assert {name for name, check in found.items() if check.status == "failed"} == {"hub", "storage"}
     assert "lost" in found["storage"].found
+    assert "PLATFORM_TRUSTED_PROXIES" in found["proxy"].advice
     assert str(unused_tcp_port) in found["hub"].found
     assert "PLATFORM_HUB_URL" in found["hub"].advice
     assert (found["processes"].status, found["processes"].found) == ("warning", "other:1 runs 0.1")
