@@ -126,7 +126,7 @@ class Machines:
         number = int(part[-1]) if part[-1].isdigit() else 0
         match part.split()[0]:
             case "database":
-                eventually(self._database_starts)
+                self.postgres.start()
             case "store":
                 self.store.start()
             case "scheduler":
@@ -145,13 +145,6 @@ class Machines:
         for process in self.cluster.processes:
             if process.poll() is None:
                 kill_group(process)
-
-    def _database_starts(self) -> bool:
-        try:
-            self.postgres.start()
-        except RuntimeError:  # the kernel has not yet ended all that was killed
-            return False
-        return True
 
     def _start_proxy(self, directory: Path, port: int, servers: Sequence[int], stack: ExitStack) -> None:
         """nginx as it is deployed, without TLS and the port that redirects to it."""
