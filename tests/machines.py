@@ -76,7 +76,7 @@ class Machines:
             "PLATFORM_TRUSTED_PROXIES": "1",
             "PLATFORM_WORKERS": "2",
             "PLATFORM_FOLLOW_REQUESTS": "false",
-            "PLATFORM_STOP_DELAY_SECONDS": "2",
+            "PLATFORM_STOP_DELAY_SECONDS": "3",
             "PLATFORM_RUN_MODE": "real",
             "PLATFORM_RUNNER": "local",
             "PLATFORM_PIPELINE_COMMAND": f"{write_pipeline(directory)} {{output}}",
