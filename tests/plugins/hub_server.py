@@ -13,16 +13,14 @@ from collidium.api import bodies
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.web import make_blueprint
 
-#: Pages that are served apart; nobody listens there.
-CLIENT = Client("collidium-web", redirect_uris=("http://pages.test:8443/web/callback",))
 
-
-async def main(directory: Path, port: int, quota: int) -> None:
+async def main(directory: Path, port: int, quota: int, callback: str) -> None:
     app = Quart("hub", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = 100_000
+    client = Client("collidium-web", redirect_uris=(callback,))
     app.url_map.merge_slashes = False
     bodies.install(app)
-    app.register_blueprint(make_blueprint(directory, CLIENT, quota_bytes=quota))
+    app.register_blueprint(make_blueprint(directory, client, quota_bytes=quota))
     listener = socket.create_server(("127.0.0.1", port))
     config = Config()
     config.bind = [f"fd://{listener.fileno()}"]
@@ -32,4 +30,4 @@ async def main(directory: Path, port: int, quota: int) -> None:
     await serve(app, config)
 
 
-asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))
+asyncio.run(main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]), sys.argv[4]))

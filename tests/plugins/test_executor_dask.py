@@ -12,15 +12,17 @@ from typing import Final
 
 import pytest
 from tests.dask_cluster import Cluster, running
-from tests.plugins.dask_calls import parent_of_parent, wait_for_word
+from tests.plugins.dask_calls import parent_of_parent, wait_for_word, wait_with_file
 from tests.waiting import until
 
-from collidium import settings
-from collidium.contracts.executor import Limits
+from collidium import plugins, settings
+from collidium.contracts.executor import Limits, StoredFile
 from collidium.errors import ConfigurationError, Unavailable
+from collidium.server.doctor import Check, examine
 from collidium.testing.conformance import check_executor
 from collidium_plugins import executor_dask
 from collidium_plugins.executor_dask import Dask, collidium_executors
+from collidium_plugins.storage_local import LocalStorage
 
 LIMITS: Final = Limits(memory_bytes=512 * 1024**2, seconds=60)
 
@@ -80,6 +82,22 @@ async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
             await until(lambda: not Path(f"/proc/{process}").exists())
 
 
+async def test_calls_of_lost_workers_go_to_those_that_come(tmp_path: Path) -> None:
+    """Dask itself keeps a call for ever that was for workers which have gone, where others come later."""
+    (tmp_path / "file").touch()
+    await LocalStorage(tmp_path / "storage").put("file", tmp_path / "file")
+    files = {tmp_path / "file": StoredFile("file", 0)}
+    with running(tmp_path / "cluster", 1, {"PLATFORM_DATA_DIR": str(tmp_path)}) as cluster:
+        async with connected(cluster, 1) as executor:
+            items = [(tmp_path / "name", tmp_path / "file")]
+            call = asyncio.create_task(anext(executor.map(wait_with_file, items, LIMITS, files=files)))
+            await until(lambda: (tmp_path / "name").exists())
+            os.killpg(cluster.processes[1].pid, signal.SIGKILL)
+            cluster.start_worker()
+            (tmp_path / "name.go").touch()
+            assert await call == str(tmp_path / "name")
+
+
 async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
     with running(tmp_path, 1) as cluster:
         async with connected(cluster, 1, dask_wait_seconds=2) as executor:
@@ -94,6 +112,7 @@ async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
             assert caught.value.headers["Retry-After"] == "30"
             with pytest.raises(Unavailable, match="cannot be reached"):
                 await executor.check()
+        assert "cannot be reached" in (await scoring_check(cluster)).found
 
 
 async def test_calls_wait_together_for_a_scheduler(tmp_path: Path, unused_tcp_port: int) -> None:
@@ -114,6 +133,7 @@ async def test_workers_with_other_code_get_no_calls(
             await collect(executor, [tmp_path / "never"])
         with pytest.raises(Unavailable, match="no worker of this release"):
             await executor.check()
+    assert (await scoring_check(cluster)).found.startswith("no worker of this release")
     assert not (tmp_path / "never").exists()
 
 
@@ -123,6 +143,14 @@ def test_missing_settings_are_named_together(tmp_path: Path) -> None:
         collidium_executors(chosen)
     with pytest.raises(ConfigurationError, match="PLATFORM_DASK_SCHEDULER"):
         collidium_executors(settings.load(data_dir=tmp_path, executor="dask"))
+
+
+async def scoring_check(cluster: Cluster) -> Check:
+    """What `collidium doctor` finds of scoring."""
+    found = await examine(cluster.settings(dask_wait_seconds=1), plugins.load())
+    (check,) = (check for check in found if check.name == "scoring")
+    assert check.status == "failed"
+    return check
 
 
 async def collect(executor: Dask, names: list[Path]) -> list[str]:

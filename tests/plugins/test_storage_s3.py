@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import subprocess
 import sys
 import traceback
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import IO, Any
 
 import pytest
 from tests.s3 import READER, USER, S3Server, client, s3_settings, s3_variables
 
-from collidium import settings
+from collidium import plugins, settings
 from collidium.contracts.storage import MissingFile, StorageUnavailable
 from collidium.errors import ConfigurationError
+from collidium.server.doctor import examine
 from collidium.testing.conformance import check_storage
 from collidium.testing.server import ServerProcess
 from collidium_plugins.storage_s3 import S3Storage, collidium_storages
@@ -185,6 +189,57 @@ async def test_a_bucket_that_cannot_be_used_is_named(
     if bucket == "s3://absent":
         with pytest.raises(StorageUnavailable, match=reason):
             await storage.get("a", tmp_path / "copy")
+
+
+class BadStore(BaseHTTPRequestHandler):
+    """A store that is full, or returns another file than it was sent, which real ones do not on demand."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_PUT(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        full = "/full/" in self.path
+        self._answer(
+            507 if full else 200, b"<Error><Code>InsufficientStorage</Code></Error>" if full else b""
+        )
+
+    def do_GET(self) -> None:
+        self._answer(200, b"another file")
+
+    def do_DELETE(self) -> None:
+        self._answer(204, b"")
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        for name, value in {"ETag": '"1"', "Last-Modified": "Mon, 23 Nov 2026 12:00:00 GMT"}.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Not logged."""
+
+
+@pytest.mark.parametrize(
+    ("bucket", "reason"), [("s3://full", "InsufficientStorage|507"), ("s3://lying", "with another content")]
+)
+async def test_a_store_that_is_full_or_lies_is_named(tmp_path: Path, bucket: str, reason: str) -> None:
+    """By the doctor, too, which goes on with the other parts."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), BadStore) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            url = f"http://127.0.0.1:{server.server_port}"
+            with pytest.raises(StorageUnavailable, match=reason):
+                await storage_on(url, bucket).check()
+            chosen = settings.load(data_dir=tmp_path, **s3_settings(url, bucket))
+            found = {check.name: check for check in await examine(chosen, plugins.load())}
+            assert (found["storage"].status, found["database"].status) == ("failed", "warning")
+            assert re.search(reason, found["storage"].found)
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 async def test_missing_credentials_are_named(

@@ -14,10 +14,11 @@ _EXTENSION = "platform"
 _PARTS = "readiness"
 
 
-def give(app: Quart, opened: Platform) -> None:
-    """Let the application serve that platform."""
+def give(app: Quart, opened: Platform) -> Parts:
+    """Let the application serve that platform; returns what it asks whether it is ready."""
     app.extensions[_EXTENSION] = opened
-    app.extensions[_PARTS] = Parts(opened)
+    app.extensions[_PARTS] = parts = Parts(opened)
+    return parts
 
 
 def platform() -> Platform:

@@ -19,9 +19,12 @@ blueprint = Blueprint("health", __name__)
 @blueprint.get("/healthz")
 @operation_id("health")
 @document_response(Health)
+@document_response(Health, 503)
 async def healthz() -> Response:
-    """Whether the process runs."""
-    return answer(Health(status="ok", version=__version__))
+    """Whether the process runs, and takes requests: 503 for a server that is about to stop."""
+    stopping = parts().is_stopping
+    state = Health(status="stopping" if stopping else "ok", version=__version__)
+    return answer(state, 503 if stopping else 200)
 
 
 @blueprint.get("/readyz")
@@ -36,9 +39,9 @@ async def readyz() -> Response:
     frozen, storage, scoring = await asyncio.gather(
         readiness.frozen(), parts().storage.answers(), parts().scoring.answers()
     )
-    is_ready = frozen is not None and storage and scoring
+    is_ready = frozen is not None and storage and scoring and not parts().is_stopping
     state = Readiness(
-        status="ready" if is_ready else "not ready",
+        status="stopping" if parts().is_stopping else "ready" if is_ready else "not ready",
         database="away" if frozen is None else "ok",
         storage="ok" if storage else "away",
         scoring="ok" if scoring else "away",

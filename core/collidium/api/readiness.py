@@ -59,9 +59,10 @@ class Probe:
 
 
 class Parts:
-    """The storage and the executor of a platform, and its database."""
+    """The storage and the executor of a platform, and whether the server is about to stop."""
 
     def __init__(self, platform: Platform) -> None:
+        self.is_stopping = False
         self.storage = Probe("the storage", lambda: platform.storage.exists(KEY))
         self.scoring = Probe("the executor", lambda: platform.executor.check())
 

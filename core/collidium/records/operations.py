@@ -171,16 +171,16 @@ class Overview(Record, frozen=True):
 
 
 class Health(Record, frozen=True):
-    """The process runs."""
+    """The process runs; ``stopping``: it takes the last requests before it stops."""
 
-    status: Annotated[str, Meta(extra_json_schema={"enum": ["ok"]})]
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "stopping"]})]
     version: str
 
 
 class Readiness(Record, frozen=True):
     """Whether the process can do its work, and what an operator should know."""
 
-    status: Annotated[str, Meta(extra_json_schema={"enum": ["ready", "not ready"]})]
+    status: Annotated[str, Meta(extra_json_schema={"enum": ["ready", "not ready", "stopping"]})]
     database: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})]
     #: The storage backend, and what runs the scoring; None: a server that does not ask them.
     storage: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None

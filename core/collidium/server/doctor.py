@@ -130,6 +130,20 @@ async def _hub(settings: Settings, loaded: Plugins) -> Finding:
     return f"{provider.name} answers at {settings.hub}", ""
 
 
+async def _proxy(settings: Settings, loaded: Plugins) -> Finding:
+    if settings.trusted_proxies:
+        return (
+            f"X-Forwarded-For of {settings.trusted_proxies} is trusted: let nothing else reach the port",
+            "",
+        )
+    if settings.public_url:
+        advice = (
+            "set PLATFORM_TRUSTED_PROXIES if a proxy ends TLS: else all callers share one address's limits"
+        )
+        return "none is trusted", advice
+    return "none", ""
+
+
 async def _runner(settings: Settings, loaded: Plugins) -> Finding:
     runner = loaded.runners(settings).get(settings.runner_name)
     try:
@@ -170,17 +184,17 @@ async def _clock(settings: Settings, loaded: Plugins) -> Finding:
 
 async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     running = await simulations.processes()
-    if not running:
-        return "none follows requests", "start `collidium serve` or `collidium worker`"
-    keys = {key for _, _, key in running}
+    keys = {one.key for one in running}
     if settings.secret_key is not None:
         keys.add((await asyncio.to_thread(open_secrets, settings)).fingerprint)
     if len(keys) > 1:
-        names = ", ".join(process for process, _, _ in running)
+        names = ", ".join(one.process for one in running)
         raise RuntimeError(f"{names} and this machine have {len(keys)} different secret keys")
-    others = [f"{process} runs {release}" for process, release, _ in running if release != __version__]
+    others = [f"{one.process} runs {one.release}" for one in running if one.release != __version__]
     if others:
         return "; ".join(others), f"restart them with {__version__}, which this command has"
+    if not any(one.follows for one in running):
+        return "none follows requests", "start `collidium serve` or `collidium worker`"
     return f"{len(running)} of this release, with one secret key", ""
 
 
@@ -190,6 +204,7 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
     "secrets": (_secrets, "set the same in the environment of every machine"),
     "storage": (_storage, "see PLATFORM_STORAGE and the settings that begin with it"),
     "hub": (_hub, "see PLATFORM_HUB_URL and PLATFORM_IDENTITY"),
+    "proxy": (_proxy, ""),
     "runner": (_runner, "see PLATFORM_RUN_MODE, PLATFORM_RUNNER and the runner's settings"),
     "scoring": (_scoring, "see PLATFORM_EXECUTOR and PLATFORM_SCORING_MEMORY_BYTES"),
     "plugins": (_plugins, ""),

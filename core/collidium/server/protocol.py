@@ -23,6 +23,9 @@ from collidium.api import problems
 
 _VERSIONS: Final = frozenset({b"1.0", b"1.1"})
 
+#: How long the first request of a new connection may take when the server stops: it is on its way.
+FIRST_REQUEST_SECONDS: Final = 1.0
+
 
 class Connection(TCPServer):
     """A connection that the system may end without a traceback, as it does when the client reads nothing."""
@@ -30,6 +33,7 @@ class Connection(TCPServer):
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
         self._set_idle(True)
+        self._is_new = True
 
     def _set_idle(self, idle: bool) -> None:
         #: When it is closed unless a request comes; infinite while one is being answered.
@@ -38,6 +42,7 @@ class Connection(TCPServer):
     async def protocol_send(self, event: Event) -> None:
         if isinstance(event, Updated):
             self._set_idle(event.idle)
+            self._is_new = False
             return
         try:
             await super().protocol_send(event)
@@ -51,6 +56,8 @@ class Connection(TCPServer):
             with suppress(TimeoutError):
                 async with asyncio.timeout(min(left, self.config.keep_alive_timeout)):
                     await stopping.wait()
+        if self._is_new and stopping.is_set():
+            await asyncio.sleep(FIRST_REQUEST_SECONDS)
         if self._idle_until < math.inf:
             await asyncio.shield(self._initiate_server_close())
 

@@ -19,7 +19,7 @@ from collidium.files.data_directory import make_secret_file
 from collidium.platform import Platform
 from collidium.runtime import logs
 from collidium.server.supervisor import supervise
-from collidium.server.worker import BACKLOG, check_storage, follow, hide_secrets, serve_here
+from collidium.server.worker import BACKLOG, check_shared, follow, hide_secrets, serve_here
 from collidium.settings import Settings
 
 
@@ -70,7 +70,7 @@ def _allow_many_connections() -> None:
 async def _rehearse(settings: Settings) -> None:
     """Open the platform before any worker does: what is wrong, or the schema lacks, is seen to once."""
     async with Platform.open(settings) as platform:
-        await check_storage(platform)
+        await check_shared(platform)
         if settings.follow_requests:
             platform.runner.check()
 

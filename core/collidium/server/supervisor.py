@@ -45,6 +45,7 @@ class Worker:
         )
         self.process.start()
         its_end.close()
+        self._patience = settings.stop_delay_seconds + GRACE_SECONDS + 10
 
     @property
     def watched(self) -> list[Connection | int]:
@@ -67,7 +68,7 @@ class Worker:
 
     def join(self) -> None:
         """Wait until it has ended; past its time it is killed."""
-        self.process.join(GRACE_SECONDS + 10)
+        self.process.join(self._patience)
         if self.process.is_alive():
             logger.error("worker %s does not stop and is killed", self.process.pid)
             self.process.kill()

@@ -64,10 +64,10 @@ async def _serve(
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
         if multiprocessing.parent_process() is None:
-            await check_storage(platform)
+            await check_shared(platform)
         app = create_app(settings, platform.plugins)
-        if settings.follow_requests:
-            await stack.enter_async_context(background_work(platform))
+        at_work = background_work if settings.follow_requests else simulations.serving
+        await stack.enter_async_context(at_work(platform))
         await _answer(platform, app, listeners, announce)
 
 
@@ -77,6 +77,7 @@ async def _answer(
     """Answer requests until the process is to stop."""
     numbers = [listener.fileno() for listener in listeners]
     settings = platform.settings
+    config = hypercorn_config(listeners, settings.log_level)
 
     async def until_stopped() -> None:
         for number in numbers:
@@ -84,18 +85,24 @@ async def _answer(
             os.set_inheritable(number, False)
         _freeze_gc()
         announce()
-        await stop_requested()
+        await stop_requested(settings.stop_delay_seconds)
+        parts.is_stopping = True
+        # Proxies keep no connection that would be closed under a request on its way.
+        config.keep_alive_max_requests = 0
+        await asyncio.sleep(settings.stop_delay_seconds)
         platform.watching.stopping.set()
 
-    context.give(app, platform)
+    parts = context.give(app, platform)
     served = HubPort(app, settings.hub_port) if settings.hub_port and len(listeners) > 1 else app
-    config = hypercorn_config(listeners, settings.log_level)
     async with in_background(metrics.keep_sampling(database.occupancy)):
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
-async def check_storage(platform: Platform) -> None:
-    """Raise ConfigurationError where the storage cannot be used as configured."""
+async def check_shared(platform: Platform) -> None:
+    """Raise ConfigurationError where the storage cannot be used; log who has another secret key."""
+    key = platform.secrets.fingerprint
+    if others := [one.process for one in await simulations.processes() if one.key != key]:
+        logger.error("another PLATFORM_SECRET_KEY than this process has: %s", ", ".join(others))
     try:
         await platform.storage.check()
     except StorageUnavailable as error:
@@ -137,9 +144,10 @@ def hypercorn_config(listeners: Sequence[socket.socket], log_level: str) -> Conf
     return config
 
 
-async def stop_requested() -> None:
+async def stop_requested(delay: float = 0) -> None:
     """Return at the first SIGTERM or SIGINT; a second SIGINT then ends the process at once.
 
+    The caller begins to stop after ``delay`` seconds.
     A worker heeds SIGTERM alone (Ctrl-C reaches its supervisor, too), and the end of its supervisor.
     """
     stop = asyncio.Event()
@@ -156,7 +164,7 @@ async def stop_requested() -> None:
     else:
         loop.remove_reader(supervisor.sentinel)
     # Hypercorn may wait for connections without a limit; the kernel then ends the process.
-    signal.alarm(int(GRACE_SECONDS) + 5)
+    signal.alarm(int(delay + GRACE_SECONDS) + 5)
 
 
 @asynccontextmanager
@@ -192,7 +200,7 @@ async def _follow(
     settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
     async with Platform.open(settings) as platform:
-        await check_storage(platform)
+        await check_shared(platform)
         async with background_work(platform):
             if listeners:
                 await _answer(platform, create_monitor(), listeners, announce)

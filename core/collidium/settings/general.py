@@ -42,6 +42,13 @@ class GeneralSettings(BaseSettings):
         "address; not set: none.",
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
+    stop_delay_seconds: float = Field(
+        0,
+        ge=0,
+        le=300,
+        description="How long a server that is asked to stop goes on while /healthz and /readyz are 503, so "
+        "that proxies send nothing more to it.",
+    )
     hub_quota_bytes: int = Field(
         100 * GIBIBYTE,
         ge=0,

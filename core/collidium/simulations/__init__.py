@@ -2,7 +2,7 @@
 
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
-from collidium.simulations.follower import following, processes
+from collidium.simulations.follower import following, processes, serving
 from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, limits
 from collidium.simulations.placing import DeliveryOptions, place
@@ -47,6 +47,7 @@ __all__ = [
     "place",
     "processes",
     "reports",
+    "serving",
     "stored_files",
     "sweep_scratch",
     "unfinished",

@@ -83,6 +83,19 @@ async def following(platform: Platform) -> AsyncIterator[None]:
     await presence.leave()
 
 
+@asynccontextmanager
+async def serving(platform: Platform) -> AsyncIterator[None]:
+    """Record that this process serves while the context lasts, without following requests."""
+    presence = Presence(platform.secrets.fingerprint, follows=False)
+    keeping = asyncio.create_task(presence.keep())
+    try:
+        yield
+    finally:
+        keeping.cancel()
+        await asyncio.gather(keeping, return_exceptions=True)
+        await presence.leave()
+
+
 async def _follow(platform: Platform, lane: Lane, held: _Held, presence: Presence) -> None:
     loop = _LaneLoop(platform, lane, held, presence)
     try:
@@ -173,21 +186,22 @@ class _Held:
 
 async def followers() -> list[records.Follower]:
     """The processes that follow requests, or did so in the last day and were killed; the latest first."""
-    rows = await Follower.filter(looked_at__gt=now() - REMEMBERED).order_by("-looked_at", "process")
+    recent = Follower.filter(follows=True, looked_at__gt=now() - REMEMBERED)
+    rows = await recent.order_by("-looked_at", "process")
     return [records.Follower.of(row) for row in rows]
 
 
-async def processes() -> list[tuple[str, str, str]]:
-    """Each process that follows requests now, its release, and the fingerprint of its key."""
-    rows = Follower.filter(looked_at__gt=now() - PRESENT).order_by("process")
-    return [(row.process, row.release, row.key) for row in await rows]
+async def processes() -> list[Follower]:
+    """Each process that serves or follows requests now."""
+    return await Follower.filter(looked_at__gt=now() - PRESENT).order_by("process")
 
 
 class Presence:
-    """Records that this process follows requests."""
+    """Records that this process follows requests, or only serves."""
 
-    def __init__(self, key: str) -> None:
+    def __init__(self, key: str, *, follows: bool = True) -> None:
         self._key = key
+        self._follows = follows
         self._process = f"{socket.gethostname()[:100]}:{os.getpid()}"
         self._looks: dict[Lane, datetime] = {}
         self._complete = asyncio.Event()
@@ -200,10 +214,11 @@ class Presence:
 
     async def keep(self) -> None:
         """Write it again and again, once every lane has looked for work."""
-        await self._complete.wait()
+        if self._follows:
+            await self._complete.wait()
         while True:
             try:
-                await self._write(min(self._looks.values()))
+                await self._write(min(self._looks.values(), default=now()))
             except Exception as error:
                 # Most likely the database is away: then it is true that nothing is followed.
                 logger.warning("following: the presence of this process is not recorded: %s", error)
@@ -219,7 +234,8 @@ class Presence:
     async def _write(self, moment: datetime) -> None:
         if not await Follower.filter(process=self._process).update(looked_at=moment):
             await Follower.filter(looked_at__lt=now() - REMEMBERED).delete()
-            row = Follower(process=self._process, looked_at=moment, release=__version__, key=self._key)
+            values = {"release": __version__, "key": self._key, "follows": self._follows}
+            row = Follower(process=self._process, looked_at=moment, **values)
             await Follower.bulk_create([row], ignore_conflicts=True)
 
 

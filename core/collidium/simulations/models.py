@@ -144,7 +144,7 @@ class UsageTotal(Model):
 
 
 class Follower(Model):
-    """A process that follows requests, and the moment since which every lane of it has looked for work."""
+    """A process that serves or follows requests, and since when every lane of it has looked for work."""
 
     # ``<host>:<process id>``.
     process = fields.CharField(max_length=128, primary_key=True)
@@ -152,6 +152,8 @@ class Follower(Model):
     # Its release, and which key it encrypts with.
     release = fields.CharField(max_length=64)
     key = fields.CharField(max_length=16)
+    # False: it only serves.
+    follows = fields.BooleanField(default=True)
 
     class Meta(Model.Meta):
         table = "followers"

@@ -63,6 +63,10 @@ def _problems(settings: Settings) -> Iterator[str]:
                 yield f"PLATFORM_DASK_{name.upper()} is no file, which {settings.dask_scheduler} needs"
 
 
+class _LostMachines(Exception):
+    """All workers that were chosen for a call are lost: Dask 2026.8 may send it to none that comes later."""
+
+
 class Dask(EncodedCalls):
     """Runs calls on the workers of ``PLATFORM_DASK_SCHEDULER``, and short ones in processes of this machine.
 
@@ -88,37 +92,44 @@ class Dask(EncodedCalls):
         return max(threads, self._here.workers)
 
     async def run(self, call: Call, *, local: bool) -> Answer:
-        from collidium_plugins.executor_dask import worker
-
         if local:
             return await self._here.run(call, local=True)
         client = await self.connected()
+        while True:
+            with suppress(_LostMachines):
+                return await self._sent(client, call)
+
+    async def _sent(self, client: Client, call: Call) -> Answer:
+        from collidium_plugins.executor_dask import worker
+
         key = f"collidium-{uuid.uuid4().hex}"
+        chosen = await self._machines(client, call.files)
         future = client.submit(
             *(worker.run, key, call),
             key=key,
             pure=False,
             # A worker of another release does not have it, and so unpickles nothing.
             resources={same_code(): 1},
-            **await self._machines(client, call.files),
+            workers=chosen or None,
+            allow_other_workers=bool(chosen),
         )
         try:
-            return await self._result(client, future)
+            return await self._result(client, future, chosen)
         finally:
             if not future.done():
                 await client.cancel([future], asynchronous=True, force=True)
 
-    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> dict[str, Any]:
-        """Options that name the workers which fetch the files of a call, and score it, while they live."""
+    async def _machines(self, client: Client, files: Sequence[StoredFile]) -> list[str]:
+        """The workers which fetch the files of a call, and score it, while they live."""
         if not files:
-            return {}
+            return []
         found = await self._known.run(client.id, lambda: _workers(client))
         key, slots, chosen = files[0].key, 0.0, list[str]()  # of the predictions: others go elsewhere
         for address in sorted(found, key=lambda address: _digest(f"{key} {address}")):
             if slots < _CORES:
                 chosen.append(address)
                 slots += found[address]
-        return {"workers": chosen, "allow_other_workers": True} if chosen else {}
+        return chosen
 
     async def serve(self, storage: Storage) -> None:
         """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
@@ -183,7 +194,7 @@ class Dask(EncodedCalls):
             raise _unreachable(address) from error
         return self._client
 
-    async def _result(self, client: Client, future: Future[Any]) -> Answer:
+    async def _result(self, client: Client, future: Future[Any], chosen: Sequence[str]) -> Answer:
         from distributed import KilledWorker
         from distributed.client import FutureCancelledError
 
@@ -193,7 +204,10 @@ class Dask(EncodedCalls):
             while not result.done():
                 await asyncio.wait({result}, timeout=pause)
                 with suppress(OSError):  # the scheduler is gone, and the future ends soon
-                    waited = 0.0 if await _workers(client) else waited + pause
+                    found = await _workers(client)
+                    waited = 0.0 if found else waited + pause
+                    if found and chosen and found.keys().isdisjoint(chosen) and not result.done():
+                        raise _LostMachines
                 if waited >= self._settings.dask_wait_seconds and not result.done():
                     raise Unavailable(
                         "no worker of this release and these plugins scores now", retry_after=60

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.waiting import eventually
 from tortoise.timezone import now
 
 from collidium import __version__, database, plugins, settings
@@ -28,18 +29,25 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} == {
-        *("data directory", "plugins", "scoring", "clock")
+        *("data directory", "plugins", "proxy", "scoring", "clock")
     }
     assert "collidium worker" in found["processes"]["advice"]
 
 
-def test_a_machine_with_another_key_is_found(start_server: StartServer) -> None:
+def test_a_machine_with_another_key_is_found(start_server: StartServer, tmp_path: Path) -> None:
     server = start_server({"PLATFORM_SECRET_KEY": "one"})
     assert checks(server, 0)["processes"]["found"] == "1 of this release, with one secret key"
     server.environment["PLATFORM_SECRET_KEY"] += "-more"
     found = checks(server, 1)["processes"]
     assert found["status"] == "failed"
     assert "2 different secret keys" in found["found"]
+    # Servers that leave requests to workers are processes, too; one that starts names the other.
+    other = {"PLATFORM_FOLLOW_REQUESTS": "false", "PLATFORM_SECRET_KEY": "another"}
+    with ServerProcess(tmp_path, server.environment["PLATFORM_DATABASE_URL"], other) as second:
+        assert "another PLATFORM_SECRET_KEY than this process has" in second.log()
+        server.stop()
+        server.environment.update({"PLATFORM_SECRET_KEY": "one"})
+        eventually(lambda: checks(server, 1)["processes"]["status"] == "failed")
 
 
 async def test_broken_parts_are_named_and_do_not_hide_others(
@@ -50,6 +58,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
         database_url=migrated_database_url,
         hub_url=f"http://127.0.0.1:{unused_tcp_port}",
         storage="lost",
+        public_url="https://collidium.example.org",
         secret_key="key",  # noqa: S106 -- of a test
         admin_token="token",  # noqa: S106 -- of a test
     )
@@ -59,6 +68,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     found: dict[str, Check] = {check.name: check for check in await examine(chosen, plugins.load())}
     assert {name for name, check in found.items() if check.status == "failed"} == {"hub", "storage"}
     assert "lost" in found["storage"].found
+    assert "PLATFORM_TRUSTED_PROXIES" in found["proxy"].advice
     assert str(unused_tcp_port) in found["hub"].found
     assert "PLATFORM_HUB_URL" in found["hub"].advice
     assert (found["processes"].status, found["processes"].found) == ("warning", "other:1 runs 0.1")

@@ -315,6 +315,23 @@ def test_a_request_in_flight_is_finished(
         httpx.get(server.hub_url, trust_env=False)
 
 
+def test_a_server_with_a_delay_first_has_its_proxy_leave(serve: StartServe) -> None:
+    """It serves meanwhile, and keeps no connection on which a request may come when it closes it."""
+    server = serve(PLATFORM_STOP_DELAY_SECONDS="300")
+    with httpx.Client(base_url=server.base_url, trust_env=False) as proxy:
+        assert "Connection" not in proxy.get("/healthz").headers
+        os.kill(server.pid, signal.SIGTERM)
+        eventually(lambda: proxy.get("/healthz").status_code == 503)
+        ready = proxy.get("/readyz")
+        assert (ready.status_code, ready.json()["status"], ready.json()["database"]) == (
+            503,
+            "stopping",
+            "ok",
+        )
+        served = proxy.get("/gate/pid")
+        assert (served.status_code, served.headers["Connection"]) == (200, "close")
+
+
 # -- several processes -------------------------------------------------------------------------------------
 
 

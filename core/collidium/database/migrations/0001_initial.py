@@ -180,12 +180,13 @@ class Migration(migrations.Migration):
         _table(
             "Follower",
             "followers",
-            "A process that follows requests, and the moment since which every lane of it has looked for work.",
+            "A process that serves or follows requests, and since when every lane of it has looked for work.",
             {
                 "process": fields.CharField(primary_key=True, max_length=128),
                 "looked_at": fields.DatetimeField(db_index=True),
                 "release": fields.CharField(max_length=64),
                 "key": fields.CharField(max_length=16),
+                "follows": fields.BooleanField(default=True),
             },
         ),
         _table(
