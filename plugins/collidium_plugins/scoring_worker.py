@@ -11,7 +11,6 @@ server may make one; elsewhere the supervisor looks at the processes.
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import os
 import pickle
@@ -28,15 +27,15 @@ from typing import Any, BinaryIO, Final
 
 from msgspec import msgpack
 
+from collidium.runtime.confinement import drop_capabilities, has_run_out, kill, limit_cgroup, make_cgroup
+from collidium.runtime.subprocesses import end_with_parent, prctl
+
 LENGTH: Final = struct.Struct("<Q")
 #: The supervisor ends by this signal when it ended a call over its memory limit.
 OVER_MEMORY: Final = signal.SIGUSR1
 
-_PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-_PR_CAPBSET_DROP: Final = 24
 _CAP_DAC_OVERRIDE: Final = 1
-_CAPABILITY_VERSION: Final = 0x20080522
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 #: Below the server, so that it answers while all cores score.
 _NICENESS: Final = 5
@@ -44,7 +43,6 @@ _NICENESS: Final = 5
 _WATCH_SECONDS: Final = 0.1
 #: Characters of an error's message, and of its traceback, and bytes of its arguments, that are sent.
 _LONGEST_TEXT: Final = 20_000
-_CGROUPS: Final = Path("/sys/fs/cgroup")
 #: Names of cgroups, before the supervisor's process id.
 _CGROUP: Final = "collidium-scoring-"
 #: Of a cgroup's limit beyond a call's: pages of the kernel, and of files, count for a cgroup alone.
@@ -59,10 +57,10 @@ def main() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     # Orphans of the worker's processes become children of the supervisor, whatever their session.
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _drop_capabilities()
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    drop_capabilities(_CAP_DAC_OVERRIDE)
     supervisor = os.getpid()
-    cgroup = _make_cgroup(supervisor)
+    cgroup = make_cgroup(_CGROUP, supervisor)
     if worker := os.fork():
         _supervise(worker, cgroup)
     else:
@@ -85,9 +83,9 @@ def _supervise(worker: int, cgroup: Path | None) -> None:
         if cgroup is None and _is_over_memory(worker):
             code = -OVER_MEMORY
             break
-        if cgroup is not None and _has_run_out(cgroup):
+        if cgroup is not None and has_run_out(cgroup):
             break
-    if cgroup is not None and _has_run_out(cgroup):
+    if cgroup is not None and has_run_out(cgroup):
         code = -OVER_MEMORY
     _end_all(worker)
     if cgroup is not None:
@@ -108,7 +106,7 @@ def _end_all(worker: int) -> None:
         while True:
             if sys.platform == "linux":
                 for process in _descendants(os.getpid()):
-                    _kill(process)
+                    kill(process)
             else:  # daemons escape
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(worker, signal.SIGKILL)
@@ -116,11 +114,6 @@ def _end_all(worker: int) -> None:
                 pass
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
-
-
-def _kill(process: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.kill(process, signal.SIGKILL)
 
 
 def _descendants(ancestor: int) -> list[int]:
@@ -161,69 +154,6 @@ def _bytes(process: int, file: str, names: tuple[str, ...]) -> int:
     return sum(int(line.split()[1]) * 1024 for line in lines if line.startswith(names))
 
 
-# -- the cgroup, where there can be one ------------------------------------------------------------------
-
-
-def _make_cgroup(supervisor: int) -> Path | None:
-    """Make a memory cgroup for a worker and its children; None where the server may not."""
-    try:
-        parent = _parent_cgroup()
-        if parent is None:
-            return None
-        if (control := parent / "cgroup.subtree_control").exists():
-            control.write_text("+memory")
-        _sweep_cgroups(parent)
-        cgroup = parent / f"{_CGROUP}{supervisor}"
-        cgroup.mkdir()
-    except OSError:
-        return None
-    for file, value in (("memory.oom.group", "1"), ("memory.swap.max", "0")):
-        if (cgroup / file).exists():
-            (cgroup / file).write_text(value)
-    return cgroup
-
-
-def _sweep_cgroups(parent: Path) -> None:
-    """Remove the cgroups of supervisors that were killed, with what is left in them."""
-    for cgroup in parent.glob(f"{_CGROUP}*"):
-        if not Path("/proc", cgroup.name.removeprefix(_CGROUP)).exists():
-            with contextlib.suppress(OSError):  # its processes have not ended yet
-                for process in map(int, (cgroup / "cgroup.procs").read_text().split()):
-                    if process:  # 0 is one of another container; to kill, it is our own group
-                        _kill(process)
-                cgroup.rmdir()
-
-
-def _parent_cgroup() -> Path | None:
-    """Of version 1, this process's; of version 2, the one above, as processes may be in leaves only."""
-    for line in Path("/proc/self/cgroup").read_text().splitlines():
-        _, controllers, path = line.split(":", 2)
-        if "memory" in controllers.split(","):
-            return _CGROUPS / "memory" / path[1:]
-        parent = (_CGROUPS / path[1:]).parent
-        if not controllers and "memory" in (parent / "cgroup.controllers").read_text().split():
-            return parent
-    return None
-
-
-@functools.lru_cache(1)
-def _limit_cgroup(cgroup: Path, size: int) -> None:
-    """Limit all memory of the processes in it, unless that is the limit already."""
-    for file in ("memory.max", "memory.limit_in_bytes"):
-        if (cgroup / file).exists():
-            with contextlib.suppress(OSError):  # version 1, where they have more
-                (cgroup / file).write_text(str(size))
-
-
-def _has_run_out(cgroup: Path) -> bool:
-    """Whether the kernel has ended a process in it for lack of memory."""
-    for file in ("memory.events", "memory.oom_control"):
-        with contextlib.suppress(OSError):
-            counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
-            return counts.get("oom_kill", "0") != "0"
-    return False
-
-
 # -- the worker -----------------------------------------------------------------------------------------
 
 
@@ -259,7 +189,7 @@ def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
         write_frame(answers, "started")
         _limit_memory(memory_bytes)
         if cgroup is not None:
-            _limit_cgroup(cgroup, memory_bytes + _CGROUP_ROOM)
+            limit_cgroup(cgroup, memory_bytes + _CGROUP_ROOM)
         answer = _call(function, item)
         _limit_memory(resource.RLIM_INFINITY)
     if os.getpid() != worker:
@@ -334,34 +264,9 @@ def _settle(supervisor: int) -> None:
     # Not a session: Linux schedules those as groups, so niceness would not count and small calls would wait.
     os.setpgid(0, 0)
     os.nice(_NICENESS)
-    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != supervisor:
-        sys.exit("the supervisor ended before its worker began")
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    end_with_parent(supervisor)
     _keep_memory()
-
-
-def _prctl(option: int, value: int) -> None:
-    if sys.platform == "linux":
-        import ctypes
-
-        ctypes.CDLL(None).prctl(option, value)
-
-
-def _drop_capabilities() -> None:
-    """Leave root nothing but its access to files: with others, workers could read the server's memory."""
-    if sys.platform == "linux":
-        import ctypes
-
-        for capability in range(64):
-            if capability != _CAP_DAC_OVERRIDE:
-                _prctl(_PR_CAPBSET_DROP, capability)
-        libc = ctypes.CDLL(None)
-        header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
-        sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then those from 32 on
-        libc.capget(header, sets)
-        kept = sets[1] & 1 << _CAP_DAC_OVERRIDE
-        libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept))
 
 
 def _keep_memory() -> None:

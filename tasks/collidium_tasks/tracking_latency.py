@@ -14,6 +14,7 @@ from typing import ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
+from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import (
     Block,
     Card,
@@ -28,7 +29,7 @@ from collidium.contracts.task import (
     Task,
 )
 from collidium.hookspecs import hookimpl
-from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking import MODELS, TrackingTask
 from collidium_tasks.tracking.baselines import helix, naive
 from collidium_tasks.tracking.tally import EventTallies
 
@@ -207,6 +208,9 @@ class TrackingLatencyTask(Task):
         left_out = tally.time.events - tally.time.timed
         warnings = [f"{left_out} events have no row: the total time is unknown"] if left_out else []
         return [*warnings, *_TRACKING.warnings(tally.tracks)]
+
+    def model_interface(self) -> ModelInterface:
+        return replace(MODELS, measured={"seconds": "seconds"})
 
     def oracle(self, truth: Tables) -> pa.Table:
         return with_seconds(_TRACKING.oracle(truth), MIN_SECONDS)

@@ -11,6 +11,7 @@ from typing import ClassVar, Final
 import numpy as np
 import pyarrow as pa
 
+from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import (
     Block,
     Card,
@@ -24,7 +25,7 @@ from collidium.contracts.task import (
     Task,
 )
 from collidium.hookspecs import hookimpl
-from collidium_tasks.tracking import TrackingTask
+from collidium_tasks.tracking import MODELS, TrackingTask
 from collidium_tasks.tracking.baselines import edges as linking_edges
 from collidium_tasks.tracking.baselines import helix as following_helices
 from collidium_tasks.tracking.baselines import naive as binning
@@ -165,6 +166,9 @@ class TrackingSmallTask(Task):
 
     def warnings(self, tally: SmallTally) -> list[str]:
         return _TRACKING.warnings(tally.tracks)
+
+    def model_interface(self) -> ModelInterface:
+        return replace(MODELS, measured={"n_params": "parameters"})
 
     def oracle(self, truth: Tables) -> pa.Table:
         return with_parameters(_TRACKING.oracle(truth), 1)

@@ -18,8 +18,8 @@ from tests.waiting import until
 
 from collidium import settings
 from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
+from collidium.runtime import confinement
 from collidium.testing.conformance import check_executor
-from collidium_plugins import scoring_worker
 from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
@@ -223,8 +223,8 @@ async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Pat
         "from collidium.contracts.executor import Limits\n"
         "from collidium.server.worker import hide_secrets\n"
         "from collidium_plugins.executor_processes import Processes\n"
-        "from collidium_plugins.scoring_worker import _drop_capabilities\n"
-        f"if {server_is != 'as started'}: _drop_capabilities()\n"
+        "from collidium.runtime.confinement import drop_capabilities\n"
+        f"if {server_is != 'as started'}: drop_capabilities(1)\n"
         "async def main():\n"
         "    executor = Processes(1)\n"
         "    async for found in executor.map(worker_calls.search, ['one for all'], Limits(2**29, 60)):\n"
@@ -445,7 +445,7 @@ async def test_children_share_the_memory_limit_of_a_call(executor: Processes, ca
 
 
 def may_make_cgroups() -> bool:
-    cgroup = scoring_worker._make_cgroup(os.getpid()) if sys.platform == "linux" else None
+    cgroup = confinement.make_cgroup("collidium-scoring-", os.getpid()) if sys.platform == "linux" else None
     if cgroup is not None:
         cgroup.rmdir()
     return cgroup is not None
@@ -460,7 +460,7 @@ async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: 
         await collect(executor, calls.burst, [150 * 1024**2], limits)
     assert await collect(executor, calls.square, [3]) == [9]
     await executor.close()
-    parent = scoring_worker._parent_cgroup()
+    parent = confinement.parent_cgroup()
     assert parent is not None
     left = {path.name for path in parent.glob("collidium-scoring-*")}
     assert not [name for name in left if f"/{name}" in cgroups]
@@ -469,11 +469,11 @@ async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: 
 def test_a_cgroup_of_another_container_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its processes have no number here, which reads as 0: to kill that is to kill the server."""
     killed: list[int] = []
-    monkeypatch.setattr(scoring_worker, "_kill", killed.append)
-    monkeypatch.setattr(scoring_worker, "_parent_cgroup", lambda: tmp_path)
+    monkeypatch.setattr(confinement, "kill", killed.append)
+    monkeypatch.setattr(confinement, "parent_cgroup", lambda: tmp_path)
     (tmp_path / "collidium-scoring-4194305").mkdir()  # no process has that number
     (tmp_path / "collidium-scoring-4194305" / "cgroup.procs").write_text("0\n0\n4194306\n")
-    assert scoring_worker._make_cgroup(1)
+    assert confinement.make_cgroup("collidium-scoring-", 1)
     assert killed == [4194306]
 
 

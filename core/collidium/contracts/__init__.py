@@ -1,6 +1,7 @@
 """The contracts that plugins implement.
 
-One module per contract: :mod:`~collidium.contracts.task`, :mod:`~collidium.contracts.executor`,
+One module per contract: :mod:`~collidium.contracts.task`, with :mod:`~collidium.contracts.model` for the
+models that a task takes, :mod:`~collidium.contracts.executor`,
 :mod:`~collidium.contracts.storage`, :mod:`~collidium.contracts.identity` and
 :mod:`~collidium.contracts.runner`. They import no other module of the platform.
 """

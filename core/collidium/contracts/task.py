@@ -11,9 +11,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collidium.contracts.model import ModelInterface
 
 #: Task names are parts of addresses, file names and commands.
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
@@ -502,6 +505,25 @@ class Task(ABC):
         mapping of str to bytes
             By file name; nothing for baselines that learn nothing. ``collidium seed`` publishes them with the
             baseline's docstring as model card.
+        """
+        return {}
+
+    def model_interface(self) -> ModelInterface | None:
+        """Return what submitted models may read and have to return; None: the task takes no models.
+
+        Returns
+        -------
+        ModelInterface or None
+        """
+        return None
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        """Return models that can be submitted as they are, by name, such as baselines.
+
+        Returns
+        -------
+        mapping of str to callable
+            Each returns files: ``model.onnx`` and ``manifest.toml``; it may need extras.
         """
         return {}
 

@@ -72,16 +72,17 @@ def signal_group(leader: int, number: signal.Signals) -> None:
 
 def end_with_parent(parent: int) -> None:
     """Have the kernel kill this process when its parent, whose id that is, ends."""
-    _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:  # it ended before this was set
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def hide_memory() -> None:
     """Keep other processes of the same user from reading this one's memory and initial environment."""
-    _prctl(_PR_SET_DUMPABLE, 0)
+    prctl(_PR_SET_DUMPABLE, 0)
 
 
-def _prctl(option: int, value: int) -> None:
+def prctl(option: int, value: int) -> None:
+    """Ask the kernel something about this process; other systems than Linux go without."""
     if sys.platform == "linux":
-        _libc.prctl(option, value)
+        _libc.prctl(option, value, 0, 0, 0)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from collidium.contracts.model import Feature, ModelInterface
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import (
     Block,
@@ -25,7 +26,7 @@ from collidium.contracts.task import (
 )
 from collidium.hookspecs import hookimpl
 from collidium_tasks.anomaly import tally as tallying
-from collidium_tasks.anomaly.baselines import REFERENCE, energy, forest
+from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, energy, features, forest
 from collidium_tasks.anomaly.card import CARD, SIGNALS
 from collidium_tasks.anomaly.learned import MIXTURE, WEAK, mixture, weak
 from collidium_tasks.anomaly.tally import Tally
@@ -33,6 +34,22 @@ from collidium_tasks.common import can_learn, rows_problem, shipped_model
 
 STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})
 BEYOND: Final = frozenset(SIGNALS)
+MODELS: Final = ModelInterface(
+    inputs={
+        "tracker_hits": ("x", "y", "z", "volume_id", "layer_id", "surface_id", "detector"),
+        "calo_hits": ("detector", "x", "y", "z", "total_energy"),
+        "tracks": ("d0", "z0", "phi", "theta", "qop"),
+    },
+    outputs=("anomaly_score",),
+    features={
+        "event": Feature(
+            description=f"ln(1 + value) of {', '.join(NAMES)}; GeV and mm.",
+            shape=(len(NAMES),),
+            tables=("tracker_hits", "calo_hits", "tracks"),
+            compute=features,
+        )
+    },
+)
 
 
 def prepare(tables: Tables) -> dict[str, pa.Table]:
@@ -113,6 +130,9 @@ class AnomalyTask(Task):
 
     def curves(self, tally: Tally) -> list[Curve]:
         return tallying.curves(tally)
+
+    def model_interface(self) -> ModelInterface:
+        return MODELS
 
     def oracle(self, truth: Tables) -> pa.Table:
         channels = truth["channels"]

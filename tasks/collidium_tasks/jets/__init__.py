@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
 
+from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import Block, Card, Curve, Draws, Problem, Reconstruction, Tables, Task
 from collidium.hookspecs import hookimpl
 from collidium_tasks.common import can_learn, shipped_model
+from collidium_tasks.jets import examples
 from collidium_tasks.jets import tally as tallying
 from collidium_tasks.jets.baselines import deepsets, impact, trees
 from collidium_tasks.jets.card import CARD
 from collidium_tasks.jets.checks import PROBABILITIES, problems_of
+from collidium_tasks.jets.models import MODELS
 from collidium_tasks.jets.tally import Tally
 from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT, prepare
 
@@ -48,6 +51,12 @@ class JetsTask(Task):
 
     def warnings(self, tally: Tally) -> list[str]:
         return tallying.warnings(tally)
+
+    def model_interface(self) -> ModelInterface:
+        return MODELS
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return {"trees": examples.trees_model, "deepsets": examples.deepsets_model}
 
     def oracle(self, truth: Tables) -> pa.Table:
         jets = truth["jets"]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import ClassVar, get_args
+from typing import ClassVar, Final, get_args
 
 import numpy as np
 import pyarrow as pa
 
+from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import (
     Block,
     Card,
@@ -30,6 +31,16 @@ from collidium_tasks.tracking.events import events_of
 from collidium_tasks.tracking.matching import Matcher
 from collidium_tasks.tracking.tally import EventTallies
 from collidium_tasks.tracking.truth import HitWeights, prepare
+
+#: Models read hits, and number their tracks in the graph or return edges of hits.
+MODELS: Final = ModelInterface(
+    inputs={"tracker_hits": ("x", "y", "z", "volume_id", "layer_id", "surface_id", "detector")},
+    rows="tracker_hits",
+    key=("hit_id", "hit_id"),
+    outputs=("track_id",),
+    ids=frozenset({"track_id"}),
+    postprocess=("components",),
+)
 
 
 class TrackingTask(Task):
@@ -69,6 +80,9 @@ class TrackingTask(Task):
 
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)
+
+    def model_interface(self) -> ModelInterface:
+        return MODELS
 
     def oracle(self, truth: Tables) -> pa.Table:
         hits = truth["hits"]

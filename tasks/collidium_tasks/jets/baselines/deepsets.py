@@ -30,7 +30,7 @@ QUANTITIES: Final = 10
 MEMBERS: Final = 4
 WIDTH: Final = 32
 #: Divides the sums over tracks, so that they are of the order of 1.
-_SCALE: Final = 8
+SCALE: Final = 8
 #: The order of the outputs.
 _FLAVOURS: Final = (LIGHT, CHARM, BOTTOM)
 _SCHEDULE: Final = Schedule(epochs=30, batch=128, rate=5e-3, decay=1e-2)
@@ -89,7 +89,7 @@ def members(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> list[Any]:
     scaled, found = (tracks - arrays["mean"]) / arrays["spread"], []
     for number in range(MEMBERS):
         each = dense(arrays, f"track{number}", scaled)
-        whole = (each * (each > 0) * seen[..., None]).sum(axis=1) / _SCALE
+        whole = (each * (each > 0) * seen[..., None]).sum(axis=1) / SCALE
         found.append(dense(arrays, f"jet{number}", whole))
     return found
 

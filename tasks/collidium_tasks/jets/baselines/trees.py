@@ -5,9 +5,9 @@ They are trained on jets that come with the package, those of ``ttbar-train`` of
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
-from functools import cache, partial
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
@@ -40,25 +40,30 @@ def reconstruct(tables: Tables) -> pa.Table:
     jets = features(tables)
     if not len(jets):
         return predictions(tables["jets"], np.empty(0), np.empty(0))
-    trees, one_thread = _trained()
-    with one_thread():
+    with _one_thread():
+        fitted = trained()
         probability = dict(
-            zip(trees.classes_.tolist(), trees.predict_proba(jets.astype(np.float32)).T, strict=True)
+            zip(fitted.classes_.tolist(), fitted.predict_proba(jets.astype(np.float32)).T, strict=True)
         )
     return predictions(tables["jets"], probability[BOTTOM], probability[CHARM])
 
 
-@cache
-def _trained() -> tuple[Any, Callable[[], AbstractContextManager[Any]]]:
-    """The trees, and a context that limits them to one thread, for sums in one order."""
-    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import, and an extra
+def _one_thread() -> AbstractContextManager[Any]:
+    """For sums in one order."""
     from threadpoolctl import threadpool_limits
 
-    one_thread = partial(threadpool_limits, 1)
+    limited: AbstractContextManager[Any] = threadpool_limits(1)
+    return limited
+
+
+@cache
+def trained() -> Any:
+    """The trees, of scikit-learn."""
+    from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import, and an extra
+
     jets, flavour = training()
-    trees = HistGradientBoostingClassifier(**_SETTINGS)
-    with one_thread():
-        return trees.fit(jets.astype(np.float32), flavour), one_thread
+    with _one_thread():
+        return HistGradientBoostingClassifier(**_SETTINGS).fit(jets.astype(np.float32), flavour)
 
 
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:

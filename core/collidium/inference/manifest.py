@@ -1,0 +1,300 @@
+"""The manifest of a model: which columns its inputs are, and which predictions its outputs.
+
+::
+
+    contract = 1
+    task = "jets"
+    batch = "events"                     # or "event": one event a call
+
+    [inputs]                             # input of the graph = where it comes from
+    d0 = { source = "tracks.d0", dtype = "float32", unit = "mm" }
+    jet = { source = "jets", dtype = "int64", layout = "row_splits" }
+    x = { source = "features/trees", dtype = "float32" }
+
+    [outputs]                            # output of the graph = one column, or one for each of its columns
+    probabilities = ["prob_light", "prob_c", "prob_b"]
+
+    [postprocess]                        # tracks of edges, where the task offers it
+    kind = "components"
+    edges = "edges"                      # int64, shape (2, edges): places of hits in the event
+    scores = "scores"                    # shape (edges,)
+    cut = 0.5                            # edges of a higher score connect
+    min_hits = 3
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+import pyarrow as pa
+from msgspec import Meta, Struct
+
+from collidium.contracts.model import ModelInterface
+from collidium.contracts.tables import is_list
+from collidium.contracts.task import Task
+from collidium.datasets.schemas import EXTENDED
+from collidium.errors import InvalidInput
+
+#: Bytes of a manifest, and inputs and outputs of a graph.
+MAX_BYTES: Final = 64 * 1024
+MAX_NAMES: Final = 256
+#: Entries of a padded list.
+MAX_PADDED: Final = 100_000
+_PADDED: Final = re.compile(r"(padded|mask):([1-9]\d{0,5})")
+
+# fmt: off
+Number = Literal[
+    "float16", "float32", "float64", "bool",
+    "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+]
+# fmt: on
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+
+
+class Input(Struct, frozen=True, forbid_unknown_fields=True):
+    """An input of the graph.
+
+    Parameters
+    ----------
+    source
+        ``table.column``; a table, for its layout alone; or ``features/NAME``.
+    dtype
+        The type that the graph takes; columns are converted to it.
+    layout
+        ``flat``: all rows of a batch, shape (rows,); lists within lists are flat, too. ``row_splits``: int64
+        offsets, shape (lists + 1,), of the events of a table or the lists of a column. ``segment``: int64
+        number of the event, or of the list, of each row. ``padded:P``: shape (lists, P), filled up with 0,
+        longer lists cut; ``mask:P``: bool, which entries of these there are.
+    unit
+        That of the column, to be sure.
+    """
+
+    source: str
+    dtype: Number
+    layout: str = "flat"
+    unit: str = ""
+
+    @property
+    def table(self) -> str:
+        return self.source.partition(".")[0]
+
+    @property
+    def column(self) -> str:
+        """Empty for a table and for a feature."""
+        return self.source.partition(".")[2]
+
+    @property
+    def feature(self) -> str:
+        """Empty for columns and tables."""
+        return self.source.removeprefix("features/") if self.source.startswith("features/") else ""
+
+    @property
+    def kind(self) -> str:
+        return self.layout.partition(":")[0]
+
+    @property
+    def padded(self) -> int:
+        """P of ``padded:P`` and ``mask:P``; 0 for others."""
+        return int(self.layout.partition(":")[2] or 0)
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the column has a list for each row of its table."""
+        return is_list(_field(self.table, self.column).type.value_type)
+
+
+class Components(Struct, frozen=True, forbid_unknown_fields=True):
+    """Tracks as connected components: hits that edges of a score above ``cut`` connect."""
+
+    kind: Literal["components"]
+    edges: Name
+    scores: Name
+    cut: float = 0.5
+    #: Smaller components are no tracks.
+    min_hits: Annotated[int, Meta(ge=1, le=1000)] = 1
+
+
+class Manifest(Struct, frozen=True):
+    """A manifest that is valid for its task. ``kind`` has one value yet."""
+
+    task: str
+    batch: Literal["event", "events"]
+    inputs: dict[str, Input]
+    #: Output of the graph -> the columns of predictions that its columns are.
+    outputs: dict[str, tuple[str, ...]]
+    postprocess: Components | None = None
+    kind: Literal["onnx"] = "onnx"
+    contract: Literal[1] = 1
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The outputs of the graph that are computed."""
+        made = (self.postprocess.edges, self.postprocess.scores) if self.postprocess else ()
+        return (*self.outputs, *made)
+
+
+def interface_of(task: Task) -> ModelInterface:
+    """The interface of a task's models. Raises InvalidInput for a task without models."""
+    interface = task.model_interface()
+    if interface is None:
+        raise InvalidInput(f"task {task.card.name} takes predictions, not models")
+    return interface
+
+
+def read_manifest(content: bytes, task: Task) -> Manifest:
+    """Read a manifest and check it against the task.
+
+    Raises
+    ------
+    InvalidInput
+        With all problems in ``errors``, each with its field.
+    """
+    interface = interface_of(task)
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(f"the manifest has {len(content)} bytes; {MAX_BYTES} are allowed")
+    try:
+        raw = tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"the manifest is not TOML: {error}") from None
+    problems = _Problems()
+    manifest = _convert(raw, problems)
+    if manifest.task != task.card.name and "task" not in problems.fields:
+        problems.add("task", f"is {manifest.task!r}; the model is checked for {task.card.name}")
+    problems.extend(_problems_of_inputs(manifest.inputs, interface))
+    problems.extend(_problems_of_outputs(manifest, interface))
+    problems.extend(_problems_of_batch(manifest, interface))
+    problems.refuse()
+    return manifest
+
+
+class _Problems:
+    def __init__(self) -> None:
+        self._found: list[dict[str, str]] = []
+
+    @property
+    def fields(self) -> set[str]:
+        return {problem["field"] for problem in self._found}
+
+    def add(self, field: str, detail: str) -> None:
+        self._found.append({"field": field, "detail": detail})
+
+    def extend(self, found: Iterator[tuple[str, str]]) -> None:
+        for field, detail in found:
+            self.add(field, detail)
+
+    def refuse(self) -> None:
+        if self._found:
+            raise InvalidInput("the manifest has problems", errors=self._found)
+
+
+def _convert(raw: Mapping[str, Any], problems: _Problems) -> Manifest:
+    """The manifest as far as it can be read; what cannot is a problem, and absent."""
+
+    def read(field: str, kind: Any, value: Any, default: Any = None) -> Any:
+        try:
+            return msgspec.convert(value, kind, strict=True)
+        except msgspec.ValidationError as error:
+            problems.add(field, str(error))
+            return default
+
+    for name in raw.keys() - set(Manifest.__struct_fields__):
+        problems.add(name, "is not known")
+    for name in {"contract", "task", "batch", "inputs", "outputs"} - raw.keys():
+        problems.add(name, "is missing")
+
+    def items(field: str, kind: Any) -> dict[str, Any]:
+        entries = read(field, Annotated[dict[Name, Any], Meta(max_length=MAX_NAMES)], raw.get(field, {}), {})
+        found = {name: read(f"{field}.{name}", kind, value) for name, value in entries.items()}
+        return {name: value for name, value in found.items() if value is not None}
+
+    columns = tuple[str, ...] | str
+    outputs = {name: (of,) if isinstance(of, str) else of for name, of in items("outputs", columns).items()}
+    read("contract", Literal[1], raw.get("contract", 1))
+    read("kind", Literal["onnx"], raw.get("kind", "onnx"))
+    postprocess = raw.get("postprocess")
+    return Manifest(
+        task=read("task", str, raw.get("task", ""), ""),
+        batch=read("batch", Literal["event", "events"], raw.get("batch", "event"), "event"),
+        inputs=items("inputs", Input),
+        outputs=outputs,
+        postprocess=None if postprocess is None else read("postprocess", Components, postprocess),
+    )
+
+
+def _problems_of_inputs(inputs: Mapping[str, Input], interface: ModelInterface) -> Iterator[tuple[str, str]]:
+    for name, given in inputs.items():
+        field = f"inputs.{name}"
+        if given.feature:
+            if given.feature not in interface.features:
+                yield (
+                    field,
+                    f"the task has no feature {given.feature!r}; it has {_listed(interface.features)}",
+                )
+            elif given.layout != "flat":
+                yield field, "features have the layout flat"
+            continue
+        columns = interface.inputs.get(given.table)
+        if columns is None:
+            yield field, f"models read the tables {_listed(interface.inputs)}, not {given.table!r}"
+        elif given.column and given.column not in columns:
+            yield field, f"models read {_listed(columns)} of {given.table}, not {given.column!r}"
+        else:
+            yield from ((field, problem) for problem in _problems_of_layout(given))
+
+
+def _problems_of_layout(given: Input) -> Iterator[str]:
+    if given.layout not in ("flat", "row_splits", "segment") and not _PADDED.fullmatch(given.layout):
+        yield "layout is flat, row_splits, segment, padded:P or mask:P"
+        return
+    if given.padded > MAX_PADDED:
+        yield f"lists are padded to {MAX_PADDED} at most"
+    unit = (
+        (_field(given.table, given.column).metadata or {}).get(b"unit", b"").decode() if given.column else ""
+    )
+    if given.kind in ("flat", "padded"):
+        if not given.column:
+            yield f"layout {given.kind} is that of a column: {given.table}.COLUMN"
+        elif given.unit != unit:
+            yield f"{given.source} has " + (f"the unit {unit!r}" if unit else "no unit")
+    elif given.column and not given.is_nested:
+        yield f"{given.source} has one list for each event: write source = {given.table!r}"
+    if given.kind in ("row_splits", "segment") and given.dtype != "int64":
+        yield f"{given.kind} is int64"
+    if given.kind == "mask" and given.dtype != "bool":
+        yield "a mask is bool"
+
+
+def _problems_of_outputs(manifest: Manifest, interface: ModelInterface) -> Iterator[tuple[str, str]]:
+    made = [column for columns in manifest.outputs.values() for column in columns]
+    if manifest.postprocess:
+        made.append("track_id")
+        if manifest.postprocess.kind not in interface.postprocess:
+            yield "postprocess", "the task has none"
+    for column in sorted(set(made) - set(interface.outputs)):
+        yield "outputs", f"{column} is not predicted; {_listed(interface.outputs)} are"
+    for column in interface.outputs:
+        if made.count(column) != 1:
+            yield "outputs", f"{column} is " + ("missing" if column not in made else "there more than once")
+
+
+def _problems_of_batch(manifest: Manifest, interface: ModelInterface) -> Iterator[tuple[str, str]]:
+    if manifest.batch != "event":
+        if manifest.postprocess:
+            yield "batch", 'postprocess needs batch = "event"'
+        if "seconds" in interface.measured.values():
+            yield "batch", 'the task measures the time of events: batch = "event"'
+
+
+def _field(table: str, column: str) -> pa.Field[Any]:
+    """A column of the format; one that it does not name holds numbers without a unit."""
+    schema = EXTENDED.get(table)
+    index = -1 if schema is None else schema.get_field_index(column)
+    return pa.field(column, pa.list_(pa.float32())) if schema is None or index < 0 else schema.field(index)
+
+
+def _listed(names: Any) -> str:
+    return ", ".join(names) or "none"

@@ -1,0 +1,201 @@
+"""What passes between a sandboxed process and its parent: frames of msgpack, plain data and bytes alone."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+import numpy as np
+import numpy.typing as npt
+from msgspec import Struct, msgpack
+
+_LENGTH: Final = struct.Struct("<Q")
+
+Array = npt.NDArray[Any]
+#: The names of types that arrays have here.
+DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
+    name: np.dtype(name)
+    for name in (
+        *("float16", "float32", "float64", "bool", "int8", "int16", "int32", "int64"),
+        *("uint8", "uint16", "uint32", "uint64"),
+    )
+}
+
+
+class Sent(Struct, frozen=True, array_like=True):
+    """An array: name of its type, shape, and its bytes in C order."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    data: memoryview
+
+    @classmethod
+    def of(cls, array: Array) -> Sent:
+        array = np.ascontiguousarray(array)
+        return cls(array.dtype.name, array.shape, array.reshape(-1).view(np.uint8).data)
+
+    def array(self) -> Array:
+        """The array, which shares the frame's memory. Raises ValueError and KeyError."""
+        return np.frombuffer(self.data, DTYPES[self.dtype]).reshape(self.shape)
+
+
+class InputSpec(Struct, frozen=True):
+    """An input of the graph: its type, and the lengths of its axes after the first."""
+
+    name: str
+    dtype: str
+    tail: tuple[int, ...]
+
+
+class OutputSpec(Struct, frozen=True):
+    """An output of the graph: one column, or several; integers or floating-point numbers."""
+
+    name: str
+    columns: int
+    is_integer: bool
+
+
+class Edges(Struct, frozen=True):
+    """Outputs of which tracks are made, and how."""
+
+    edges: str
+    scores: str
+    cut: float
+    min_hits: int
+
+
+# -- requests -------------------------------------------------------------------------------------------
+
+
+class Load(Struct, frozen=True, tag=True):
+    """Parse, check and load a model; ``details``: errors may have texts."""
+
+    content: bytes
+    inputs: list[InputSpec]
+    outputs: list[OutputSpec]
+    edges: Edges | None
+    details: bool
+
+
+class Batch(Struct, frozen=True, array_like=True):
+    """Inputs in the order of the manifest; ``rows`` is how many rows each output has."""
+
+    rows: int
+    arrays: list[Sent]
+
+
+class Predict(Struct, frozen=True, tag=True):
+    """Run batches one after the other: answered by Decoded, and after another frame by Done and Predicted."""
+
+    batches: list[Batch]
+
+
+# -- replies --------------------------------------------------------------------------------------------
+
+
+class Started(Struct, frozen=True, tag=True):
+    """The process has given up what it can."""
+
+    confined_by: list[str]
+
+
+class Loaded(Struct, frozen=True, tag=True):
+    """The model is loaded."""
+
+    n_params: int
+    numbers: int
+    number_bytes: int
+    nodes: int
+    opset: int
+    operators: dict[str, int]
+
+
+class Decoded(Struct, frozen=True, tag=True):
+    """Batches are in memory; the next frame starts the clock."""
+
+
+class Done(Struct, frozen=True, tag=True):
+    """All batches are done: nanoseconds of CPU of the process, and by the clock, for each."""
+
+    cpu: list[int]
+    wall: list[int]
+
+
+class Predicted(Struct, frozen=True, tag=True):
+    """The outputs of each batch."""
+
+    outputs: list[list[Sent]]
+
+
+class Failed(Struct, frozen=True, tag=True):
+    """A code, and perhaps what was wrong; the process ends."""
+
+    code: str
+    detail: str
+
+
+Request = Load | Predict
+Reply = Started | Loaded | Decoded | Done | Predicted | Failed
+
+
+class Closed(Exception):
+    """The other side has closed the connection."""
+
+
+class Oversized(Exception):
+    """A frame is larger than the receiver accepts."""
+
+
+class Channel:
+    """One end of a pair of sockets."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+
+    def send(self, message: Struct | None, deadline: float | None = None) -> None:
+        """Send a message. Raises TimeoutError after ``deadline`` (``time.monotonic``), and Closed."""
+        data = msgpack.encode(message)
+        self._until(deadline)
+        try:
+            self._connection.sendall(_LENGTH.pack(len(data)))
+            self._connection.sendall(data)
+        except TimeoutError:
+            raise
+        except OSError as error:
+            raise Closed from error
+
+    def receive(self, kind: Any, *, largest: int, deadline: float | None = None) -> Any:
+        """Wait for a message. Raises as :meth:`send`, Oversized, and msgspec.DecodeError."""
+        size = _LENGTH.unpack(self._exactly(_LENGTH.size, deadline))[0]
+        if size > largest:
+            raise Oversized(f"a frame of {size} bytes")
+        return msgpack.decode(self._exactly(size, deadline), type=kind)
+
+    def close(self) -> None:
+        self._connection.close()
+
+    def _exactly(self, size: int, deadline: float | None) -> bytearray:
+        data = bytearray(size)
+        view, read = memoryview(data), 0
+        while read < size:
+            self._until(deadline)
+            try:
+                received = self._connection.recv_into(view[read:])
+            except TimeoutError:
+                raise
+            except OSError as error:
+                raise Closed from error
+            if not received:
+                raise Closed
+            read += received
+        return data
+
+    def _until(self, deadline: float | None) -> None:
+        self._connection.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.001))
+
+
+UNDECODABLE: Final = (msgspec.DecodeError, ValueError, LookupError, TypeError, RecursionError)

@@ -1,0 +1,154 @@
+"""Runs a model on events: batches of its inputs in, predictions of the task out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from msgspec import Struct
+
+from collidium.contracts.model import Feature
+from collidium.contracts.task import Card, Tables, Task
+from collidium.errors import InvalidInput
+from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
+from collidium.inference.codes import ModelRefused
+from collidium.inference.manifest import Input, Manifest, interface_of
+from collidium.inference.messages import Edges, InputSpec, OutputSpec
+from collidium.inference.sandbox import Batch, Facts, Interface, Limits, Outcome, Sandbox, opened
+
+#: Calls that a sandbox gets at once.
+_MAX_CALLS: Final = 256
+#: The shortest time that a prediction may have, in seconds.
+_SHORTEST: Final = 1e-9
+
+
+class Model(Struct, frozen=True):
+    """A submitted model: its file and its manifest."""
+
+    content: bytes
+    manifest: Manifest
+
+
+def check(model: Model, task: Task, *, limits: Limits | None = None, details: bool = True) -> Facts:
+    """Parse, check, count and load a model in a fresh sandbox.
+
+    Parameters
+    ----------
+    model, task
+        The model, and the task that its manifest names.
+    limits
+        Of the sandbox; default: those of :class:`~collidium.inference.sandbox.Limits`.
+    details
+        Whether a refusal has a text: never for hidden events.
+
+    Raises
+    ------
+    ModelRefused
+        With its code, and with ``details`` what was wrong.
+    """
+    with open_model(model, task, limits=limits, details=details) as sandbox:
+        return sandbox.facts
+
+
+def predict(
+    model: Model,
+    task: Task,
+    blocks: Iterable[Tables],
+    *,
+    limits: Limits | None = None,
+    details: bool = True,
+) -> Iterator[pa.Table]:
+    """Run a model in one fresh sandbox and yield the predictions of each block of events.
+
+    Parameters
+    ----------
+    model, task, limits, details
+        As for :func:`check`.
+    blocks
+        Tables of the dataset, those of :func:`tables_of`, as :meth:`~collidium.datasets.Dataset.read` yields
+        them.
+
+    Yields
+    ------
+    pyarrow.Table
+        The columns of the task's card, a row for each row that is predicted, in the order of the dataset.
+        Parameters are counted; seconds are the CPU time of the event in this run.
+
+    Raises
+    ------
+    ModelRefused
+        As :func:`check`, and for outputs of a wrong shape or type, not finite or out of bounds.
+    """
+    interface = interface_of(task)
+    with open_model(model, task, limits=limits, details=details) as sandbox:
+        for tables in blocks:
+            inputs = Inputs(model.manifest, interface, tables)
+            outcomes = list(run_batches(sandbox, (batch for _, batch in inputs.batches())))
+            # Batches are single events where the task measures their time.
+            seconds = np.array([max(outcome.cpu_seconds, _SHORTEST) for outcome in outcomes])
+            measured = {"parameters": sandbox.facts.n_params, "seconds": seconds}
+            outputs = Outputs(inputs, model.manifest, interface, task.card, measured)
+            try:
+                yield outputs.table(tables, [outcome.outputs for outcome in outcomes])
+            except ModelRefused as error:
+                raise error if details else ModelRefused(error.code) from None
+
+
+def tables_of(model: Model, task: Task) -> tuple[str, ...]:
+    """The tables that a run of the model reads."""
+    interface = interface_of(task)
+    named = {interface.rows}
+    for given in model.manifest.inputs.values():
+        named.update(interface.features[given.feature].tables if given.feature else (given.table,))
+    return tuple(name for name in interface.inputs if name in named)
+
+
+def open_model(
+    model: Model, task: Task, *, limits: Limits | None = None, details: bool = True, core: int | None = None
+) -> AbstractContextManager[Sandbox]:
+    """A sandbox with the model in it, as :func:`~collidium.inference.sandbox.opened`."""
+    manifest = model.manifest
+    if manifest.task != task.card.name:
+        raise InvalidInput(f"the manifest is of task {manifest.task}, not {task.card.name}")
+    interface = interface_of(task)
+    edges = manifest.postprocess
+    specs = Interface(
+        inputs=[
+            InputSpec(name, given.dtype, _tail(given, interface.features))
+            for name, given in manifest.inputs.items()
+        ],
+        outputs=[
+            OutputSpec(name, len(columns), _is_integer(columns, task.card))
+            for name, columns in manifest.outputs.items()
+        ],
+        edges=None if edges is None else Edges(edges.edges, edges.scores, edges.cut, edges.min_hits),
+    )
+    return opened(model.content, specs, limits or Limits(), details=details, core=core)
+
+
+def run_batches(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]:
+    """Run batches, several in a message as long as they are small."""
+    waiting: list[Batch] = []
+    size = 0
+    for batch in batches:
+        if waiting and (size + batch.nbytes > BATCH_BYTES or len(waiting) == _MAX_CALLS):
+            yield from sandbox.predict(waiting)
+            waiting, size = [], 0
+        waiting.append(batch)
+        size += batch.nbytes
+    if waiting:
+        yield from sandbox.predict(waiting)
+
+
+def _tail(given: Input, features: Mapping[str, Feature]) -> tuple[int, ...]:
+    """The lengths of the axes after the first."""
+    if given.feature:
+        return features[given.feature].shape
+    return (given.padded,) if given.padded else ()
+
+
+def _is_integer(columns: Sequence[str], card: Card) -> bool:
+    return any(column.name in columns and column.kind == "integer" for column in card.columns)

@@ -1,0 +1,163 @@
+"""What a process that reads untrusted data gives up, and the cgroup that holds it. Linux has all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import functools
+import os
+import resource
+import signal
+import struct
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from collidium.runtime.subprocesses import prctl
+
+_PR_CAPBSET_DROP: Final = 24
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_CAPABILITY_VERSION: Final = 0x20080522
+_CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x08000000, 0x10000000, 0x40000000
+_CGROUPS: Final = Path("/sys/fs/cgroup")
+#: Who root becomes: a user without files.
+_NOBODY: Final = 65534
+_libc: Final = ctypes.CDLL(None, use_errno=True)
+
+
+def drop_capabilities(*keep: int) -> None:
+    """Give up all capabilities but these: with others, root could read the memory of other processes."""
+    if sys.platform == "linux":
+        for capability in range(64):
+            if capability not in keep:
+                prctl(_PR_CAPBSET_DROP, capability)
+        header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION, 0)
+        sets = (ctypes.c_uint32 * 6)()  # effective, permitted, inheritable; then those from 32 on
+        _libc.capget(header, sets)
+        kept = sets[1] & sum(1 << capability for capability in keep)
+        _libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept))
+
+
+def leave_network() -> bool:
+    """Move this process, of one thread, to a network of its own without interfaces; whether it could."""
+    if sys.platform != "linux":
+        return False
+    own = _CLONE_NEWNET | _CLONE_NEWIPC
+    return any(_libc.unshare(flags) == 0 for flags in (own, own | _CLONE_NEWUSER))
+
+
+def become_nobody() -> bool:
+    """Let root become a user that owns nothing; whether this process is no longer root then."""
+    with contextlib.suppress(OSError):  # a container may have no such user
+        os.setgroups([])
+        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+    return os.geteuid() != 0
+
+
+def limit_resources(memory_bytes: int, cpu_seconds: int, files: int) -> None:
+    """Limit memory and time, and forbid to write files, to dump memory and to start processes and threads."""
+    for kind, value in (
+        (resource.RLIMIT_DATA, memory_bytes),
+        (resource.RLIMIT_CPU, cpu_seconds),
+        (resource.RLIMIT_NOFILE, files),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        limit = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        resource.setrlimit(kind, (limit, limit))
+
+
+# -- Landlock (landlock(7)): what a process may open ------------------------------------------------------
+
+_CREATE_RULESET, _RESTRICT_SELF = 444, 446
+#: By version of its interface: rights to files, then to ports, then signals and sockets beyond the process.
+_FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 5: 16}
+_PORTS_SINCE, _SCOPES_SINCE = 4, 6
+
+
+def leave_files() -> Sequence[str]:
+    """Forbid this process files, and by newer kernels ports and signals to others; returns these."""
+    if sys.platform != "linux" or (version := _libc.syscall(_CREATE_RULESET, None, 0, 1)) < 1:
+        return ()
+    rights = max(number for since, number in _FILE_RIGHTS.items() if since <= version)
+    ports, scopes = 3 * (version >= _PORTS_SINCE), 3 * (version >= _SCOPES_SINCE)
+    attributes = struct.pack("<QQQ", (1 << rights) - 1, ports, scopes)
+    ruleset = _libc.syscall(_CREATE_RULESET, attributes, len(attributes), 0)
+    prctl(_PR_SET_NO_NEW_PRIVS, 1)
+    if ruleset < 0 or _libc.syscall(_RESTRICT_SELF, ruleset, 0) != 0:
+        return ()
+    os.close(ruleset)
+    return "files", *(("ports",) if ports else ()), *(("signals",) if scopes else ())
+
+
+def kill(process: int) -> None:
+    """Kill a process, if it is left and this one may."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(process, signal.SIGKILL)
+
+
+# -- the cgroup, where there can be one ------------------------------------------------------------------
+
+
+def make_cgroup(prefix: str, supervisor: int) -> Path | None:
+    """Make a memory cgroup, named after its supervisor's process id; None where this process may not."""
+    try:
+        parent = parent_cgroup()
+        if parent is None:
+            return None
+        if (control := parent / "cgroup.subtree_control").exists():
+            control.write_text("+memory")
+        _sweep_cgroups(parent, prefix)
+        cgroup = parent / f"{prefix}{supervisor}"
+        cgroup.mkdir()
+    except OSError:
+        return None
+    for file, value in (("memory.oom.group", "1"), ("memory.swap.max", "0")):
+        if (cgroup / file).exists():
+            (cgroup / file).write_text(value)
+    return cgroup
+
+
+def _sweep_cgroups(parent: Path, prefix: str) -> None:
+    """Remove the cgroups of supervisors that were killed, with what is left in them."""
+    for cgroup in parent.glob(f"{prefix}*"):
+        if not Path("/proc", cgroup.name.removeprefix(prefix)).exists():
+            with contextlib.suppress(OSError):  # its processes have not ended yet
+                for process in map(int, (cgroup / "cgroup.procs").read_text().split()):
+                    if process:  # 0 is one of another container; to kill, it is our own group
+                        kill(process)
+                cgroup.rmdir()
+
+
+def parent_cgroup() -> Path | None:
+    """Of version 1, this process's; of version 2, the one above, as processes may be in leaves only."""
+    for line in Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        if "memory" in controllers.split(","):
+            return _CGROUPS / "memory" / path[1:]
+        parent = (_CGROUPS / path[1:]).parent
+        if not controllers and "memory" in (parent / "cgroup.controllers").read_text().split():
+            return parent
+    return None
+
+
+@functools.lru_cache(1)
+def limit_cgroup(cgroup: Path, size: int) -> None:
+    """Limit all memory of the processes in it, unless that is the limit already."""
+    for file in ("memory.max", "memory.limit_in_bytes"):
+        if (cgroup / file).exists():
+            with contextlib.suppress(OSError):  # version 1, where they have more
+                (cgroup / file).write_text(str(size))
+
+
+def has_run_out(cgroup: Path) -> bool:
+    """Whether the kernel has ended a process in it for lack of memory."""
+    for file in ("memory.events", "memory.oom_control"):
+        with contextlib.suppress(OSError):
+            counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
+            return counts.get("oom_kill", "0") != "0"
+    return False

@@ -1,0 +1,78 @@
+"""Baselines of the task as models. They need onnx, and the trees scikit-learn and skl2onnx."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from collidium_tasks.graphs import Files, dense, files, graph, of_estimator
+from collidium_tasks.jets.baselines import deepsets, trees
+from collidium_tasks.jets.baselines.features import NAMES
+
+_LAYERS = 3
+
+
+def trees_model() -> Files:
+    """The boosted trees of the baseline `trees`."""
+    return files(
+        of_estimator(trees.trained(), len(NAMES), zipmap=False),
+        f"""task = "jets"
+batch = "events"
+
+[inputs]
+x = {{ source = "features/trees", dtype = "float32" }}
+
+[outputs]
+probabilities = [{_columns(trees.trained().classes_.tolist())}]
+""",
+    )
+
+
+def _columns(codes: list[int]) -> str:
+    names = {trees.BOTTOM: "prob_b", trees.CHARM: "prob_c"}
+    return ", ".join(f'"{names.get(code, "prob_light")}"' for code in codes)
+
+
+def deepsets_model() -> Files:
+    """The four networks of the baseline `deepsets`."""
+    weights = deepsets.weights()
+    constants = {name.replace(".", "_"): array.astype(np.float32) for name, array in weights.items()}
+    lines = []
+    for member in range(deepsets.MEMBERS):
+        lines.append(f"""
+            {dense(f"track{member}", "scaled", _LAYERS)}
+            each{member} = Relu(track{member})
+            found{member} = Mul(each{member}, seen)
+            sum{member} = ReduceSum <keepdims = 0> (found{member}, track_axis)
+            whole{member} = Div(sum{member}, scale)
+            {dense(f"jet{member}", f"whole{member}", _LAYERS)}""")
+    members = ", ".join(f"jet{member}" for member in range(deepsets.MEMBERS))
+    model = graph(
+        f"""deepsets (float[N, {deepsets.TRACKS}, {deepsets.QUANTITIES + 1}] tracks) => (float[N, 3] probabilities) {{
+            own = Slice(tracks, first, last, axis)
+            seen = Slice(tracks, last, end, axis)
+            shifted = Sub(own, mean)
+            scaled = Div(shifted, spread)
+            {"".join(lines)}
+            scores = Mean({members})
+            probabilities = Softmax <axis = 1> (scores)
+        }}""",
+        first=np.array([0]),
+        last=np.array([deepsets.QUANTITIES]),
+        end=np.array([deepsets.QUANTITIES + 1]),
+        axis=np.array([2]),
+        track_axis=np.array([1]),
+        scale=np.float32(deepsets.SCALE),
+        **constants,
+    )
+    return files(
+        model,
+        """task = "jets"
+batch = "events"
+
+[inputs]
+tracks = { source = "features/tracks", dtype = "float32" }
+
+[outputs]
+probabilities = ["prob_light", "prob_c", "prob_b"]
+""",
+    )

@@ -1,0 +1,35 @@
+"""Hostile models end their own process at most, and answer with their code."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnxruntime")
+pytest.importorskip("onnx")
+
+from tests.core.inference.hostile_models import MODELS, Hostile
+
+from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.messages import InputSpec, OutputSpec
+from collidium.inference.sandbox import Batch, Interface, Limits, opened
+
+INTERFACE = Interface([InputSpec("x", "float32", (4,))], [OutputSpec("y", 1, is_integer=False)])
+BATCH = Batch(3, [np.arange(12, dtype=np.float32).reshape(3, 4)])
+#: For all but those that run until they are ended.
+PATIENT = Limits(memory_bytes=2**30, load_seconds=100, call_seconds=100)
+IMPATIENT = Limits(memory_bytes=2**30, load_seconds=100, call_seconds=1)
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.name)
+def test_hostile_models_answer_with_their_code(model: Hostile) -> None:
+    limits = IMPATIENT if model.codes == (Code.TIME,) else PATIENT
+    found = None
+    try:
+        with opened(model.build(), INTERFACE, limits, details=True) as sandbox:
+            (outcome,) = sandbox.predict([BATCH])
+            assert outcome.outputs[0].ravel().tolist() == BATCH.arrays[0].sum(axis=1).tolist()
+    except ModelRefused as error:
+        found = error.code
+        print(error.detail)
+    assert found in model.codes
