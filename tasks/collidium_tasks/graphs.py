@@ -15,7 +15,7 @@ _HEADER: Final = '<ir_version: 9, opset_import: ["" : 17]>'
 Files = Mapping[str, bytes]
 
 
-def graph(text: str, **constants: npt.NDArray[Any] | float) -> bytes:
+def graph(text: str, **constants: npt.NDArray[Any] | np.generic) -> bytes:
     """The file of a model.
 
     Parameters
@@ -53,7 +53,7 @@ def of_estimator(estimator: Any, features: int, **options: Any) -> bytes:
 
 
 def dense(stack: str, given: str, depth: int) -> str:
-    """Lines of a stack of dense layers as :func:`collidium_tasks.networks.dense`; its output has the stack's name."""
+    """Lines of a stack of dense layers, as that of ``networks``; its output has the stack's name."""
     lines, name = [], given
     for layer in range(depth):
         made = stack if layer == depth - 1 else f"{stack}_{layer}"

@@ -36,13 +36,19 @@ class Inputs:
     tables : mapping of str to pyarrow.Table
         One row per event, of the same events in the same order.
 
+    one_event : bool
+        Whether each batch is one event, whatever the manifest allows.
+
     Raises
     ------
     UnusableDataset
         Where a column is missing or has nulls.
     """
 
-    def __init__(self, manifest: Manifest, interface: ModelInterface, tables: Tables) -> None:
+    def __init__(
+        self, manifest: Manifest, interface: ModelInterface, tables: Tables, *, one_event: bool = False
+    ) -> None:
+        self._one_event = one_event or manifest.batch == "event"
         self._manifest = manifest
         self._tables = tables
         self.event_ids: Integers = np.asarray(next(iter(tables.values())).column("event_id")).astype(np.int64)
@@ -65,7 +71,7 @@ class Inputs:
             yield events, Batch(stop - start, arrays)
 
     def _ranges(self) -> Iterator[range]:
-        if self._manifest.batch == "event":
+        if self._one_event:
             yield from (range(event, event + 1) for event in range(len(self.event_ids)))
             return
         size, start = self._bytes_per_event(), 0

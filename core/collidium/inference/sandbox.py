@@ -25,7 +25,7 @@ from collidium.errors import CollidiumError, ConfigurationError
 from collidium.inference import messages
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.messages import Edges, InputSpec, OutputSpec
-from collidium.runtime.confinement import has_run_out, limit_cgroup, make_cgroup
+from collidium.runtime.confinement import has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group
 
 #: The largest file of a model.
@@ -248,7 +248,9 @@ class _Process:
         self._process.kill()
         self._process.wait()
         if self._cgroup is not None:
-            with suppress(OSError):
+            with suppress(OSError):  # what has left the session, and ends before long
+                for process in (self._cgroup / "cgroup.procs").read_text().split():
+                    kill(int(process))
                 self._cgroup.rmdir()
             self._cgroup = None
 

@@ -1,48 +1,75 @@
 """The speed of a model: CPU seconds of an event on one core of a nominal machine.
 
-Per-event minimum over passes of the process's CPU time, one event a call, in random order, post-processing
-included, loading and warm-up excluded; divided by a reference model that is timed in the same run, in a
-process of its own on the same core, and scaled to a machine where that takes :data:`NOMINAL_SECONDS`.
+Per-event minimum over passes of the CPU time, one event a call, in random order, post-processing included,
+loading and warm-up excluded; divided by a reference model that is timed in the same run, in a process of its
+own on the same core, and scaled to a machine where that takes :data:`NOMINAL_SECONDS`.
 """
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Sequence
+from importlib.resources import files
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 from msgspec import Struct
 
 from collidium.contracts.task import Tables, Task
-from collidium.inference.running import Model
-from collidium.inference.sandbox import Limits
+from collidium.inference.batching import Inputs
+from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.manifest import interface_of
+from collidium.inference.messages import InputSpec, OutputSpec
+from collidium.inference.running import Model, open_model, run_batches
+from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, core_of, opened
 
 PASSES: Final = 5
 WARM_UP: Final = 2
 #: Blocks of a measurement, each in fresh processes; a server runs them minutes apart.
 BLOCKS: Final = 3
+#: What one call of the reference model takes on the nominal machine: that of perf/README.md, idle.
+NOMINAL_SECONDS: Final = 1.0e-3
+#: ``reference.onnx``: a dense network of so many rows and columns; docs/make_reference_model.py writes it.
+REFERENCE_ROWS, REFERENCE_COLUMNS = 4000, 16
+#: Calls of the reference in each pass.
+_REFERENCE_CALLS: Final = 20
+#: The reference may scatter by so much, and an error has at least this part of the value.
+_MAX_SCATTER: Final = 0.05
+_FLOOR: Final = 0.02
+#: Sum of the minima over the median sum of a pass: below it, the times of calls were not those of the work.
+_LEAST_SHARE: Final = 0.6
 
 
 class TimedBlock(Struct, frozen=True):
-    """One block of a measurement; plain data, to be kept until the others are there."""
+    """One block of a measurement; plain data, to be kept until the others are there.
 
-    #: CPU seconds of each event on the nominal machine, in the order of the events.
+    Parameters
+    ----------
+    seconds
+        CPU seconds of each event on the nominal machine, in the order of the events.
+    cpu_seconds, wall_seconds
+        Of an event on this machine: the mean over events of minima over passes.
+    memory_bytes
+        The most memory that the process has held.
+    reference_seconds, reference_scatter
+        CPU seconds of a call of the reference model here, and how they scatter between passes, as a fraction.
+    """
+
     seconds: list[float]
-    #: Without reference and nominal machine: CPU and wall-clock seconds of the median event, memory peak.
     cpu_seconds: float
     wall_seconds: float
     memory_bytes: int
-    #: CPU seconds of the reference model, and its scatter over the passes, as a fraction.
     reference_seconds: float
     reference_scatter: float
 
 
 class Timing(Struct, frozen=True):
-    """A measured speed and its standard error."""
+    """A measured speed: CPU seconds of an event on the nominal machine, with the standard error."""
 
     seconds: float
     error: float
     events: int
-    passes: int
     blocks: list[TimedBlock]
 
 
@@ -51,23 +78,121 @@ def time_block(
     task: Task,
     tables: Tables,
     *,
-    limits: Limits,
+    limits: Limits | None = None,
     passes: int = PASSES,
     seed: int | None = None,
+    core: int | None = None,
     details: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> TimedBlock:
-    """Time a model on events in memory, once in fresh processes; one at a time on a machine.
+    """Time a model on events in memory, once, in fresh processes; one at a time on a machine.
+
+    Parameters
+    ----------
+    model, task, limits, details
+        As for :func:`~collidium.inference.running.check`.
+    tables
+        Events, as for :func:`~collidium.inference.running.predict`; never published ones, for a leaderboard.
+    passes
+        How often each event is run.
+    seed
+        Of the order of events; random by default.
+    core
+        The core of both processes; default: the last one.
+    progress
+        Called with the number of passes done, warm-up included, and of all.
 
     Raises
     ------
     ModelRefused
-        As :func:`~collidium.inference.running.predict`; with :attr:`~collidium.inference.codes.Code.NOISY`
-        where the reference scatters by more than 5%: repeat it later; ``HIDDEN_WORK`` and ``UNSTEADY``.
+        As for predictions; UNSTEADY where two passes give different outputs, HIDDEN_WORK where the process
+        works between calls, and NOISY where the reference scatters by more than 5%: repeat it later.
     """
-    raise NotImplementedError
+    inputs = Inputs(model.manifest, interface_of(task), tables, one_event=True)
+    batches = [batch for _, batch in inputs.batches()]
+    chance = np.random.default_rng(seed)
+    core = core_of(core)
+    cpu, wall, of_reference, seen = [], [], [], set()
+    with (
+        open_model(model, task, limits=limits, details=details, core=core) as sandbox,
+        opened(_reference(), _REFERENCE, limits or Limits(), details=True, core=core) as reference,
+    ):
+        _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
+        for number in range(WARM_UP + passes):
+            order = chance.permutation(len(batches))
+            seconds, digest = _pass(sandbox, [batches[place] for place in order])
+            again, _ = _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
+            back = np.argsort(order)
+            seen.add(tuple(digest[place] for place in back))
+            if len(seen) > 1:
+                raise ModelRefused(Code.UNSTEADY)
+            if number >= WARM_UP:
+                cpu.append(seconds[0][back])
+                wall.append(seconds[1][back])
+                of_reference.append(np.median(again[0]))
+            if progress:
+                progress(number + 1, WARM_UP + passes)
+        peak = sandbox.peak_bytes()
+    return _summary(np.stack(cpu), np.stack(wall), np.array(of_reference), peak)
 
 
 def combine(blocks: Sequence[TimedBlock]) -> Timing:
-    """The median of blocks, with the errors of events and of blocks, and 2% that no repetition shows."""
-    raise NotImplementedError
+    """The median of blocks, with the errors of events and of blocks, and 2% that no repetition shows.
+
+    Parameters
+    ----------
+    blocks
+        Of the same events.
+    """
+    seconds = np.array([block.seconds for block in blocks])
+    means = seconds.mean(axis=1)
+    value = float(np.median(means))
+    of_events = seconds.mean(axis=0).std(ddof=1) / np.sqrt(seconds.shape[1]) if seconds.shape[1] > 1 else 0.0
+    of_blocks = means.std(ddof=1) if len(blocks) > 1 else 0.0
+    error = float(np.sqrt(of_events**2 + of_blocks**2 / 2 + (_FLOOR * value) ** 2))
+    return Timing(value, error, seconds.shape[1], list(blocks))
+
+
+def _pass(sandbox: Sandbox, batches: Sequence[Batch]) -> tuple[npt.NDArray[np.float64], list[bytes]]:
+    """CPU and wall-clock seconds of each batch, shape (2, batches), and digests of its outputs."""
+    outcomes = list(run_batches(sandbox, batches))
+    digests = [
+        hashlib.sha256(b"".join(array.tobytes() for array in outcome.outputs)).digest()
+        for outcome in outcomes
+    ]
+    seconds = [[outcome.cpu_seconds for outcome in outcomes], [outcome.wall_seconds for outcome in outcomes]]
+    return np.array(seconds), digests
+
+
+def _summary(
+    cpu: npt.NDArray[np.float64], wall: npt.NDArray[np.float64], reference: npt.NDArray[np.float64], peak: int
+) -> TimedBlock:
+    """Minima over passes, relative to the reference. Raises ModelRefused."""
+    scatter = float(reference.std() / reference.mean())
+    if scatter > _MAX_SCATTER:
+        raise ModelRefused(Code.NOISY)
+    least = cpu.min(axis=0)
+    if least.sum() < _LEAST_SHARE * np.median(cpu.sum(axis=1)):
+        raise ModelRefused(Code.HIDDEN_WORK)
+    of_reference = float(reference.min())
+    return TimedBlock(
+        seconds=(least * (NOMINAL_SECONDS / of_reference)).tolist(),
+        cpu_seconds=float(least.mean()),
+        wall_seconds=float(wall.min(axis=0).mean()),
+        memory_bytes=peak,
+        reference_seconds=of_reference,
+        reference_scatter=scatter,
+    )
+
+
+def _reference() -> bytes:
+    return (files("collidium.inference") / "reference.onnx").read_bytes()
+
+
+_REFERENCE: Final = Interface(
+    [InputSpec("x", "float32", (REFERENCE_COLUMNS,))], [OutputSpec("y", 1, is_integer=False)]
+)
+_REFERENCE_BATCH: Final = Batch(
+    REFERENCE_ROWS,
+    [np.linspace(-1, 1, REFERENCE_ROWS * REFERENCE_COLUMNS, dtype=np.float32).reshape(-1, REFERENCE_COLUMNS)],
+)

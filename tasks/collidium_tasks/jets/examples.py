@@ -7,6 +7,7 @@ import numpy as np
 from collidium_tasks.graphs import Files, dense, files, graph, of_estimator
 from collidium_tasks.jets.baselines import deepsets, trees
 from collidium_tasks.jets.baselines.features import NAMES
+from collidium_tasks.jets.truth import BOTTOM, CHARM
 
 _LAYERS = 3
 
@@ -28,7 +29,7 @@ probabilities = [{_columns(trees.trained().classes_.tolist())}]
 
 
 def _columns(codes: list[int]) -> str:
-    names = {trees.BOTTOM: "prob_b", trees.CHARM: "prob_c"}
+    names = {BOTTOM: "prob_b", CHARM: "prob_c"}
     return ", ".join(f'"{names.get(code, "prob_light")}"' for code in codes)
 
 
@@ -45,9 +46,10 @@ def deepsets_model() -> Files:
             sum{member} = ReduceSum <keepdims = 0> (found{member}, track_axis)
             whole{member} = Div(sum{member}, scale)
             {dense(f"jet{member}", f"whole{member}", _LAYERS)}""")
+    shape = f"{deepsets.TRACKS}, {deepsets.QUANTITIES + 1}"
     members = ", ".join(f"jet{member}" for member in range(deepsets.MEMBERS))
     model = graph(
-        f"""deepsets (float[N, {deepsets.TRACKS}, {deepsets.QUANTITIES + 1}] tracks) => (float[N, 3] probabilities) {{
+        f"""deepsets (float[N, {shape}] tracks) => (float[N, 3] probabilities) {{
             own = Slice(tracks, first, last, axis)
             seen = Slice(tracks, last, end, axis)
             shifted = Sub(own, mean)

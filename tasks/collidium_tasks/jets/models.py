@@ -35,8 +35,8 @@ MODELS: Final = ModelInterface(
             compute=features.features,
         ),
         "tracks": Feature(
-            description=f"Of the {deepsets.TRACKS} tracks of each jet with the most significant d0: "
-            "ln pT, ln of its fraction, distance, d0 and z0 significance, ln |d0|; ln pT, |eta|, ln(1 + mass) and "
+            description=f"Of the {deepsets.TRACKS} tracks of each jet with the most significant d0: ln pT, "
+            "ln of its fraction, distance, d0 and z0 significance, ln |d0|; ln pT, |eta|, ln(1 + mass) and "
             "tracks of the jet; last 1 if there is such a track, else all are 0.",
             shape=(deepsets.TRACKS, deepsets.QUANTITIES + 1),
             tables=("jets", "tracks"),

@@ -1,6 +1,6 @@
-"""Models that harm what parses, loads or runs them, each with what becomes of it; made when a test wants them.
+"""Models that harm what parses, loads or runs them, and what becomes of each; made when a test wants them.
 
-All have the input ``x``, float32 of shape (rows, 4), and the output ``y``, (rows, 1), as far as they have any.
+All have the input ``x``, float32 of shape (rows, 4), and the output ``y``, (rows, 1), if they have any.
 """
 
 from __future__ import annotations
@@ -60,10 +60,13 @@ SUM: Final = "axes = Constant <value = int64[1] {1}> () y0 = ReduceSum <keepdims
 LAST: Final = "y = Add(y0, zero)"
 
 
+USED: Final = "small = ReduceMax <keepdims = 0> (made) nothing = Mul(small, none) y = Add(y0, nothing)"
+
+
 def adding(body: str, **constants: Any) -> onnx.ModelProto:
     """A model whose ``y`` is a sum to which something is added: ``made``, any float tensor, times 0."""
     return text(
-        f"{SUM} {body} small = ReduceMax <keepdims = 0> (made) nothing = Mul(small, none) y = Add(y0, nothing)",
+        f"{SUM} {body} {USED}",
         none=np.float32(0),
         **constants,
     )
@@ -541,8 +544,8 @@ def giant_product() -> onnx.ModelProto:
     """Work that no callback interrupts."""
     size = np.int64([8000, 8000])
     return text(
-        f"{SUM} least = ReduceMin <keepdims = 0> (x) square = Expand(least, size) made = MatMul(square, square) "
-        "small = ReduceMax <keepdims = 0> (made) nothing = Mul(small, none) y = Add(y0, nothing)",
+        f"{SUM} low = ReduceMin <keepdims = 0> (x) square = Expand(low, size) "
+        f"made = MatMul(square, square) {USED}",
         size=size,
         none=np.float32(0),
     )

@@ -31,5 +31,4 @@ def test_hostile_models_answer_with_their_code(model: Hostile) -> None:
             assert outcome.outputs[0].ravel().tolist() == BATCH.arrays[0].sum(axis=1).tolist()
     except ModelRefused as error:
         found = error.code
-        print(error.detail)
     assert found in model.codes
