@@ -80,6 +80,7 @@ FOR_USERS = {
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
+    "evaluations": "collidium.cli.evaluations:evaluations",
     "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.submissions:link",

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -37,6 +38,32 @@ def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
     primary = card.primary_metric
     score = scores.get(primary.name)
     return score if score is None or primary.higher_is_better else -score
+
+
+def shown(
+    submission: Submission,
+    scores: Mapping[str, float],
+    uncertainties: Mapping[str, float] | None,
+    warnings: list[str],
+) -> dict[str, Any]:
+    """What counts and is shown of scores: of a model to a tenth of their errors, and without warnings.
+
+    A model can put what it reads of hidden events into its predictions, and so into digits.
+    """
+    if submission.evaluation_id is None:
+        return {"scores": scores, "uncertainties": uncertainties, "warnings": warnings}
+    errors = uncertainties or {}
+    return {
+        "scores": {name: _to_a_tenth(value, errors.get(name, 0)) for name, value in scores.items()},
+        "uncertainties": {name: float(f"{error:.1e}") for name, error in errors.items()},
+        "warnings": [],
+    }
+
+
+def _to_a_tenth(value: float, error: float) -> float:
+    return (
+        value if error <= 0 or not math.isfinite(value) else round(value, 1 - math.floor(math.log10(error)))
+    )
 
 
 async def keep(
@@ -105,12 +132,17 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
     current = submission.scorer_version, submission.truth_version
     is_public = parts.is_public(submission.truth_version)
     return [
-        EarlierScores.of(row, uncertainties=row.uncertainties or {})
+        _earlier(submission, row)
         for row in rows
         if (row.scorer_version, row.truth_version) != current
         # On all events, from before they were split: the difference is what is held back.
         and not (is_public and row.truth_version == parts.whole(submission.truth_version))
     ]
+
+
+def _earlier(submission: Submission, row: Scoring) -> EarlierScores:
+    found = shown(submission, row.scores, row.uncertainties, [])
+    return EarlierScores.of(row, scores=found["scores"], uncertainties=found["uncertainties"] or {})
 
 
 async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
