@@ -84,6 +84,6 @@ def show_evaluation(server: Client, found: Evaluation, *, wait: bool, as_json: b
 
 def state_text(found: Evaluation) -> str:
     """The state, and how far it is."""
-    return (
-        f"running, {found.events_done} of {found.events} events" if found.state == "running" else found.state
-    )
+    if found.state != "running":
+        return found.state
+    return f"running, {found.events_done} of {found.events} events"

@@ -125,7 +125,7 @@ class Client(_Client, Blocking):
         timeout: float | None = None,
         on_change: OnChange[Evaluation] | None = None,
     ) -> Evaluation:
-        """Wait until a submitted model is scored, has failed or is cancelled; arguments as of :meth:`wait`."""
+        """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does."""
         return self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""How to wait for a request or an evaluation to end: pauses that grow, and patience with a server that is away for a while."""
+"""How to wait for an end: pauses that grow, and patience with a server that is away for a while."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Waiting(Generic[Ending]):
     ) -> None:
         self._clock = clock
         self._deadline = None if timeout is None else clock() + timeout
-        self._on_change = on_change
+        self._on_change: OnChange[Ending] | None = on_change
         self._seen: Ending | None = None
         self._pause = FIRST_PAUSE
         self._trouble_since: float | None = None
