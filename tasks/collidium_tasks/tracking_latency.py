@@ -31,6 +31,7 @@ from collidium.contracts.task import (
 from collidium.hookspecs import hookimpl
 from collidium_tasks.tracking import MODELS, TrackingTask
 from collidium_tasks.tracking.baselines import helix, naive
+from collidium_tasks.tracking.examples import examples
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card
@@ -211,6 +212,9 @@ class TrackingLatencyTask(Task):
 
     def model_interface(self) -> ModelInterface:
         return replace(MODELS, measured={"seconds": "seconds"})
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return examples(self.card.name)
 
     def oracle(self, truth: Tables) -> pa.Table:
         return with_seconds(_TRACKING.oracle(truth), MIN_SECONDS)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Final
@@ -29,6 +29,7 @@ from collidium_tasks.tracking import MODELS, TrackingTask
 from collidium_tasks.tracking.baselines import edges as linking_edges
 from collidium_tasks.tracking.baselines import helix as following_helices
 from collidium_tasks.tracking.baselines import naive as binning
+from collidium_tasks.tracking.examples import examples
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card
@@ -169,6 +170,9 @@ class TrackingSmallTask(Task):
 
     def model_interface(self) -> ModelInterface:
         return replace(MODELS, measured={"n_params": "parameters"})
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return examples(self.card.name)
 
     def oracle(self, truth: Tables) -> pa.Table:
         return with_parameters(_TRACKING.oracle(truth), 1)

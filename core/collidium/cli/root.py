@@ -87,6 +87,7 @@ FOR_USERS = {
     "choose": "collidium.cli.submissions:choose",
     "login": "collidium.cli.account:login",
     "me": "collidium.cli.account:me",
+    "model": "collidium.cli.model:model",
     "models": "collidium.cli.models:models",
     "presets": "collidium.cli.estimate:presets",
     "output": "collidium.cli.requests:output",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from collidium.errors import InvalidInput
+
 
 class Code(StrEnum):
     """Why a model is refused, or a run of it; the text is all that its author reads of a hidden run."""
@@ -53,21 +55,21 @@ class Code(StrEnum):
         raise ValueError(value)
 
 
-class ModelRefused(Exception):
+class ModelRefused(InvalidInput):
     """A model, or a run of it, is refused.
 
     Parameters
     ----------
     code
         Why.
-    detail
+    reason
         What was wrong where; empty for runs on hidden events.
     """
 
-    def __init__(self, code: Code, detail: str = "") -> None:
-        super().__init__(code, detail)
-        self.code = code
-        self.detail = detail
+    title = "Model refused"
 
-    def __str__(self) -> str:
-        return f"{self.code.text} {self.detail}".strip()
+    def __init__(self, code: Code, reason: str = "") -> None:
+        text = f"{code.text} {reason}".strip()
+        super().__init__(text, errors=[{"code": code.value, "detail": text}])
+        self.code = code
+        self.reason = reason

@@ -154,12 +154,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
         With all problems in ``errors``, each with its field.
     """
     interface = interface_of(task)
-    if len(content) > MAX_BYTES:
-        raise InvalidInput(f"the manifest has {len(content)} bytes; {MAX_BYTES} are allowed")
-    try:
-        raw = tomllib.loads(content.decode())
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the manifest is not TOML: {error}") from None
+    raw = _toml(content)
     problems = _Problems()
     manifest = _convert(raw, problems)
     if manifest.task != task.card.name and "task" not in problems.fields:
@@ -169,6 +164,23 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
     problems.extend(_problems_of_batch(manifest, interface))
     problems.refuse()
     return manifest
+
+
+def task_of(content: bytes) -> str:
+    """The name of the task in a manifest, whatever else is in it. Raises InvalidInput."""
+    name = _toml(content).get("task")
+    if not isinstance(name, str):
+        raise InvalidInput("the manifest has problems", errors=[{"field": "task", "detail": "is missing"}])
+    return name
+
+
+def _toml(content: bytes) -> dict[str, Any]:
+    if len(content) > MAX_BYTES:
+        raise InvalidInput(f"the manifest has {len(content)} bytes; {MAX_BYTES} are allowed")
+    try:
+        return tomllib.loads(content.decode())
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"the manifest is not TOML: {error}") from None
 
 
 class _Problems:

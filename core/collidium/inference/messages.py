@@ -72,13 +72,14 @@ class Edges(Struct, frozen=True):
 
 
 class Load(Struct, frozen=True, tag=True):
-    """Parse, check and load a model; ``details``: errors may have texts."""
+    """Parse, check and load a model, or count it only; ``details``: errors may have texts."""
 
     content: bytes
     inputs: list[InputSpec]
     outputs: list[OutputSpec]
     edges: Edges | None
     details: bool
+    counts_only: bool
 
 
 class Batch(Struct, frozen=True, array_like=True):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from msgspec import Struct
 
 from collidium.contracts.model import Feature
-from collidium.contracts.task import Card, Tables, Task
+from collidium.contracts.task import Card, EventRange, Tables, Task
+from collidium.datasets import Dataset
 from collidium.errors import InvalidInput
 from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
 from collidium.inference.codes import ModelRefused
@@ -50,6 +53,12 @@ def check(model: Model, task: Task, *, limits: Limits | None = None, details: bo
         With its code, and with ``details`` what was wrong.
     """
     with open_model(model, task, limits=limits, details=details) as sandbox:
+        return sandbox.facts
+
+
+def count(content: bytes, *, limits: Limits | None = None) -> Facts:
+    """Count a file's parameters in a fresh sandbox, without a manifest. Raises ModelRefused."""
+    with opened(content, None, limits or Limits(), details=True) as sandbox:
         return sandbox.facts
 
 
@@ -95,6 +104,54 @@ def predict(
                 yield outputs.table(tables, [outcome.outputs for outcome in outcomes])
             except ModelRefused as error:
                 raise error if details else ModelRefused(error.code) from None
+
+
+def write_predictions(
+    model: Model,
+    task: Task,
+    dataset: Dataset,
+    events: EventRange,
+    path: Path,
+    *,
+    limits: Limits | None = None,
+    details: bool = True,
+    progress: Callable[[int, int], None] | None = None,
+) -> int:
+    """Run a model on events of a dataset, and write its predictions as a parquet file; returns the rows.
+
+    Parameters
+    ----------
+    model, task, limits, details
+        As for :func:`predict`.
+    dataset, events
+        The events.
+    path
+        The file; nothing is left of it after an error.
+    progress
+        Called with the number of events done, and of all.
+
+    Raises
+    ------
+    ModelRefused, UnusableDataset
+        As :func:`predict`, and :meth:`~collidium.datasets.Dataset.read`.
+    """
+    rows = done = 0
+    blocks = (tables for _, tables in dataset.read(tables_of(model, task), events))
+    with ExitStack() as stack:
+        stack.callback(path.unlink, missing_ok=True)
+        writer: pq.ParquetWriter | None = None
+        for table in predict(model, task, blocks, limits=limits, details=details):
+            if writer is None:
+                writer = stack.enter_context(pq.ParquetWriter(path, table.schema))
+            writer.write_table(table)
+            rows += table.num_rows
+            done = int(table.column("event_id")[-1].as_py()) + 1 - events.start if table.num_rows else done
+            if progress:
+                progress(done, len(events))
+        if writer is not None:
+            writer.close()
+        stack.pop_all()
+    return rows
 
 
 def tables_of(model: Model, task: Task) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ _ROOM: Final = 256 * 1024**2
 _SMALL_REPLY: Final = 16 * 1024**2
 #: A process may use so much more CPU than its calls: a fraction, and seconds for each and for a message.
 HIDDEN_WORK: Final = 0.05
-_OVERHEAD_SECONDS: Final = (20e-6, 2e-3)
+_OVERHEAD_SECONDS: Final = (20e-6, 5e-3)
 #: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
 _PROCESS_CLOCK: Final = 2
 
@@ -126,7 +126,7 @@ class Sandbox(Protocol):
 
 @contextmanager
 def opened(
-    content: bytes, interface: Interface, limits: Limits, *, details: bool, core: int | None = None
+    content: bytes, interface: Interface | None, limits: Limits, *, details: bool, core: int | None = None
 ) -> Iterator[Sandbox]:
     """Load an ONNX model in a fresh process, which ends with the context.
 
@@ -135,7 +135,7 @@ def opened(
     content
         The file.
     interface
-        What its inputs and outputs must be.
+        What its inputs and outputs must be; None: the model is counted, and not loaded.
     limits
         Of the process.
     details
@@ -154,7 +154,7 @@ def opened(
         raise ModelRefused(Code.TOO_LARGE, f"It has {len(content):,} bytes." if details else "")
     if not (find_spec("onnxruntime") and find_spec("onnx")):
         raise ConfigurationError("this machine runs no models: pip install 'collidium[onnx]'")
-    process = _Process(limits, core, has_edges=interface.edges is not None)
+    process = _Process(limits, core, has_edges=interface is not None and interface.edges is not None)
     try:
         process.load(content, interface, details=details)
         yield process
@@ -186,15 +186,17 @@ class _Process:
                 start_new_session=True,
             )
 
-    def load(self, content: bytes, interface: Interface, *, details: bool) -> None:
+    def load(self, content: bytes, interface: Interface | None, *, details: bool) -> None:
         try:
             started = self._receive(messages.Started)
         except ModelRefused as error:  # no byte of a model was read yet
             raise CollidiumError(f"a sandbox does not start: {error.code.value}") from error
         self._cgroup = self._in_cgroup()
         cgroup = ("cgroup",) if self._cgroup else ()
-        self._interface = interface
-        request = messages.Load(content, interface.inputs, interface.outputs, interface.edges, details)
+        self._interface = wanted = interface or Interface([], [])
+        request = messages.Load(
+            *(content, wanted.inputs, wanted.outputs, wanted.edges, details), counts_only=interface is None
+        )
         self._send(request)
         loaded = self._receive(messages.Loaded)
         self.facts = Facts(

@@ -6,6 +6,7 @@ process. Whatever onnxruntime raises becomes a code here, with a text on public 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import socket
@@ -63,6 +64,7 @@ def main() -> NoReturn:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     # What is not imported now cannot be read later.
     tracks = import_module("collidium.inference.components").tracks if steps else None
+    gc.disable()  # nothing has cycles, and a collection between calls would be hidden work
     channel = Channel(socket.socket(fileno=0))
     channel.send(Started(_confine(int(parent), int(core), int(memory))))
     try:
@@ -95,7 +97,7 @@ def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
             request: Predict = channel.receive(Predict, largest=_LARGEST_REQUEST)
             _predict(channel, model, request.batches)
     except ModelRefused as error:
-        channel.send(Failed(error.code.value, error.detail[:_LONGEST_DETAIL] if load.details else ""))
+        channel.send(Failed(error.code.value, error.reason[:_LONGEST_DETAIL] if load.details else ""))
         os._exit(0)
 
 
@@ -129,7 +131,8 @@ class _Model:
         content = load.content
         try:
             self.facts = self._facts(content)
-            self._session = onnxruntime.InferenceSession(content, _options(), ["CPUExecutionProvider"])
+            if not load.counts_only:
+                self._session = onnxruntime.InferenceSession(content, _options(), ["CPUExecutionProvider"])
         except ModelRefused:
             raise
         except Exception as error:  # onnxruntime has classes of its own
@@ -138,7 +141,8 @@ class _Model:
     def _facts(self, content: bytes) -> Loaded:
         parsed = graph.parse(content)
         found = graph.summarize(parsed)
-        graph.compare(parsed.graph, self._load.inputs, self._outputs, found)
+        if not self._load.counts_only:
+            graph.compare(parsed.graph, self._load.inputs, self._outputs, found)
         found.refuse()
         return Loaded(
             n_params=found.parameters + (_CUTS if self._load.edges else 0),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from collidium.contracts.task import (
     UnusableTruth,
 )
 from collidium.hookspecs import hookimpl
+from collidium_tasks.anomaly import examples
 from collidium_tasks.anomaly import tally as tallying
 from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, energy, features, forest
 from collidium_tasks.anomaly.card import CARD, SIGNALS
@@ -133,6 +134,9 @@ class AnomalyTask(Task):
 
     def model_interface(self) -> ModelInterface:
         return MODELS
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return {"mixture": examples.mixture_model, "weak": examples.weak_model}
 
     def oracle(self, truth: Tables) -> pa.Table:
         channels = truth["channels"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Final, get_args
 
 import numpy as np
@@ -22,7 +22,7 @@ from collidium.contracts.task import (
 )
 from collidium.hookspecs import hookimpl
 from collidium_tasks.common import shipped_model
-from collidium_tasks.tracking import bins
+from collidium_tasks.tracking import bins, examples
 from collidium_tasks.tracking import tally as tallying
 from collidium_tasks.tracking.baselines import edges, helix, naive
 from collidium_tasks.tracking.card import CARD
@@ -83,6 +83,9 @@ class TrackingTask(Task):
 
     def model_interface(self) -> ModelInterface:
         return MODELS
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return examples.examples(self.card.name)
 
     def oracle(self, truth: Tables) -> pa.Table:
         hits = truth["hits"]

@@ -1,0 +1,305 @@
+"""``collidium model``: models that a server could run, checked, run and timed on this machine."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from collidium.cli.options import (
+    DIRECTORY,
+    EXISTING_FILE,
+    FILE,
+    SourceType,
+    cache_option,
+    complete_installed_tasks,
+    config_option,
+    events_option,
+    hub_options,
+    json_option,
+    locate_source,
+)
+from collidium.cli.output import note, print_json, show_record
+from collidium.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collidium.contracts.task import EventRange, Task
+    from collidium.datasets import Dataset
+    from collidium.inference.running import Model
+    from collidium.inference.sandbox import Facts
+
+#: Events that are timed unless others are named.
+_TIMED: Final = 100
+_MIB: Final = 1024**2
+
+model_argument = click.argument("file", type=EXISTING_FILE, metavar="MODEL")
+manifest_option = click.option(
+    "--manifest",
+    type=EXISTING_FILE,
+    help="The manifest; default: manifest.toml next to MODEL.",
+)
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name events."""
+    source = click.option(
+        "--from",
+        "source",
+        type=SourceType(file_okay=False),
+        required=True,
+        metavar="DIR|REPO",
+        help="Dataset with the inputs: a directory, or a repository on the hub.",
+    )
+    for option in (hub_options, cache_option, config_option):
+        command = option(command)
+    return source(command)
+
+
+@click.group()
+def model() -> None:
+    """Check, run and time models as a server does: ONNX files with a manifest, in a sandbox."""
+
+
+@model.command()
+@model_argument
+@manifest_option
+@json_option
+def check(file: Path, manifest: Path | None, as_json: bool) -> None:
+    """Check MODEL and its manifest, load it, and show its size.
+
+    \b
+    collidium model check model.onnx
+    collidium model check model.onnx --manifest jets.toml --json
+    """
+    from collidium.inference.running import check as check_here
+
+    _show_facts(check_here(*_read(file, manifest)), as_json=as_json)
+
+
+@model.command()
+@model_argument
+@json_option
+def count(file: Path, as_json: bool) -> None:
+    """Count the parameters of MODEL as leaderboards do; it needs no manifest.
+
+    All numbers of the file count, or a quarter of their bytes if that is more; of trees two for each split
+    and one for each weight of a leaf.
+
+    \b
+    collidium model count model.onnx
+    """
+    from collidium.inference.running import count as count_here
+
+    _show_facts(count_here(file.read_bytes()), as_json=as_json)
+
+
+@model.command()
+@model_argument
+@manifest_option
+@source_options
+@events_option("Events to run; default: all of the dataset.")
+@click.option(
+    "--output",
+    type=FILE,
+    metavar="FILE",
+    default=Path("predictions.parquet"),
+    show_default=True,
+    help="File of predictions.",
+)
+@json_option
+def run(
+    file: Path, manifest: Path | None, events: EventRange | None, output: Path, as_json: bool, **source: Any
+) -> None:
+    """Run MODEL on events, and write its predictions: those that a server would score.
+
+    \b
+    collidium model run model.onnx --from ./ttbar --events 0:1000
+    collidium score jets predictions.parquet --from ./ttbar
+    """
+    from collidium.inference.running import write_predictions
+
+    read, task = _read(file, manifest)
+    dataset, wanted = _events(read, task, events, **source)
+    with progress_bar("Running (events)") as progress:
+        rows = write_predictions(read, task, dataset, wanted, output, progress=progress)
+    record = {"task": task.card.name, "events": str(wanted), "rows": rows, "predictions": output}
+    show_record(record, record, as_json=as_json)
+    if not as_json:
+        note(f"Score it: collidium score {task.card.name} {output} --from {source['source']}")
+
+
+@model.command()
+@model_argument
+@manifest_option
+@source_options
+@events_option(f"Events to time; default: the first {_TIMED} of the dataset.")
+@click.option(
+    "--blocks",
+    type=click.IntRange(1, 100),
+    default=3,
+    show_default=True,
+    help="Repetitions, each in fresh processes.",
+)
+@json_option
+def time(
+    file: Path, manifest: Path | None, events: EventRange | None, blocks: int, as_json: bool, **source: Any
+) -> None:
+    """Measure the speed of MODEL: CPU time of an event on one core, relative to a reference model.
+
+    It is the measure of leaderboards; a busy machine is reported, and not measured.
+
+    \b
+    collidium model time model.onnx --from ./ttbar
+    collidium model time model.onnx --from ./ttbar --events 0:20 --blocks 1 --json
+    """
+    from collidium.datasets.reading.dataset import MAX_BLOCK_EVENTS
+    from collidium.errors import InvalidInput
+    from collidium.inference.running import tables_of
+    from collidium.inference.timing import combine, time_block
+
+    read, task = _read(file, manifest)
+    dataset, wanted = _events(read, task, events, first=_TIMED, **source)
+    if len(wanted) > MAX_BLOCK_EVENTS:
+        raise InvalidInput(f"--events: {MAX_BLOCK_EVENTS} are timed at most, not {len(wanted)}")
+    ((_, tables),) = dataset.read(tables_of(read, task), wanted, block_bytes=2**62)  # all in memory
+    made = []
+    for number in range(blocks):
+        with progress_bar(f"Timing, block {number + 1} of {blocks} (passes)") as progress:
+            made.append(time_block(read, task, tables, progress=progress))
+    timing = combine(made)
+    if as_json:
+        print_json(timing)
+        return
+    rows = {
+        "seconds per event, nominal": f"{timing.seconds:.4g} ± {timing.error:.2g}",
+        "CPU seconds here": ", ".join(f"{block.cpu_seconds:.4g}" for block in made),
+        "wall-clock seconds here": ", ".join(f"{block.wall_seconds:.4g}" for block in made),
+        "memory": f"{max(block.memory_bytes for block in made) / _MIB:.0f} MiB",
+        "reference": ", ".join(f"{block.reference_seconds:.3g} s" for block in made),
+        "events": timing.events,
+    }
+    show_record(timing, rows, as_json=False)
+
+
+@model.command()
+@click.argument("task", shell_complete=complete_installed_tasks)
+@click.argument("name", required=False)
+@click.option("--output", type=DIRECTORY, metavar="DIR", default=Path(), help="Directory of the files.")
+@json_option
+def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
+    """Write the example NAME of TASK, a baseline as model.onnx and manifest.toml, or list the examples.
+
+    \b
+    collidium model example jets
+    collidium model example jets deepsets --output deepsets
+    """
+    from collidium import plugins
+    from collidium.errors import NotFound
+
+    examples = plugins.load().tasks().find(task).model_examples()
+    if name is None:
+        record = {"task": task, "examples": list(examples)}
+        show_record(record, record, as_json=as_json)
+        return
+    if name not in examples:
+        raise NotFound(f"{task} has no example {name}; it has {', '.join(examples) or 'none'}")
+    output.mkdir(parents=True, exist_ok=True)
+    made = examples[name]()
+    for file, content in made.items():
+        (output / file).write_bytes(content)
+    record = {"task": task, "example": name, "files": [str(output / file) for file in made]}
+    show_record(record, record, as_json=as_json)
+
+
+@model.command()
+@click.argument("estimator", metavar="MODULE:NAME")
+@click.argument("manifest", type=EXISTING_FILE)
+@click.option(
+    "--output", type=FILE, default=Path("model.onnx"), show_default=True, metavar="FILE", help="The model."
+)
+@json_option
+def export(estimator: str, manifest: Path, output: Path, as_json: bool) -> None:
+    """Write a fitted estimator of scikit-learn as a model for MANIFEST, and check it.
+
+    The manifest has one input, float32 features, and one of the outputs `probabilities`, `variable` or
+    `scores`. Of JAX and torch: jax2onnx and torch.onnx write models, which `collidium model check` reads.
+
+    \b
+    collidium model export my_training:forest manifest.toml
+    """
+    from collidium.inference.export import of_estimator
+    from collidium.inference.running import Model
+    from collidium.inference.running import check as check_here
+
+    read, task = _read_manifest(manifest)
+    content = of_estimator(estimator, read, task)
+    facts = check_here(Model(content, read), task)
+    output.write_bytes(content)
+    _show_facts(facts, as_json=as_json)
+
+
+def _read(file: Path, manifest: Path | None) -> tuple[Model, Task]:
+    from collidium.errors import NotFound
+    from collidium.inference.running import Model
+
+    place = manifest or file.with_name("manifest.toml")
+    if not place.exists():
+        raise NotFound(f"there is no {place}; name it by --manifest")
+    read, task = _read_manifest(place)
+    return Model(file.read_bytes(), read), task
+
+
+def _read_manifest(place: Path) -> Any:
+    from collidium import plugins
+    from collidium.inference.manifest import read_manifest, task_of
+
+    content = place.read_bytes()
+    task = plugins.load().tasks().find(task_of(content))
+    return read_manifest(content, task), task
+
+
+def _events(
+    model: Model,
+    task: Task,
+    events: EventRange | None,
+    *,
+    source: str,
+    config: str | None,
+    cache: Path | None,
+    hub: str | None,
+    revision: str | None,
+    first: int | None = None,
+) -> tuple[Dataset, EventRange]:
+    """The dataset, downloaded where it is not here, and the events that are wanted or there."""
+    from collidium import datasets
+    from collidium.contracts.task import EventRange
+    from collidium.inference.running import tables_of
+
+    place = locate_source(source, hub, revision)
+    tables = tables_of(model, task)
+    if isinstance(place, Path):
+        directory = place
+    else:
+        with progress_bar("Downloading", sizes=True) as progress:
+            fetched = datasets.download(place, config, tables, events, cache=cache, progress=progress)
+        directory = fetched.directory
+    dataset = datasets.Dataset(directory, config)
+    if events is None:
+        ids = dataset.table(tables[0]).event_ids
+        events = EventRange(int(ids[0]), int(ids[: first or len(ids)][-1]) + 1)
+    return dataset, events
+
+
+def _show_facts(facts: Facts, *, as_json: bool) -> None:
+    rows = {
+        "parameters": facts.n_params,
+        "numbers": f"{facts.numbers} in {facts.number_bytes} bytes",
+        "file": f"{facts.file_bytes} bytes",
+        "nodes, opset": (facts.nodes, facts.opset),
+        "operators": ", ".join(f"{name} {number}" for name, number in sorted(facts.operators.items())),
+        "confined by": ", ".join(facts.confined_by) or "nothing",
+    }
+    show_record(facts, rows, as_json=as_json)

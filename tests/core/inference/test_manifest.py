@@ -1,0 +1,97 @@
+"""Manifests are read with all of their problems at once."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from tests.core.inference.toy_models import manifest, task
+
+from collidium.errors import InvalidInput
+from collidium.inference.manifest import read_manifest
+
+GOOD = 'pt = { source = "jets.pt", dtype = "float32", unit = "GeV" }'
+
+
+def problems_of(text: str, name: str = "jets") -> dict[str, str]:
+    with pytest.raises(InvalidInput) as raised:
+        read_manifest(text.encode(), task(name))
+    return {problem["field"]: problem["detail"] for problem in raised.value.errors}
+
+
+def test_a_manifest_is_read() -> None:
+    made = read_manifest(manifest(GOOD).encode(), task("jets"))
+    assert made.inputs["pt"].table == "jets"
+    assert made.outputs == {"p": ("prob_b", "prob_c", "prob_light")}
+
+
+def test_all_problems_are_found_at_once() -> None:
+    found = problems_of(
+        """
+        task = "tracking"
+        batch = "block"
+        author = "me"
+        [inputs]
+        a = { source = "jets.flavour", dtype = "float32" }
+        b = { source = "particles.pdg_id", dtype = "float32" }
+        c = { source = "tracks.d0", dtype = "float32", unit = "cm" }
+        d = { source = "tracks.d0", dtype = "complex64", unit = "mm" }
+        e = { source = "tracks", dtype = "int32", layout = "row_splits" }
+        f = { source = "tracks.d0", dtype = "float32", unit = "mm", layout = "padded:0" }
+        g = { source = "features/secret", dtype = "float32" }
+        h = { source = "tracks", dtype = "float32" }
+        i = { source = "tracks.d0", dtype = "int64", layout = "segment", unit = "mm" }
+        j = { source = "jets.constituents", dtype = "float32", layout = "mask:4" }
+        k = { source = "event_id", dtype = "int64" }
+        [outputs]
+        one = ["prob_b", "prob_b", "track_id"]
+        """
+    )
+    assert {field.removeprefix("inputs.") for field in found} == {
+        *("author", "contract", "task", "batch", "outputs"),
+        *"abcdefghijk",
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "contract = ", "\x00", "inputs = 3", "[outputs]\nx = 1", "inputs = {a = 1}", "x = [" * 2000]
+)
+def test_a_file_that_is_no_manifest_is_refused(text: str) -> None:
+    with pytest.raises(InvalidInput):
+        read_manifest(text.encode(), task("jets"))
+
+
+def test_a_large_manifest_is_not_read() -> None:
+    with pytest.raises(InvalidInput, match="65536"):
+        read_manifest(b"#" * 70_000, task("jets"))
+
+
+def test_a_task_without_models_refuses_them() -> None:
+    with pytest.raises(InvalidInput, match="takes predictions, not models"):
+        read_manifest(manifest(GOOD).encode(), task("data_loading"))
+
+
+@pytest.mark.parametrize("name", ["jets", "anomaly", "tracking", "tracking_small", "tracking_latency"])
+def test_models_read_public_columns_alone(name: str) -> None:
+    from collidium.datasets.publishing.public_part import PUBLIC
+
+    interface = task(name).model_interface()
+    assert interface is not None
+    assert set(interface.outputs) < set(task(name).card.column_names)
+    for table, columns in interface.inputs.items():
+        assert set(columns) <= set(PUBLIC[table])
+
+
+def test_edges_and_times_are_of_single_events() -> None:
+    hits = 'x = { source = "tracker_hits.x", dtype = "float32", unit = "mm" }'
+    for name, rest in {
+        "tracking": '[postprocess]\nkind = "components"\nedges = "e"\nscores = "s"',
+        "tracking_latency": '[outputs]\nids = "track_id"',
+    }.items():
+        text = f'contract = 1\ntask = "{name}"\nbatch = "events"\noutputs = {{}}\n[inputs]\n{hits}\n{rest}'
+        text = text.replace("outputs = {}\n", "") if "[outputs]" in rest else text
+        assert set(problems_of(text, name)) == {"batch"}
+
+
+def test_a_manifest_is_plain_data() -> None:
+    made = read_manifest(manifest(GOOD).encode(), task("jets"))
+    assert msgspec.json.decode(msgspec.json.encode(made), type=type(made)) == made

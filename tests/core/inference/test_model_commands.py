@@ -1,0 +1,92 @@
+"""``collidium model``: the commands, on the packaged events."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.core.inference.toy_models import JETS
+
+from collidium.inference import timing
+from collidium.testing.server import run_command
+
+#: The time of a busy machine is another one's code, with exit status 3.
+REFUSED = 3
+
+
+def collidium(*words: object, directory: Path) -> subprocess.CompletedProcess[str]:
+    return run_command(list(map(str, words)), os.environ, directory)
+
+
+@pytest.fixture
+def deepsets(tmp_path: Path) -> Path:
+    done = collidium("model", "example", "jets", "deepsets", "--output", tmp_path, directory=tmp_path)
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "model.onnx"
+
+
+def answer(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_model_is_checked_run_and_scored(deepsets: Path, tmp_path: Path) -> None:
+    facts = answer(collidium("model", "check", deepsets, "--json", directory=tmp_path))
+    assert facts["n_params"] == 18_731
+    assert answer(collidium("model", "count", deepsets, "--json", directory=tmp_path))["n_params"] == 18_731
+    made = answer(collidium("model", "run", deepsets, "--from", JETS, "--json", directory=tmp_path))
+    assert made == {"task": "jets", "events": "0:40", "rows": 139, "predictions": "predictions.parquet"}
+    scored = answer(
+        collidium("score", "jets", "predictions.parquet", "--from", JETS, "--json", directory=tmp_path)
+    )
+    assert 0.8 < scored["scores"]["btag_auc"] <= 1
+
+
+def test_a_model_is_timed(deepsets: Path, tmp_path: Path) -> None:
+    words = ("model", "time", deepsets, "--from", JETS, "--events", "0:4", "--blocks", 1, "--json")
+    done = collidium(*words, directory=tmp_path)
+    if done.returncode == REFUSED:
+        assert json.loads(done.stderr)["errors"][0]["code"] in ("noisy", "hidden_work")
+        return
+    timed = answer(done)
+    assert timed["events"] == 4
+    assert timed["seconds"] == pytest.approx(sum(timed["blocks"][0]["seconds"]) / 4)
+    assert timing.BLOCKS == 3
+
+
+def test_a_refused_model_has_its_code(deepsets: Path, tmp_path: Path) -> None:
+    deepsets.write_bytes(deepsets.read_bytes()[:-9])
+    done = collidium("model", "check", deepsets, "--json", directory=tmp_path)
+    assert done.returncode == REFUSED
+    assert json.loads(done.stderr)["errors"][0]["code"] == "not_onnx"
+
+
+def test_an_estimator_becomes_a_model(tmp_path: Path) -> None:
+    pytest.importorskip("skl2onnx")
+    (tmp_path / "my_training.py").write_text(
+        "import numpy as np\n"
+        "from sklearn.ensemble import HistGradientBoostingClassifier\n"
+        "x = np.random.default_rng(1).normal(size=(300, 22)).astype(np.float32)\n"
+        "trees = HistGradientBoostingClassifier(max_iter=3).fit(x, np.arange(300) % 3)\n"
+    )
+    (tmp_path / "manifest.toml").write_text(
+        'contract = 1\ntask = "jets"\nbatch = "events"\n[inputs]\n'
+        'x = { source = "features/trees", dtype = "float32" }\n[outputs]\n'
+        'probabilities = ["prob_light", "prob_c", "prob_b"]\n'
+    )
+    facts = answer(
+        collidium("model", "export", "my_training:trees", "manifest.toml", "--json", directory=tmp_path)
+    )
+    assert facts["operators"] == {"ai.onnx.ml.TreeEnsembleClassifier": 1}
+    made = answer(collidium("model", "run", "model.onnx", "--from", JETS, "--json", directory=tmp_path))
+    assert made["rows"] == 139
+
+
+def test_examples_are_listed(tmp_path: Path) -> None:
+    listed = answer(collidium("model", "example", "tracking", "--json", directory=tmp_path))
+    assert listed == {"task": "tracking", "examples": ["labels", "edges"]}
+    assert collidium("model", "example", "tracking", "helix", directory=tmp_path).returncode == REFUSED

@@ -1,0 +1,75 @@
+"""Speed: minima over passes, relative to a reference, with errors; and what cannot be a measurement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from docs.make_reference_model import PLACE, reference_model
+from tests.core.inference.toy_models import events, example, task
+
+from collidium.inference import timing
+from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.timing import TimedBlock, combine, time_block
+
+
+def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
+    """However busy the machine is: then a server would repeat it."""
+    monkeypatch.setattr(timing, "_MAX_SCATTER", np.inf)
+    monkeypatch.setattr(timing, "_LEAST_SHARE", 0)
+    made = example("jets", "deepsets")
+    seen: list[tuple[int, int]] = []
+    block = time_block(
+        *(made, task("jets"), events(made, last=6)),
+        passes=2,
+        seed=1,
+        progress=lambda *done: seen.append(done),
+    )
+    assert len(block.seconds) == 6
+    assert all(seconds > 0 for seconds in block.seconds)
+    assert block.cpu_seconds > 0 < block.wall_seconds
+    assert block.memory_bytes > 2**20
+    assert seen[-1] == (4, 4)
+
+
+def summary(cpu: list[list[float]], reference: list[float]) -> TimedBlock:
+    return timing._summary(np.array(cpu), np.array(cpu), np.array(reference), 1)
+
+
+def test_seconds_are_minima_on_the_nominal_machine() -> None:
+    half = timing.NOMINAL_SECONDS / 2  # a machine twice as fast
+    block = summary([[1.0, 3.1], [1.2, 3.0]], [half, half])
+    assert block.seconds == pytest.approx([2.0, 6.0])
+    assert block.cpu_seconds == pytest.approx(2.0)
+
+
+def test_a_busy_machine_measures_nothing() -> None:
+    with pytest.raises(ModelRefused) as raised:
+        summary([[1.0], [1.0]], [1.0, 1.2])
+    assert raised.value.code == Code.NOISY
+
+
+def test_times_that_move_between_events_are_refused() -> None:
+    """As of a process that reports all of a pass's work for another event each time."""
+    with pytest.raises(ModelRefused) as raised:
+        summary([[0.0, 2.0], [2.0, 0.0]], [1.0, 1.0])
+    assert raised.value.code == Code.HIDDEN_WORK
+
+
+def block(*seconds: float) -> TimedBlock:
+    return TimedBlock(list(seconds), 1.0, 1.0, 1, 1.0, 0.0)
+
+
+def test_blocks_are_combined_with_their_errors() -> None:
+    made = combine([block(1.0, 3.0), block(2.0, 4.0), block(1.1, 3.1)])
+    assert made.seconds == pytest.approx(2.1)
+    of_events = np.std([4.1 / 3, 10.1 / 3], ddof=1) / np.sqrt(2)
+    of_blocks = np.std([2.0, 3.0, 2.1], ddof=1)
+    assert made.error == pytest.approx(np.sqrt(of_events**2 + of_blocks**2 / 2 + (0.02 * 2.1) ** 2))
+
+
+def test_the_error_is_two_percent_at_least() -> None:
+    assert combine([block(1.0)]).error == pytest.approx(0.02)
+
+
+def test_the_reference_is_what_its_script_writes() -> None:
+    assert PLACE.read_bytes() == reference_model()
