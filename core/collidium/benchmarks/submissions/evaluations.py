@@ -129,8 +129,8 @@ async def run_again(row: Evaluation) -> Evaluation:
 
 async def counted(challenge: str, of: Q, since: datetime) -> int:
     """Evaluations that count for a quota: all but those that were cancelled before anything was run."""
-    sent = Evaluation.filter(of, challenge=challenge, received_at__gte=since)
-    return await sent.exclude(state="cancelled", checking_at__isnull=True).count()
+    begun = ~Q(state="cancelled") | Q(checking_at__isnull=False)
+    return await Evaluation.filter(of, begun, challenge=challenge, received_at__gte=since).count()
 
 
 async def stored_models() -> dict[str, str]:

@@ -12,6 +12,7 @@ from collidium import accounts
 from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.submissions import evaluations, links, submitting
 from collidium.benchmarks.submissions.evaluations import Evaluation
+from collidium.benchmarks.truth import model_inputs
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest
@@ -44,9 +45,9 @@ async def receive(
     if not (truth.inputs and find_spec("onnxruntime") and find_spec("onnx")):
         what = "the truth was imported without inputs" if not truth.inputs else "onnxruntime is not installed"
         raise Unavailable(f"{admission.challenge.name} runs no models now: {what}", retry_after=3600)
-    if missing := set(tables_of(Model(b"", read), task)) - truth.inputs.keys():
-        detail = f"the events of {admission.challenge.name} have no {', '.join(sorted(missing))}"
-        raise InvalidInput(detail, errors=[{"field": "inputs", "detail": detail}])
+    if missing := model_inputs.missing(truth.inputs, read, tables_of(Model(b"", read), task)):
+        problems = [{"field": "inputs", "detail": f"the events have no {name}"} for name in missing]
+        raise InvalidInput("the model reads what is not there", errors=problems)
     if admission.refusal is not None:
         raise admission.refusal
     await submitting.require_in_time(platform, admission)

@@ -27,6 +27,7 @@ from collidium.files.held import scratch_directory
 if TYPE_CHECKING:
     from collidium.contracts.model import ModelInterface
     from collidium.contracts.task import Task
+    from collidium.inference.manifest import Manifest
     from collidium.platform import Platform
 
 #: The name of the config that :func:`opened` gives them.
@@ -38,6 +39,7 @@ class InputTable(Struct, frozen=True):
 
     sha256: str
     bytes: int
+    columns: tuple[str, ...]
 
 
 #: By table, as a truth's manifest in the database has them.
@@ -67,11 +69,11 @@ async def store(
     dataset = await asyncio.to_thread(Dataset, place, config)
     stored = {}
     async with scratch_directory(platform.settings.uploads) as scratch:
-        await asyncio.to_thread(_write, dataset, names, interface, events, scratch)
+        columns = await asyncio.to_thread(_write, dataset, names, interface, events, scratch)
         for name in names:
             path = scratch / name
             size = (await asyncio.to_thread(path.stat)).st_size
-            table = InputTable(await asyncio.to_thread(sha256_of, path), size)
+            table = InputTable(await asyncio.to_thread(sha256_of, path), size, columns[name])
             if not await platform.storage.exists(key_of(table)):
                 await platform.storage.put_final(key_of(table), path)
             stored[name] = structs.asdict(table)
@@ -105,6 +107,18 @@ def stored_keys(stored: Stored) -> dict[str, str]:
     return {key_of(table): table.sha256 for table in convert(stored, dict[str, InputTable]).values()}
 
 
+def missing(stored: Stored, manifest: Manifest, tables: Collection[str]) -> list[str]:
+    """Tables of ``tables``, and columns, that the inputs of a manifest need and that are not stored."""
+    there = convert(stored, dict[str, InputTable])
+    lacks = [name for name in tables if name not in there]
+    sources = {
+        given.source: there[given.table].columns
+        for given in manifest.inputs.values()
+        if given.column and not given.feature and given.table in there
+    }
+    return sorted(lacks + [name for name, columns in sources.items() if name.split(".")[1] not in columns])
+
+
 def _there(place: Path | HubDataset, config: str | None, cache: Path, names: Sequence[str]) -> list[str]:
     with catalogue(place, cache) as shards:
         return [name for name in names if _holds(shards.sizes, name, config)]
@@ -124,16 +138,20 @@ def _tables(interface: ModelInterface) -> tuple[str, ...]:
 
 def _write(
     dataset: Dataset, names: list[str], interface: ModelInterface, events: EventRange, directory: Path
-) -> None:
+) -> dict[str, tuple[str, ...]]:
+    """Write a file for each table; returns its columns."""
     files: dict[str, ParquetFile] = {}
+    columns: dict[str, tuple[str, ...]] = {}
     for _, tables in dataset.read(names, events):
         for name, table in tables.items():
             public = table.select(list(_public(name, table, interface)))
             if name not in files:
+                columns[name] = tuple(public.column_names)
                 files[name] = ParquetFile(directory / name, public.schema)
             files[name].write(public)
     for file in files.values():
         file.close()
+    return columns
 
 
 def _public(name: str, table: pa.Table, interface: ModelInterface) -> Iterator[str]:
