@@ -246,6 +246,12 @@ class EvaluationsQuery(Page):
     state: EvaluationState | None = Field(None, description="Only those in this state.")
 
 
+class AllEvaluationsQuery(EvaluationsQuery):
+    """Which of everybody's evaluations are listed."""
+
+    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+
+
 class UploadHeaders(BaseModel):
     """Headers that begin an upload in several requests."""
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from collidium.cli.context import client
 from collidium.cli.options import json_option, limit_option
 from collidium.cli.output import ColumnSpec, note, print_json, print_record, printable, show_items
+
+STATES: Final = ("received", "checking", "running", "scored", "failed", "cancelled")
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

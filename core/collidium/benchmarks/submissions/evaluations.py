@@ -9,13 +9,13 @@ import re
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium import records
+from collidium import operations, records
 from collidium.benchmarks.models import Arrival, Evaluation
 from collidium.contracts.identity import ERASED
 from collidium.database import on_commit, transactional
@@ -114,7 +114,17 @@ async def cancel(row: Evaluation) -> Evaluation:
 
 
 @transactional
-async def run_again(row: Evaluation) -> Evaluation:
+async def operate(
+    evaluation_id: str, action: Literal["cancel", "rerun"], *, actor: str, http_request_id: str
+) -> records.Evaluation:
+    """Cancel anybody's evaluation, or run it again. Raises NotFound and Conflict."""
+    row = await find(evaluation_id)
+    row = await (cancel(row) if action == "cancel" else _rerun(row))
+    await operations.record(actor, f"{action}_evaluation", row.id, {"state": row.state}, http_request_id)
+    return view(row)
+
+
+async def _rerun(row: Evaluation) -> Evaluation:
     """Put one that failed or was cancelled into the queue again; raises Conflict."""
     row = await Evaluation.select_for_update().get(id=row.id)
     if row.state not in ("failed", "cancelled"):
