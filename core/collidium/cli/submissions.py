@@ -27,7 +27,7 @@ from collidium.cli.score import show_scores
 from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:
-    from collidium.client import Receipt, Submission
+    from collidium.client import EvaluatedModel, Receipt, Submission
     from collidium.client.calls import Links
 
 
@@ -73,11 +73,19 @@ def _show_submission(sent: Submission) -> None:
             "of": sent.hub_username,
             "submitted": sent.submitted_at,
             "model": model_cell(sent),
+            **(_model_rows(sent.model) if sent.model else {}),
             **({"no rank because": sent.unranked} if sent.unranked else {}),
             **({"chosen": sent.chosen_at} if sent.chosen_at else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
+
+
+def _model_rows(model: EvaluatedModel) -> dict[str, object]:
+    rows: dict[str, object] = {"parameters": model.n_params, "bytes": model.file_bytes}
+    if model.seconds is not None:
+        rows["seconds of an event"] = f"{model.seconds:.3g} ± {model.seconds_error or 0:.1g}"
+    return rows
 
 
 @click.command()

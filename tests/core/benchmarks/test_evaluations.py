@@ -16,7 +16,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
-from collidium.benchmarks.submissions import evaluations, reading, receiving, submitting
+from collidium.benchmarks.submissions import evaluations, reading, receiving, scorings, submitting
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
@@ -112,6 +112,13 @@ async def test_scores_are_kept_exactly_and_shown_to_a_tenth(platform: Platform) 
         None,
         1,
     )
+
+
+@pytest.mark.parametrize(
+    ("error", "shown"), [(0.0, 0.123456), (0.01, 0.123), (0.0099, 0.1235), (0.5, 0.1), (30, 0.0)]
+)
+def test_scores_are_rounded_to_a_step(error: float, shown: float) -> None:
+    assert scorings._to_a_tenth(0.123456, error) == shown
 
 
 async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:

@@ -61,9 +61,14 @@ def shown(
 
 
 def _to_a_tenth(value: float, error: float) -> float:
-    return (
-        value if error <= 0 or not math.isfinite(value) else round(value, 1 - math.floor(math.log10(error)))
+    """Round to the largest of 1, 2 and 5 times a power of ten that is at most a tenth of the error."""
+    if error <= 0 or not math.isfinite(value):
+        return value
+    exponent = math.floor(math.log10(error / 10))
+    step = (
+        max(unit for unit in (1, 2, 5) if unit * 10.0**exponent <= error / 10 * (1 + 1e-9)) * 10.0**exponent
     )
+    return round(round(value / step) * step, -exponent)
 
 
 async def keep(
@@ -146,7 +151,9 @@ def _earlier(submission: Submission, row: Scoring) -> EarlierScores:
 
 
 async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
-    """What counts now in bins; empty where there is none."""
+    """What counts now in bins; empty where there is none, and of models, which could write into each bin."""
+    if submission.evaluation_id is not None:
+        return ()
     scoring = await Scoring.get_or_none(
         submission_id=submission.id,
         scorer_version=submission.scorer_version,
