@@ -145,6 +145,9 @@ class TaskCard(Record, frozen=True):
         int | None,
         Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
     ] = None
+    largest_model_bytes: Annotated[
+        int | None, Meta(description="Bytes that a model may have; null: the server runs none.")
+    ] = None
     truth_notes: Annotated[
         Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
     ] = field(default_factory=dict)
