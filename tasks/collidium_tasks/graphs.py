@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -44,11 +44,14 @@ def of_estimator(estimator: Any, features: int, **options: Any) -> bytes:
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
-    types = [("x", FloatTensorType([None, features]))]
-    opset = {"": 17, "ai.onnx.ml": 3}
-    content: bytes = to_onnx(
-        estimator, initial_types=types, target_opset=opset, options={id(estimator): options}
-    ).SerializeToString(deterministic=True)
+    # To type checkers it returns a tuple, as it does with another option.
+    made: Any = to_onnx(
+        estimator,
+        initial_types=cast(Any, [("x", FloatTensorType([None, features]))]),
+        target_opset={"": 17, "ai.onnx.ml": 3},
+        options={id(estimator): options},
+    )
+    content: bytes = made.SerializeToString(deterministic=True)
     return content
 
 

@@ -26,6 +26,7 @@ from collidium.cli.progress import progress_bar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from collidium.contracts.model import ModelInterface
     from collidium.contracts.task import EventRange, Task
     from collidium.datasets import Dataset
     from collidium.inference.running import Model
@@ -190,7 +191,9 @@ def time(
 @click.option("--output", type=DIRECTORY, metavar="DIR", default=Path(), help="Directory of the files.")
 @json_option
 def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
-    """Write the example NAME of TASK, a baseline as model.onnx and manifest.toml, or list the examples.
+    """Write the example NAME of TASK, a baseline as model.onnx and manifest.toml.
+
+    Without NAME, show what models of TASK read and return, and its examples.
 
     \b
     collidium model example jets
@@ -198,11 +201,12 @@ def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
     """
     from collidium import plugins
     from collidium.errors import NotFound
+    from collidium.inference.manifest import interface_of
 
-    examples = plugins.load().tasks().find(task).model_examples()
+    found = plugins.load().tasks().find(task)
+    examples = found.model_examples()
     if name is None:
-        record = {"task": task, "examples": list(examples)}
-        show_record(record, record, as_json=as_json)
+        _show_interface(interface_of(found), tuple(examples), as_json=as_json)
         return
     if name not in examples:
         raise NotFound(f"{task} has no example {name}; it has {', '.join(examples) or 'none'}")
@@ -239,6 +243,32 @@ def export(estimator: str, manifest: Path, output: Path, as_json: bool) -> None:
     facts = check_here(Model(content, read), task)
     output.write_bytes(content)
     _show_facts(facts, as_json=as_json)
+
+
+def _show_interface(interface: ModelInterface, examples: tuple[str, ...], *, as_json: bool) -> None:
+    record = {
+        "rows": interface.rows or "events",
+        "inputs": {table: list(columns) for table, columns in interface.inputs.items()},
+        "features": {
+            name: {"shape": feature.shape, "description": feature.description}
+            for name, feature in interface.features.items()
+        },
+        "outputs": interface.outputs,
+        "postprocess": interface.postprocess,
+        "examples": examples,
+    }
+    shown = {
+        "a row for each of": record["rows"],
+        **{table: ", ".join(columns) for table, columns in interface.inputs.items()},
+        **{
+            f"features/{name}": f"shape (rows, {', '.join(map(str, feature.shape))}). {feature.description}"
+            for name, feature in interface.features.items()
+        },
+        "outputs": ", ".join(interface.outputs),
+        "postprocess": ", ".join(interface.postprocess) or "none",
+        "examples": ", ".join(examples) or "none",
+    }
+    show_record(record, shown, as_json=as_json)
 
 
 def _read(file: Path, manifest: Path | None) -> tuple[Model, Task]:

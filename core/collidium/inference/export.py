@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from collidium.contracts.task import Task
 from collidium.errors import ConfigurationError, InvalidInput
@@ -44,7 +44,7 @@ def of_estimator(address: str, manifest: Manifest, task: Task) -> bytes:
     options = {id(estimator): {"zipmap": False}} if hasattr(estimator, "predict_proba") else None
     model: Any = to_onnx(
         estimator,
-        initial_types=[(name, FloatTensorType([None, *feature.shape]))],
+        initial_types=cast(Any, [(name, FloatTensorType([None, *feature.shape]))]),
         target_opset=_OPSETS,
         options=options,
     )

@@ -90,7 +90,7 @@ class Batch(Struct, frozen=True, array_like=True):
 
 
 class Predict(Struct, frozen=True, tag=True):
-    """Run batches one after the other: answered by Decoded, and after another frame by Done and Predicted."""
+    """Run batches one after the other: answered by Ready, and after another frame by Done and Predicted."""
 
     batches: list[Batch]
 
@@ -105,7 +105,7 @@ class Started(Struct, frozen=True, tag=True):
 
 
 class Loaded(Struct, frozen=True, tag=True):
-    """The model is loaded."""
+    """The model was parsed and counted; Ready follows when onnxruntime has loaded it."""
 
     n_params: int
     numbers: int
@@ -115,8 +115,8 @@ class Loaded(Struct, frozen=True, tag=True):
     operators: dict[str, int]
 
 
-class Decoded(Struct, frozen=True, tag=True):
-    """Batches are in memory; the next frame starts the clock."""
+class Ready(Struct, frozen=True, tag=True):
+    """The model is loaded; or batches are in memory, and the next frame starts the clock."""
 
 
 class Done(Struct, frozen=True, tag=True):
@@ -140,7 +140,7 @@ class Failed(Struct, frozen=True, tag=True):
 
 
 Request = Load | Predict
-Reply = Started | Loaded | Decoded | Done | Predicted | Failed
+Reply = Started | Loaded | Ready | Done | Predicted | Failed
 
 
 class Closed(Exception):

@@ -199,6 +199,7 @@ class _Process:
         )
         self._send(request)
         loaded = self._receive(messages.Loaded)
+        self._receive(messages.Ready)
         self.facts = Facts(
             n_params=loaded.n_params,
             numbers=loaded.numbers,
@@ -217,7 +218,7 @@ class _Process:
             for batch in batches
         ]
         self._send(messages.Predict(sent))
-        self._receive(messages.Decoded)
+        self._receive(messages.Ready)
         began = self._cpu_seconds()
         self._send(None)
         done = self._receive(messages.Done)

@@ -25,7 +25,6 @@ from collidium.inference.messages import (
     Batch,
     Channel,
     Closed,
-    Decoded,
     Done,
     Failed,
     Load,
@@ -33,6 +32,7 @@ from collidium.inference.messages import (
     OutputSpec,
     Predict,
     Predicted,
+    Ready,
     Sent,
     Started,
 )
@@ -91,8 +91,8 @@ def _confine(parent: int, core: int, memory: int) -> list[str]:
 def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
     load: Load = channel.receive(Load, largest=_LARGEST_REQUEST)
     try:
-        model = _Model(load, tracks)
-        channel.send(model.facts)
+        model = _Model(load, tracks, channel)
+        channel.send(Ready())
         while True:
             request: Predict = channel.receive(Predict, largest=_LARGEST_REQUEST)
             _predict(channel, model, request.batches)
@@ -104,7 +104,7 @@ def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
 def _predict(channel: Channel, model: _Model, batches: Sequence[Batch]) -> None:
     """Run batches between two messages: the parent reads this process's clock when they arrive."""
     decoded = [(batch.rows, [sent.array() for sent in batch.arrays]) for batch in batches]
-    channel.send(Decoded())
+    channel.send(Ready())
     channel.receive(None, largest=1)
     outputs, cpu, wall = [], [], []
     # Of this thread, as it can have no other: RLIMIT_CPU makes the clock of the process inexact from within.
@@ -121,19 +121,21 @@ def _predict(channel: Channel, model: _Model, batches: Sequence[Batch]) -> None:
 class _Model:
     """A model that onnxruntime has loaded. Raises ModelRefused."""
 
-    def __init__(self, load: Load, tracks: Tracks | None) -> None:
+    def __init__(self, load: Load, tracks: Tracks | None, channel: Channel) -> None:
         self._load = load
         self._tracks = tracks
         self._inputs = [given.name for given in load.inputs]
         self._outputs = [output.name for output in load.outputs]
         if load.edges:
             self._outputs += [load.edges.edges, load.edges.scores]
-        content = load.content
         try:
-            self.facts = self._facts(content)
+            facts = self._facts(load.content)
+            channel.send(facts)  # before onnxruntime reads the file: whatever that does, the size is known
             if not load.counts_only:
-                self._session = onnxruntime.InferenceSession(content, _options(), ["CPUExecutionProvider"])
-        except ModelRefused:
+                self._session = onnxruntime.InferenceSession(
+                    load.content, _options(), ["CPUExecutionProvider"]
+                )
+        except (ModelRefused, Closed):
             raise
         except Exception as error:  # onnxruntime has classes of its own
             raise _refusal(Code.LOAD_FAILED, error) from None

@@ -23,6 +23,8 @@ _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x08000000, 0x10000000, 0x4000000
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 #: Who root becomes: a user without files.
 _NOBODY: Final = 65534
+#: Address space of libraries, beyond the limit of memory.
+_LIBRARIES: Final = 2 * 1024**3
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
@@ -60,6 +62,7 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, files: int) -> None:
     """Limit memory and time, and forbid to write files, to dump memory and to start processes and threads."""
     for kind, value in (
         (resource.RLIMIT_DATA, memory_bytes),
+        (resource.RLIMIT_AS, memory_bytes + _LIBRARIES),
         (resource.RLIMIT_CPU, cpu_seconds),
         (resource.RLIMIT_NOFILE, files),
         (resource.RLIMIT_FSIZE, 0),

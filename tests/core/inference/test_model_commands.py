@@ -14,6 +14,8 @@ from tests.core.inference.toy_models import JETS
 from collidium.inference import timing
 from collidium.testing.server import run_command
 
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
+
 #: The time of a busy machine is another one's code, with exit status 3.
 REFUSED = 3
 
@@ -88,5 +90,7 @@ def test_an_estimator_becomes_a_model(tmp_path: Path) -> None:
 
 def test_examples_are_listed(tmp_path: Path) -> None:
     listed = answer(collidium("model", "example", "tracking", "--json", directory=tmp_path))
-    assert listed == {"task": "tracking", "examples": ["labels", "edges"]}
+    assert listed["examples"] == ["labels", "edges"]
+    assert listed["rows"] == "tracker_hits"
+    assert listed["postprocess"] == ["components"]
     assert collidium("model", "example", "tracking", "helix", directory=tmp_path).returncode == REFUSED

@@ -11,6 +11,8 @@ from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.timing import TimedBlock, combine, time_block
 
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
+
 
 def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is: then a server would repeat it."""
