@@ -15,8 +15,9 @@ import pytest
 from tortoise.timezone import now
 
 from collidium import accounts
+from collidium.benchmarks import closing
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
-from collidium.benchmarks.submissions import evaluations, reading, receiving, scorings, submitting
+from collidium.benchmarks.submissions import evaluations, links, reading, receiving, scorings, submitting
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
@@ -31,6 +32,7 @@ from . import models
 pytest.importorskip("onnxruntime")
 
 EVENTS = EventRange(3, 5)
+TRACKML = "trackml_weighted_efficiency"
 TASKS = ("tracking", "tracking_latency")
 #: One process is killed at each.
 NAMES = sorted(name for name in failpoints.NAMES if name.startswith("evaluate."))
@@ -186,8 +188,6 @@ async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> N
 
 
 async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platform) -> None:
-    from collidium.benchmarks import closing
-
     evaluation_id = await send(platform, models.layers())
     await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
     assert not await closing.end(platform, "tracking")
@@ -195,6 +195,38 @@ async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platf
     await models.run_all(platform)
     assert (await evaluations.find(evaluation_id)).state == "scored"
     assert await closing.end(platform, "tracking")
+
+
+async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
+    await closing.split(platform, "tracking", 50, actor="test")
+    evaluation_id = await send(platform, models.layers())
+    await models.run_all(platform)
+    public = await Submission.get(evaluation_id=evaluation_id)
+    await closing.close(platform, "tracking", actor="test", http_request_id="")
+    assert await closing.end(platform, "tracking")
+    final = await Submission.get(evaluation_id=evaluation_id)
+    assert final.truth_version != public.truth_version
+    exact = await Scoring.get(submission_id=final.id, truth_version=final.truth_version)
+    assert final.rank_score == final.scores[TRACKML]
+    assert final.scores == scorings.shown(final, exact.scores, exact.uncertainties, [])["scores"]
+    (earlier,) = (await reading.find(final.id)).earlier_scores
+    assert earlier.scores == public.scores
+
+
+async def test_an_erased_account_has_no_models(platform: Platform) -> None:
+    done = await send(platform, models.layers(0))
+    await models.run_all(platform)
+    waiting = await send(platform, models.layers(1))
+    account = await accounts.find("ada")
+    _, files = await links.submitted_by(account.id)
+    assert {evaluations.model_key(hashlib.sha256(models.layers(n)).hexdigest()) for n in (0, 1)} <= set(files)
+    await links.forget(account.id, "ada", "erased-1")
+    rows = [await evaluations.find(one) for one in (done, waiting)]
+    assert [(row.state, row.hub_username, row.manifest) for row in rows] == [
+        ("scored", "erased-1", ""),
+        ("cancelled", "erased-1", ""),
+    ]
+    assert await evaluations.stored_models() == {}
 
 
 @pytest.mark.usefixtures("connected")

@@ -45,6 +45,7 @@ from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, predict, tables_of
 from collidium.inference.sandbox import Limits
 from collidium.inference.timing import TimedBlock, Timing
+from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
 
@@ -246,6 +247,7 @@ class _Run:
             card |= {"seconds": speed.seconds, "seconds_error": speed.error}
         relative_error = speed.error / speed.seconds if speed else 0
         await submitting.submit_predicted(self._platform, admission, predictions, card, relative_error)
+        metrics.SUBMISSIONS.labels(self._row.task).inc()
         reached("evaluate.kept")
 
     def _write(
