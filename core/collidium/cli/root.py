@@ -75,6 +75,7 @@ class LazyGroup(click.Group):
 FOR_USERS = {
     "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
+    "bundle": "collidium.cli.evaluations:bundle",
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.submissions:check",
     "datasets": "collidium.cli.datasets:datasets",

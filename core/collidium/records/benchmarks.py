@@ -229,6 +229,8 @@ class EvaluatedModel(Record, frozen=True):
     n_params: Annotated[int, Meta(description="Numbers in the file, or a quarter of their bytes if more.")]
     nodes: int
     opset: int
+    manifest_sha256: str = ""
+    runtime: Annotated[str, Meta(description="What ran it, with its version.")] = ""
     seconds: Annotated[
         float | None, Meta(description="CPU seconds of an event on the nominal machine; null: not measured.")
     ] = None

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from zipfile import ZipFile
 
 import httpx
 import numpy as np
@@ -61,6 +62,14 @@ def test_a_baseline_as_a_model_scores_what_its_predictions_do(
     assert exact == pytest.approx(own.scores, abs=1e-6)
     for name, value in exact.items():
         assert abs(found.scores[name] - value) <= own.uncertainties[name] / 10
+    output = str(tmp_path / "b.zip")
+    command = ("bundle", found.submission_id, "--manifest", str(model[1]), "--output", output)
+    assert server.run(*command, "--model", str(model[1])).returncode == 3, "another file"
+    done = server.run(*command, "--model", str(model[0]))
+    assert done.returncode == 0, done.stderr
+    with ZipFile(tmp_path / "b.zip") as bundle:
+        assert bundle.read("model.onnx") == model[0].read_bytes()
+        assert "collidium model run" in bundle.read("README.md").decode()
     assert found.model is not None
     assert (found.sha256, found.rows, found.model.sha256) == (sent.model_sha256, None, sent.model_sha256)
 

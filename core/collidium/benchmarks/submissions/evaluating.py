@@ -8,11 +8,13 @@ into the storage and to scoring alone.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from functools import partial
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -242,7 +244,11 @@ class _Run:
         predictions = Predictions(path, sha256, (await asyncio.to_thread(path.stat)).st_size)
         facts = self._row.facts
         card = {name: facts[name] for name in ("file_bytes", "n_params", "nodes", "opset")}
-        card |= {"sha256": self._row.sha256}
+        card |= {
+            "sha256": self._row.sha256,
+            "manifest_sha256": hashlib.sha256(self._row.manifest.encode()).hexdigest(),
+            "runtime": f"onnxruntime {version('onnxruntime')}",
+        }
         if speed is not None:
             card |= {"seconds": speed.seconds, "seconds_error": speed.error}
         relative_error = speed.error / speed.seconds if speed else 0

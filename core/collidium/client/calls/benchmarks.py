@@ -166,7 +166,7 @@ class BenchmarkCalls:
             *("POST", f"/v1/benchmark/{segment(task)}/submit/model", single(Evaluation)),
             query=given(model_repo=model_repo or None),
             upload=Path(model),
-            form={"manifest": Path(manifest).read_text(encoding="utf-8")},
+            form={"manifest": Path(manifest).read_bytes().decode()},
             part="model",
             scores=True,
         )
