@@ -98,8 +98,9 @@ def bundle(submission_id: str, model: Path, manifest: Path, output: Path, as_jso
 _README: Final = """\
 # A model of {sent.task}
 
-Submission {sent.submission_id} of {sent.hub_username} to {sent.challenge}, by scorer
-{sent.scorer_version} and truth {sent.truth_version}, run with {requirement} by collidium {release}. Scores, hashes and versions are in `submission.json`.
+Submission {sent.submission_id} of {sent.hub_username} to {sent.challenge}, by
+scorer {sent.scorer_version} and truth {sent.truth_version}, run with {requirement} by
+collidium {release}. Scores, hashes and versions are in `submission.json`.
 
 ```sh
 pip install 'collidium[onnx]=={release}' '{requirement}'

@@ -7,6 +7,7 @@ import logging
 import signal
 from collections.abc import AsyncIterator
 from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,7 @@ async def send(
     platform: Platform, model: bytes, *, of: str = "ada", to: str = "tracking", manifest: str = ""
 ) -> str:
     """Send a model; the id of its evaluation."""
-    account = await accounts.recognise(of, signup_grant=0)
+    account = await accounts.recognise(of, signup_grant=Decimal(0))
     file = platform.settings.data_dir / "model.onnx"
     file.write_bytes(model)
     sent = Predictions(file, hashlib.sha256(model).hexdigest(), len(model))
