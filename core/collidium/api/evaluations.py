@@ -89,6 +89,6 @@ async def show(evaluation_id: str) -> Response:
 @operation_id("cancel_evaluation")
 @document_response(Evaluation)
 async def cancel(evaluation_id: str) -> Response:
-    """Cancel the evaluation of your model; it counts for your quota once it was begun."""
+    """Cancel the evaluation of your model; it counts for your quota all the same."""
     row = await evaluations.find(evaluation_id, (await caller()).id)
     return answer(evaluations.view(await evaluations.cancel(row)))

@@ -151,15 +151,16 @@ async def test_problems_are_listed_before_anything_is_kept(platform: Platform) -
     assert not await Evaluation.all().exists()
 
 
-async def test_models_count_for_the_quota_once_they_are_begun(platform: Platform) -> None:
+async def test_models_count_for_the_quota_and_are_not_kept_past_it(platform: Platform) -> None:
     await Challenge.filter(name="tracking").update(submissions_per_day=2)
     first = await send(platform, models.layers(0))
     assert await send(platform, models.layers(0)) == first
     await send(platform, models.layers(1))
+    await evaluations.cancel(await evaluations.find(first))
     with pytest.raises(TooManyRequests):
         await send(platform, models.layers(2))
-    await evaluations.cancel(await evaluations.find(first))
-    await send(platform, models.layers(2))
+    key = evaluations.model_key(hashlib.sha256(models.layers(2)).hexdigest())
+    assert not await platform.storage.exists(key)
     with pytest.raises(Conflict):
         await evaluations.cancel(await evaluations.find(first))
 

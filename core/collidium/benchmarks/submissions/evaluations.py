@@ -138,9 +138,8 @@ async def _rerun(row: Evaluation) -> Evaluation:
 
 
 async def counted(challenge: str, of: Q, since: datetime) -> int:
-    """Evaluations that count for a quota: all but those that were cancelled before anything was run."""
-    begun = ~Q(state="cancelled") | Q(checking_at__isnull=False)
-    return await Evaluation.filter(of, begun, challenge=challenge, received_at__gte=since).count()
+    """Evaluations that count for a quota, whatever became of them: each keeps a file, and may tell a bit."""
+    return await Evaluation.filter(of, challenge=challenge, received_at__gte=since).count()
 
 
 async def stored_models() -> dict[str, str]:
@@ -243,7 +242,7 @@ async def mark_timed(row: Evaluation, timed: Sequence[Mapping[str, Any]]) -> Non
 @transactional
 async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
     """End it without scores. Raises LeaseLost."""
-    await _end(await _held(row), "failed", code=code, detail=detail[:500])
+    await _end(await _held(row), "failed", code=code, detail=detail.replace("\0", "")[:500])
     reached("evaluate.failed")
 
 

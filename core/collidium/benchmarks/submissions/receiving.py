@@ -68,6 +68,9 @@ async def receive(
     )
     if model_repo is not None:
         row.model_claim = await check_claim(model_repo) or "unverified"
+    if (first := await _same_model(row)) is not None:
+        return first, True
+    await submitting.require_submission_left(admission, platform.settings, now())
     key = evaluations.model_key(file.sha256)
     if not await platform.storage.exists(key):
         await platform.storage.put(key, file.path)
@@ -79,15 +82,7 @@ async def _receive_once(platform: Platform, admission: Admission, row: Evaluatio
     # The challenge's row first, as everywhere; it orders what counts for the quota.
     challenge = await Challenge.select_for_update().get(name=row.challenge)
     await accounts.require_not_banned(row.account_id)
-    same = Evaluation.filter(
-        account_id=row.account_id,
-        challenge=row.challenge,
-        sha256=row.sha256,
-        manifest=row.manifest,
-        scorer_version=row.scorer_version,
-        truth_version=row.truth_version,
-    ).exclude(state__in=["failed", "cancelled"])
-    if (first := await same.first()) is not None:
+    if (first := await _same_model(row)) is not None:
         return first, True
     if challenge.ended_at is not None and not admission.practice:
         raise Conflict(f"{challenge.name} closed while the model was received")
@@ -96,3 +91,15 @@ async def _receive_once(platform: Platform, admission: Admission, row: Evaluatio
     await evaluations.enqueue(row)
     await row.save(force_create=True)
     return row, False
+
+
+async def _same_model(row: Evaluation) -> Evaluation | None:
+    same = Evaluation.filter(
+        account_id=row.account_id,
+        challenge=row.challenge,
+        sha256=row.sha256,
+        manifest=row.manifest,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+    )
+    return await same.exclude(state__in=["failed", "cancelled"]).first()
