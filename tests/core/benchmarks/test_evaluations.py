@@ -131,7 +131,8 @@ async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     assert row.verified_at == row.submitted_at
     per_event = row.scores["wallclock_s"] / len(EVENTS)
     assert per_event == pytest.approx(row.model["seconds"], rel=0.1)
-    assert row.uncertainties["wallclock_s"] > 0
+    relative = row.model["seconds_error"] / row.model["seconds"]
+    assert row.uncertainties["wallclock_s"] / row.scores["wallclock_s"] == pytest.approx(relative, rel=0.1)
 
 
 async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> None:

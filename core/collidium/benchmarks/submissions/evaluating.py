@@ -251,8 +251,7 @@ class _Run:
         }
         if speed is not None:
             card |= {"seconds": speed.seconds, "seconds_error": speed.error}
-        relative_error = speed.error / speed.seconds if speed else 0
-        await submitting.submit_predicted(self._platform, admission, predictions, card, relative_error)
+        await submitting.submit_predicted(self._platform, admission, predictions, card)
         metrics.SUBMISSIONS.labels(self._row.task).inc()
         reached("evaluate.kept")
 

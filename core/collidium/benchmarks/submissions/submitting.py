@@ -297,12 +297,10 @@ async def submit_predicted(
     admission: Admission,
     predictions: Predictions,
     model: Mapping[str, Any],
-    relative_error: float,
 ) -> Outcome:
     """Score what the model of the admission has predicted, as :func:`submit` does, and end its evaluation.
 
-    ``model`` is its card; ``relative_error`` that of metrics that were measured with it. Raises what
-    :func:`submit` raises, and LeaseLost.
+    ``model`` is its card. Raises what :func:`submit` raises, and LeaseLost.
     """
     evaluation = admission.evaluation
     if evaluation is None:
@@ -312,9 +310,7 @@ async def submit_predicted(
     submission.evaluation_id = evaluation.id
     first = await _same_file(submission, admission)
     if first is None:
-        outcome = await _score_and_keep(
-            platform, admission, submission, predictions.path, "refuse", relative_error
-        )
+        outcome = await _score_and_keep(platform, admission, submission, predictions.path, "refuse")
     else:
         outcome = Outcome(view(first), deduplicated=True)
     if outcome.deduplicated:
@@ -347,15 +343,10 @@ async def _score_and_keep(
     submission: Submission,
     path: Path,
     extra_columns: ExtraColumns,
-    relative_error: float = 0,
 ) -> Outcome:
     task, version = admission.task, admission.truth.version
     evaluation = await scorings.score(platform, task, version, path, extra_columns)
-    if relative_error:
-        for metric in task.card.metrics:
-            if metric.self_reported and metric.name in evaluation.metrics:
-                error = abs(evaluation.metrics[metric.name]) * relative_error
-                evaluation.uncertainties[metric.name] = error
+    scorings.use_measured_errors(task.card, submission, evaluation)
     reached("evaluate.scored")
     # Here for the file, which is stored before the transaction and named by content: a kill in between
     # leaves a file that the retry adopts.
