@@ -180,6 +180,14 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     assert not await Arrival.all().exists()
 
 
+async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
+    evaluation_id = await send(platform, models.layers())
+    await accounts.set_banned("ada", True)
+    await models.run_all(platform)
+    assert (await evaluations.find(evaluation_id)).code == "banned"
+    assert not await Submission.all().exists()
+
+
 async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> None:
     evaluation_id = await send(platform, models.layers())
     for _ in range(evaluations.ATTEMPTS):

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from msgspec import convert, structs
 
+from collidium import accounts
 from collidium.benchmarks.submissions import evaluations, submitting
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
 from collidium.benchmarks.submissions.submitting import Admission, Predictions
@@ -182,6 +183,7 @@ class _Run:
 
     async def step(self) -> None:
         """Check the model, or time it once, or run it and have it scored."""
+        await accounts.require_not_banned(self._row.account_id)
         admission = await submitting.readmission(self._platform, self._row)
         task = admission.task
         async with scratch_directory(self._settings.uploads) as scratch:

@@ -48,9 +48,6 @@ async def receive(
     if missing := model_inputs.missing(truth.inputs, read, tables_of(Model(b"", read), task)):
         problems = [{"field": "inputs", "detail": f"the events have no {name}"} for name in missing]
         raise InvalidInput("the model reads what is not there", errors=problems)
-    if admission.refusal is not None:
-        raise admission.refusal
-    await submitting.require_in_time(platform, admission)
     row = Evaluation(
         id=uuid.uuid4().hex,
         challenge=admission.challenge.name,
@@ -66,10 +63,13 @@ async def receive(
         truth_version=truth.version,
         events=len(truth.events),
     )
-    if model_repo is not None:
-        row.model_claim = await check_claim(model_repo) or "unverified"
     if (first := await _same_model(row)) is not None:
         return first, True
+    if admission.refusal is not None:
+        raise admission.refusal
+    await submitting.require_in_time(platform, admission)
+    if model_repo is not None:
+        row.model_claim = await check_claim(model_repo) or "unverified"
     await submitting.require_submission_left(admission, platform.settings, now())
     key = evaluations.model_key(file.sha256)
     if not await platform.storage.exists(key):
