@@ -244,20 +244,21 @@ async def test_an_erased_account_has_no_models(platform: Platform) -> None:
 async def test_a_long_queue_is_fair_and_costs_few_statements(caplog: pytest.LogCaptureFixture) -> None:
     """The account that has sent the fewest is first, and challenges take turns."""
     moment = now() - timedelta(minutes=1)
-    of = partial(Evaluation, task="tracking", participant="", sha256="", size_bytes=0, manifest="", events=1)
+    fields = dict.fromkeys(("hub_username", "participant", "sha256", "manifest"), "")
+    versions = {"scorer_version": "", "truth_version": ""}
+    of = partial(Evaluation, task="tracking", size_bytes=0, events=1, **fields, **versions)
+    many = [("big", 0, turn) for turn in range(890)]
+    later = [("big", 1, turn) for turn in range(100)] + [("small", 2, turn) for turn in range(10)]
     rows = [
         of(
             id=f"{number:032x}",
-            challenge="big" if number < 990 else "small",
-            account_id=number % 3 == 0,
-            hub_username="",
-            scorer_version="",
-            truth_version="",
+            challenge=challenge,
+            account_id=account,
             received_at=moment + timedelta(milliseconds=number),
             due_at=moment,
-            turn=number // 3 if number % 3 else 2 * number // 3,
+            turn=turn,
         )
-        for number in range(1000)
+        for number, (challenge, account, turn) in enumerate(many + later)
     ]
     await Evaluation.bulk_create(rows)
     turns: dict[str, int] = {}
@@ -267,8 +268,7 @@ async def test_a_long_queue_is_fair_and_costs_few_statements(caplog: pytest.LogC
             row = await evaluations.claim(turns, 60)
             assert row is not None
             turns[row.challenge] = turn
-            taken.append((row.challenge, row.turn))
-    assert [name for name, _ in taken] == ["big", "small", "big", "small"]
-    assert [turn for name, turn in taken if name == "big"] == [0, 0]
+            taken.append((row.challenge, row.account_id, row.turn))
+    assert taken == [("big", 0, 0), ("small", 2, 0), ("big", 1, 0), ("small", 2, 1)]
     statements = [line for line in caplog.messages if line.startswith(("SELECT", "UPDATE", "INSERT"))]
     assert len(statements) <= 3 * 4, statements
