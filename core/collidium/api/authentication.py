@@ -127,7 +127,7 @@ def _bearer_token() -> str:
 SCOPES: Final = {
     **dict.fromkeys(("accounts", "grant", "ban"), Scope.ACCOUNTS),
     **dict.fromkeys(("requests", "refunds", "freeze"), Scope.SIMULATIONS),
-    **dict.fromkeys(("benchmark", "challenges", "submissions", "tasks"), Scope.BENCHMARKS),
+    **dict.fromkeys(("benchmark", "challenges", "evaluations", "submissions", "tasks"), Scope.BENCHMARKS),
     **dict.fromkeys(("analytics", "audit", "overview", "usage"), Scope.REPORTS),
 }
 

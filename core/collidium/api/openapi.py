@@ -25,7 +25,7 @@ from quart_schema.openapi import QUART_SCHEMA_OPERATION_ID_ATTRIBUTE
 from werkzeug.routing.rules import Rule
 
 from collidium.api.answers import JSON
-from collidium.api.bodies.receive import PARTIAL
+from collidium.api.bodies.receive import FORM, PARTIAL
 from collidium.api.problems import MEDIA_TYPE
 from collidium.api.schemas import Problem
 
@@ -59,6 +59,7 @@ _TAG_OF = {
     "accounts": "account",
     "benchmarks": "benchmark",
     "challenges": "benchmark",
+    "evaluations": "benchmark",
     "leaderboards": "benchmark",
     "simulations": "simulation",
     "teams": "benchmark",
@@ -68,6 +69,11 @@ _TAG_OF = {
 PARQUET = "application/vnd.apache.parquet"
 
 _BINARY = {"type": "string", "format": "binary"}
+_MODEL_FORM = {
+    "type": "object",
+    "required": ["model", "manifest"],
+    "properties": {"model": _BINARY, "manifest": {"type": "string"}},
+}
 _EVENT_CONTENT = {
     "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
     "application/json": {"schema": {"type": "object"}},
@@ -78,6 +84,7 @@ _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 _REFERENCE = "#/components/schemas/{name}"
 
 _PART = "_collidium_file_part"
+_MODEL = "_collidium_model_body"
 _PARTIAL = "_collidium_partial_body"
 _FILE = "_collidium_file_answer"
 _EVENT = "_collidium_event_answer"
@@ -93,6 +100,12 @@ def predictions_body(part: str) -> Callable[[F], F]:
         return handler
 
     return decorate
+
+
+def model_body(handler: F) -> F:
+    """Say that a handler takes a form with a model and its manifest."""
+    setattr(handler, _MODEL, True)
+    return handler
 
 
 def partial_body(handler: F) -> F:
@@ -180,6 +193,8 @@ class Provider(OpenAPIProvider):
                 operation["security"] = [{"admin_token": []}]
             if part is not None:
                 operation["requestBody"] = _file_body(part)
+            if hasattr(handler, _MODEL):
+                operation["requestBody"] = {"content": {FORM: {"schema": _MODEL_FORM}}}
             if hasattr(handler, _PARTIAL):
                 operation["requestBody"] = {"content": {PARTIAL: {"schema": _BINARY}}}
             if "requestBody" in operation:

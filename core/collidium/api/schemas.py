@@ -27,6 +27,7 @@ from collidium.contracts.identity import DOMAIN, USERNAME
 from collidium.operations import Scope
 from collidium.order import DEFAULT_SEED, LARGEST_SEED
 from collidium.outbox import LONGEST_URL, Kind
+from collidium.records.benchmarks import EvaluationState
 from collidium.simulations import State
 
 
@@ -252,6 +253,18 @@ class SubmitQuery(BaseModel):
     """Query of a submission."""
 
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
+
+
+class EvaluationsQuery(Page):
+    """Which evaluations of models are listed."""
+
+    state: EvaluationState | None = Field(None, description="Only those in this state.")
+
+
+class AllEvaluationsQuery(EvaluationsQuery):
+    """Which of everybody's evaluations are listed."""
+
+    user: str | None = Field(None, max_length=96, description="Only those of this account.")
 
 
 class UploadHeaders(BaseModel):

@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from collidium import plugins, simulations
-from collidium.benchmarks.submissions import scorings
+from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.storage import Storage
 from collidium.files import durable
@@ -79,7 +79,7 @@ def _is_scratch(name: str) -> bool:
 async def named_files() -> dict[str, str]:
     """SHA-256 of the files in the storage that the connected database names, by key; empty if unknown."""
     stored = await scorings.stored_predictions() | await simulations.stored_files()
-    return stored | await truth_versions.stored_files()
+    return stored | await truth_versions.stored_files() | await evaluations.stored_models()
 
 
 async def missing_files(

@@ -194,6 +194,9 @@ class Submission(Model):
     paper_url = fields.CharField(max_length=500, null=True)
     # ``NAMESPACE/NAME:PATH@COMMIT`` on the hub. None: the file was uploaded.
     from_hub = fields.CharField(max_length=500, null=True)
+    # The evaluation of a model that made the predictions, and what it is. None: a file of predictions.
+    evaluation_id = fields.CharField(max_length=32, null=True)
+    model: Any = fields.JSONField(null=True)
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()
@@ -216,6 +219,57 @@ class Submission(Model):
             ("submitted_at", "id"),
             ("task", "submitted_at", "id"),
             ("account_id", "submitted_at", "id"),
+        )
+
+
+class Evaluation(Model):
+    """A model that the platform runs on the events of a challenge, and how far that is."""
+
+    id = fields.CharField(max_length=32, primary_key=True)
+    challenge = fields.CharField(max_length=64)
+    task = fields.CharField(max_length=64)
+    account_id = fields.BigIntField()
+    hub_username = fields.CharField(max_length=96)
+    participant = fields.CharField(max_length=48)
+    # Of the file, which is in the storage; with the manifest it is the model.
+    sha256 = fields.CharField(max_length=64)
+    size_bytes = fields.BigIntField()
+    manifest = fields.TextField()
+    model_repo = fields.CharField(max_length=200, null=True)
+    model_claim = fields.CharField(max_length=16, null=True)
+    scorer_version = fields.CharField(max_length=32)
+    truth_version = fields.CharField(max_length=64)
+    # ``received``, ``checking``, ``running``, ``scored``, ``failed``, ``cancelled``.
+    state = fields.CharField(max_length=16, default="received")
+    # Why it failed.
+    code = fields.CharField(max_length=32, null=True)
+    # What was wrong with the model itself; of hidden events never anything.
+    detail = fields.CharField(max_length=500, default="")
+    received_at = fields.DatetimeField()
+    checking_at = fields.DatetimeField(null=True)
+    running_at = fields.DatetimeField(null=True)
+    ended_at = fields.DatetimeField(null=True)
+    events = fields.IntField()
+    events_done = fields.IntField(default=0)
+    # Size and graph, as it was counted; measured blocks of time.
+    facts: Any = fields.JSONField(null=True)
+    timed: Any = fields.JSONField(default=list)
+    submission_id = fields.CharField(max_length=32, null=True)
+    # How many evaluations of its account came before it in a day: the fewer, the sooner. None: it has ended.
+    turn = fields.IntField(null=True)
+    # When it is taken next: while a process works on it, when that one's lease ends.
+    due_at = fields.DatetimeField(null=True)
+    lease = fields.CharField(max_length=32, default="")
+    # Processes that have begun a step and not ended it.
+    attempts = fields.IntField(default=0)
+
+    class Meta(Model.Meta):
+        table = "evaluations"
+        indexes = (
+            ("turn", "due_at", "challenge"),
+            ("challenge", "turn", "received_at"),
+            ("challenge", "participant", "received_at"),
+            ("account_id", "received_at", "id"),
         )
 
 

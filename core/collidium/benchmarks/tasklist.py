@@ -24,6 +24,7 @@ from collidium.benchmarks.truth.task_data import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
 from collidium.errors import NotFound
+from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.plugins import DISTRIBUTION
 from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
 from collidium.scoring.parts import Part
@@ -166,6 +167,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         public_percent=status.public_percent,
         accepts_submissions=status.reason is None,
         largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
+        largest_model_bytes=MAX_MODEL_BYTES if truth and truth.inputs else None,
         truth_notes=truth.notes if truth else {},
         **shown_data(truth.data if truth else {}, platform.settings),
     )

@@ -93,7 +93,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
                 _name_cell(place),
                 *(score_cell(place, metric) for metric in metrics),
                 *("yes" if place.pareto else "" for _ in front),
-                *(place.verified_at is not None for _ in verified),
+                *("measured" if place.model else place.verified_at is not None for _ in verified),
                 place.credits_earned,
                 model_cell(place),
                 place.submitted_at,

@@ -75,11 +75,13 @@ class LazyGroup(click.Group):
 FOR_USERS = {
     "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
+    "bundle": "collidium.cli.evaluations:bundle",
     "cancel": "collidium.cli.requests:cancel",
     "check": "collidium.cli.submissions:check",
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
     "estimate": "collidium.cli.estimate:estimate",
+    "evaluations": "collidium.cli.evaluations:evaluations",
     "limits": "collidium.cli.estimate:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.submissions:link",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client
+from collidium.cli.evaluations import show_evaluation
 from collidium.cli.leaderboard import model_cell, score_cell, show_quota
 from collidium.cli.options import EXISTING_FILE, complete_tasks, json_option, limit_option
 from collidium.cli.output import (
@@ -26,7 +27,7 @@ from collidium.cli.score import show_scores
 from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:
-    from collidium.client import Receipt, Submission
+    from collidium.client import EvaluatedModel, Receipt, Submission
     from collidium.client.calls import Links
 
 
@@ -78,11 +79,19 @@ def _show_submission(sent: Submission) -> None:
             "of": sent.hub_username,
             "submitted": sent.submitted_at,
             "model": model_cell(sent),
+            **(_model_rows(sent.model) if sent.model else {}),
             **({"no rank because": sent.unranked} if sent.unranked else {}),
             **({"chosen": sent.chosen_at} if sent.chosen_at else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
+
+
+def _model_rows(model: EvaluatedModel) -> dict[str, object]:
+    rows: dict[str, object] = {"parameters": model.n_params, "bytes": model.file_bytes}
+    if model.seconds is not None:
+        rows["seconds of an event"] = f"{model.seconds:.3g} ± {model.seconds_error or 0:.1g}"
+    return rows
 
 
 @click.command()
@@ -167,10 +176,22 @@ def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
     metavar="REPO:PATH@COMMIT",
     help="Instead of FILE: a file of a dataset repository, which the server downloads with your token.",
 )
+@click.option("--model", type=EXISTING_FILE, help="Instead of FILE: an ONNX model, which the server runs.")
+@click.option("--manifest", type=EXISTING_FILE, help="The manifest of --model.")
+@click.option("--wait", is_flag=True, help="With --model: wait until it is scored.")
 @click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
 @json_option
-def submit(task: str, file: Path | None, from_hub: str | None, model_repo: str | None, as_json: bool) -> None:
-    """Send FILE, a parquet file of predictions, to be scored for TASK.
+def submit(
+    task: str,
+    file: Path | None,
+    from_hub: str | None,
+    model: Path | None,
+    manifest: Path | None,
+    wait: bool,
+    model_repo: str | None,
+    as_json: bool,
+) -> None:
+    """Send FILE, a parquet file of predictions, to be scored for TASK; or a model, to be run and scored.
 
     Sending the same file again returns the first result, and links the model if none was linked. The same
     command resumes an interrupted transfer of a large file, within a day. `collidium link` changes links
@@ -180,10 +201,16 @@ def submit(task: str, file: Path | None, from_hub: str | None, model_repo: str |
     collidium submit tracking predictions.parquet
     collidium submit tracking predictions.parquet --model-repo alice/helix
     collidium submit tracking --from-hub alice/predictions:tracking.parquet@main
+    collidium submit jets --model model.onnx --manifest manifest.toml --wait
     """
-    if (file is None) == (from_hub is None):
-        raise click.UsageError("give either FILE or --from-hub")
+    if [file, from_hub, model].count(None) != 2 or (model is None) != (manifest is None):
+        raise click.UsageError("give either FILE, or --from-hub, or --model and --manifest")
     with client() as server:
+        if model is not None and manifest is not None:
+            with progress_bar(f"Sending {model.name}", sizes=True):
+                sent = server.submit_model(task, model, manifest, model_repo)
+            show_evaluation(server, sent, wait=wait, as_json=as_json)
+            return
         if file is None:
             receipt = server.submit_from_hub(task, from_hub or "", model_repo)
         else:

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import abc
+from collections.abc import Callable
 from copy import copy
+from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,8 +16,8 @@ from collidium.client.calls.call import Awaitable, Blocking
 from collidium.client.connection import Connection
 from collidium.client.transports import AsyncTransport, BlockingTransport
 from collidium.client.uploads import Progress, predictions_file
-from collidium.client.waiting import PASSING, OnChange, Waiting
-from collidium.records import Checked, Receipt, SimulationRequest
+from collidium.client.waiting import PASSING, Ending, OnChange, Waiting
+from collidium.records import Checked, Evaluation, Receipt, SimulationRequest
 from collidium.runtime.waiting import entered_in_thread
 
 if TYPE_CHECKING:
@@ -86,7 +89,11 @@ class Client(_Client, Blocking):
         self._transport.close()
 
     def wait(
-        self, request_id: str, *, timeout: float | None = None, on_change: OnChange | None = None
+        self,
+        request_id: str,
+        *,
+        timeout: float | None = None,
+        on_change: OnChange[SimulationRequest] | None = None,
     ) -> SimulationRequest:
         """Wait until a request is completed, failed or cancelled.
 
@@ -109,15 +116,28 @@ class Client(_Client, Blocking):
         TimeoutError
             If the request has not ended by then.
         """
-        waiting = Waiting(timeout, on_change)
+        return self._wait(partial(self.request, request_id), Waiting(timeout, on_change))
+
+    def wait_for_model(
+        self,
+        evaluation_id: str,
+        *,
+        timeout: float | None = None,
+        on_change: OnChange[Evaluation] | None = None,
+    ) -> Evaluation:
+        """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does."""
+        return self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
+
+    @staticmethod
+    def _wait(look: Callable[[], Ending], waiting: Waiting[Ending]) -> Ending:
         while True:
             try:
-                request = self.request(request_id)
+                seen = look()
             except PASSING as trouble:
                 pause = waiting.pause_after(trouble)
             else:
-                if waiting.has_ended(request):
-                    return request
+                if waiting.has_ended(seen):
+                    return seen
                 pause = waiting.pause()
             time.sleep(pause)
 
@@ -201,18 +221,31 @@ class AsyncClient(_Client, Awaitable):
         request_id: str,
         *,
         timeout: float | None = None,  # noqa: ASYNC109 -- as Client has it
-        on_change: OnChange | None = None,
+        on_change: OnChange[SimulationRequest] | None = None,
     ) -> SimulationRequest:
         """As :meth:`collidium.client.Client.wait`."""
-        waiting = Waiting(timeout, on_change)
+        return await self._wait(partial(self.request, request_id), Waiting(timeout, on_change))
+
+    async def wait_for_model(
+        self,
+        evaluation_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- as Client has it
+        on_change: OnChange[Evaluation] | None = None,
+    ) -> Evaluation:
+        """As :meth:`collidium.client.Client.wait_for_model`."""
+        return await self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
+
+    @staticmethod
+    async def _wait(look: Callable[[], abc.Awaitable[Ending]], waiting: Waiting[Ending]) -> Ending:
         while True:
             try:
-                request = await self.request(request_id)
+                seen = await look()
             except PASSING as trouble:
                 pause = waiting.pause_after(trouble)
             else:
-                if waiting.has_ended(request):
-                    return request
+                if waiting.has_ended(seen):
+                    return seen
                 pause = waiting.pause()
             await asyncio.sleep(pause)
 

@@ -66,15 +66,19 @@ class Connection:
             "Accept": "application/json",
             **self._secret(call),
         }
-        if upload is not None:
+        content: dict[str, Any] = {"json": call.json}
+        if upload is not None and call.form is not None:
+            file = ("file", upload.file, "application/octet-stream")
+            content = {"data": dict(call.form), "files": {call.part: file}}
+        elif upload is not None:
+            content = {"content": upload.chunks()}
             headers |= {"Content-Type": PARQUET, "Content-Length": str(upload.size - upload.offset)}
         return httpx.Request(
             call.method,
             self.backend + call.path,
             params=call.query or None,
             headers=headers | dict(call.headers),
-            json=call.json,
-            content=None if upload is None else upload.chunks(),
+            **content,
             extensions={"timeout": self._patience(call).as_dict()},
         )
 

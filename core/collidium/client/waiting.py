@@ -1,16 +1,17 @@
-"""How to wait for a request to end: pauses that grow, and patience with a server that is away for a while."""
+"""How to wait for an end: pauses that grow, and patience with a server that is away for a while."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from collidium import errors
-from collidium.records import SimulationRequest
+from collidium.records import Evaluation, SimulationRequest
 
+Ending = TypeVar("Ending", SimulationRequest, Evaluation)
 #: Called with the request when it is first seen, and whenever something of it has changed.
-OnChange = Callable[[SimulationRequest], None]
+OnChange = Callable[[Ending], None]
 
 #: Seconds between two looks: the first, how fast it grows, the longest.
 FIRST_PAUSE: Final = 0.5
@@ -23,20 +24,23 @@ PATIENCE_SECONDS: Final = 300.0
 PASSING: Final = (errors.Unavailable, errors.Unreachable, errors.UpstreamError, errors.TooManyRequests)
 
 
-class Waiting:
+class Waiting(Generic[Ending]):
     """What was seen so far, and when to look again; it neither looks nor sleeps itself."""
 
     def __init__(
-        self, timeout: float | None, on_change: OnChange | None, clock: Callable[[], float] = monotonic
+        self,
+        timeout: float | None,
+        on_change: OnChange[Ending] | None,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         self._clock = clock
         self._deadline = None if timeout is None else clock() + timeout
-        self._on_change = on_change
-        self._seen: SimulationRequest | None = None
+        self._on_change: OnChange[Ending] | None = on_change
+        self._seen: Ending | None = None
         self._pause = FIRST_PAUSE
         self._trouble_since: float | None = None
 
-    def has_ended(self, request: SimulationRequest) -> bool:
+    def has_ended(self, request: Ending) -> bool:
         """Take in what the server answered; whether there is nothing more to wait for."""
         self._trouble_since = None
         if request != self._seen:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, field
 
@@ -37,6 +37,9 @@ ModelClaim = Annotated[
         "repository; null: there is no model."
     ),
 ]
+
+#: What becomes of a submitted model, in this order; the last three are ends.
+EvaluationState = Literal["received", "checking", "running", "scored", "failed", "cancelled"]
 
 #: Which events count now.
 Phase = Annotated[
@@ -142,6 +145,9 @@ class TaskCard(Record, frozen=True):
         int | None,
         Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
     ] = None
+    largest_model_bytes: Annotated[
+        int | None, Meta(description="Bytes that a model may have; null: the server runs none.")
+    ] = None
     truth_notes: Annotated[
         Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
     ] = field(default_factory=dict)
@@ -215,6 +221,53 @@ class EarlierScores(Record, frozen=True):
     uncertainties: StandardErrors = field(default_factory=dict)
 
 
+class EvaluatedModel(Record, frozen=True):
+    """A model that the platform has run: its file, its size and its speed."""
+
+    sha256: str
+    file_bytes: int
+    n_params: Annotated[int, Meta(description="Numbers in the file, or a quarter of their bytes if more.")]
+    nodes: int
+    opset: int
+    manifest_sha256: str = ""
+    runtime: Annotated[str, Meta(description="What ran it, with its version.")] = ""
+    seconds: Annotated[
+        float | None, Meta(description="CPU seconds of an event on the nominal machine; null: not measured.")
+    ] = None
+    seconds_error: float | None = None
+
+
+class Evaluation(Record, frozen=True):
+    """A model that the platform runs on the events of a challenge."""
+
+    evaluation_id: str
+    challenge: str
+    task: str
+    hub_username: str
+    state: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(EvaluationState))})]
+    received_at: Time
+    model_sha256: str
+    model_bytes: int
+    events: int
+    events_done: Annotated[int, Meta(description="In tenths of all, while it runs.")] = 0
+    code: Annotated[str | None, Meta(description="Why it failed.")] = None
+    reason: Annotated[str | None, Meta(description="The same as text.")] = None
+    checking_at: Time | None = None
+    running_at: Time | None = None
+    ended_at: Time | None = None
+    n_params: int | None = None
+    submission_id: Annotated[str | None, Meta(description="What became of it, when it is scored.")] = None
+    model_repo: str | None = None
+    deduplicated: Annotated[
+        bool, Meta(description="In the answer to a submission: whether the same model was sent before.")
+    ] = False
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing more will become of it."""
+        return self.state in ("scored", "failed", "cancelled")
+
+
 class Submission(Record, frozen=True):
     """The public record of a submission; earlier scores the latest first."""
 
@@ -253,6 +306,10 @@ class Submission(Record, frozen=True):
     ] = None
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
+    model: Annotated[
+        EvaluatedModel | None,
+        Meta(description="The model that the platform ran; null: predictions were sent."),
+    ] = None
 
 
 class Place(Record, frozen=True):
@@ -279,6 +336,10 @@ class Place(Record, frozen=True):
     model_claim: ModelClaim = None
     team: TeamName = None
     baseline: Baseline = False
+    model: Annotated[
+        EvaluatedModel | None,
+        Meta(description="The model that the platform ran; null: predictions were sent."),
+    ] = None
     rank_low: Annotated[
         int | None,
         Meta(

@@ -83,6 +83,14 @@ class ScoringSettings(BaseSettings):
     evaluation_seconds: float = Field(
         1800, gt=0, description="Time that a whole file may take to be scored, waiting for its turn included."
     )
+    model_memory_bytes: int = Field(
+        4 * GIBIBYTE,
+        ge=512 * MEBIBYTE,
+        description="Memory that a submitted model may use while the platform runs it.",
+    )
+    model_seconds: float = Field(
+        3600, gt=0, description="Time that a submitted model may take for all events of a challenge."
+    )
 
     @property
     def scoring_limits(self) -> Limits:

@@ -1,10 +1,12 @@
-"""The viewer's submissions: ``/leaderboard/<task>/submit`` and ``/leaderboard/mine``."""
+"""The viewer's submissions: ``/leaderboard/<task>/submit``, ``/leaderboard/mine``, and models at both."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urlencode
 
@@ -32,6 +34,9 @@ from collidium_plugins.webapps.sign_in import forms
 PAGE: Final = 25
 #: Places of an account that are looked at in each task, its best ones.
 PLACES: Final = 1000
+
+#: How often the page of models is read again while one has not ended.
+REFRESH_SECONDS: Final = 5
 
 _IN_FLIGHT: Final = "collidium.webapps.uploads"
 
@@ -129,6 +134,52 @@ async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
     return see_other(f"/leaderboard/{card.name}/submit?{query}")
 
 
+@forms.reads_its_form
+async def send_model(task: str) -> Response:
+    """``POST /leaderboard/<task>/submit-model``: a form with the files of a model"""
+    sender = (await context.backend_as_user().me()).hub_username
+    _, card = await board_of(task)
+    if card.largest_model_bytes is None:
+        raise Unavailable("the server runs no models of this task")
+    settings = context.web().settings
+    received = receive_to_file(
+        request, settings.uploads, card.largest_model_bytes, part="model", texts=("manifest",)
+    )
+    try:
+        with _in_flight().one_more(sender, settings.evaluations_in_flight), TemporaryDirectory() as directory:
+            async with received as file:
+                browsers.require_secret(context.signed_in().key, file.fields.get(forms.FIELD, ""))
+                manifest = Path(directory, "manifest.toml")
+                await asyncio.to_thread(manifest.write_text, file.fields.get("manifest", ""), "utf-8")
+                await context.backend_as_user().submit_model(card.name, file.path, manifest)
+    except SHOWN_ON_FORMS as refusal:
+        return refused(await _page(card, refusal=refusal), refusal)
+    return see_other("/leaderboard/mine/models")
+
+
+async def show_models() -> Response:
+    """``GET /leaderboard/mine/models?cursor=``"""
+    context.signed_in()
+    cursor = request.args.get("cursor") or None
+    page = await context.backend_as_user().evaluations(limit=PAGE, cursor=cursor)
+    response = await render(
+        "my-models.html",
+        evaluations=page,
+        first=cursor and "/leaderboard/mine/models",
+        next=page.next_cursor and with_query("/leaderboard/mine/models", cursor=page.next_cursor),
+    )
+    if not all(one.has_ended for one in page):
+        response.headers["Refresh"] = str(REFRESH_SECONDS)
+    return response
+
+
+async def cancel_model(evaluation_id: str) -> Response:
+    """``POST /leaderboard/mine/models/<evaluation_id>/cancel``"""
+    context.signed_in()
+    await context.backend_as_user().cancel_evaluation(evaluation_id)
+    return see_other("/leaderboard/mine/models")
+
+
 async def _scored(submission_id: str) -> Scored | None:
     """The submission, unless it is not one of the viewer's."""
     submission = await context.backend().submission(submission_id)
@@ -166,4 +217,7 @@ ROUTES: Final[list[Route]] = [
     ("GET", "/mine", show_mine),
     ("GET", "/<task>/submit", show_form),
     ("POST", "/<task>/submit", send),
+    ("POST", "/<task>/submit-model", send_model),
+    ("GET", "/mine/models", show_models),
+    ("POST", "/mine/models/<evaluation_id>/cancel", cancel_model),
 ]

@@ -30,7 +30,7 @@ CONFIGURATION = """
 include-operation-id = "append_to_upload"
 enabled = false
 [[operations]]
-include-path-regex = "/(simulate|check|submit|from-hub)$"
+include-path-regex = "/(simulate|check|submit|from-hub|model)$"
 [operations.checks.not_a_server_error]
 expected-statuses = ["2xx", "4xx", "503"]
 """

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from quart import Blueprint
 
-from collidium.api.admin import accounts, actions, benchmarks, members, operators, reports, requests
+from collidium.api.admin import (
+    accounts,
+    actions,
+    benchmarks,
+    evaluations,
+    members,
+    operators,
+    reports,
+    requests,
+)
 from collidium.api.authentication import only_operators
 
 blueprint = Blueprint("admin", __name__, url_prefix="/admin")
 blueprint.before_request(only_operators)
-for part in (accounts, actions, benchmarks, members, operators, reports, requests):
+for part in (accounts, actions, benchmarks, evaluations, members, operators, reports, requests):
     blueprint.register_blueprint(part.blueprint)

@@ -52,11 +52,13 @@ async def receive_to_file(
     *,
     part: str | None = "predictions",
     media_types: Collection[str] | None = FILE_TYPES,
+    texts: Collection[str] = (),
 ) -> AsyncIterator[ReceivedFile]:
     """Stream the request's file into ``directory`` while hashing it.
 
     The file is the raw body, of one of ``media_types`` (None: any), or the part named ``part`` of a form
-    (None: no forms). Memory stays within a few MiB. Whatever happens, nothing is left in ``directory``
+    (None: no forms), whose parts ``texts``
+    may be small files, too. Memory stays within a few MiB. Whatever happens, nothing is left in ``directory``
     afterwards, but by a killed process: :func:`~collidium.files.held.sweep` is for that.
 
     Raises UnsupportedMediaType, TooLarge, BadRequest (a body that breaks off or stands still, a form that
@@ -71,7 +73,7 @@ async def receive_to_file(
     try:
         sink: Sink = RawSink(file, limit_bytes)
         if is_form and part is not None:
-            sink = FormSink(file, limit_bytes, part, _boundary(request), BATCH)
+            sink = FormSink(file, limit_bytes, part, _boundary(request), BATCH, texts)
         fields = await _pour(body, sink)
         yield ReceivedFile(file.path, file.sha256, file.size, fields, file)
     finally:

@@ -5,6 +5,7 @@ Called in threads, never on the event loop.
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final, Protocol
 
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -47,12 +48,15 @@ class RawSink:
 
 
 class FormSink:
-    """The file is the part of that name of a multipart form."""
+    """The file is the part of that name of a multipart form; parts named in ``texts`` may be files, too."""
 
-    def __init__(self, file: HeldFile, limit: int, part: str, boundary: str, batch: int) -> None:
+    def __init__(
+        self, file: HeldFile, limit: int, part: str, boundary: str, batch: int, texts: Collection[str] = ()
+    ) -> None:
         self._file = file
         self._limit = limit
         self._part = part
+        self._texts = texts
         self._decoder = multipart.MultipartDecoder(
             boundary.encode("latin-1", "replace"),
             # What the decoder may keep between batches is one batch at most: more means endless headers.
@@ -103,7 +107,7 @@ class FormSink:
         if event.name == self._part:
             self._found = True
             self._current = None
-        elif isinstance(event, multipart.File):
+        elif isinstance(event, multipart.File) and event.name not in self._texts:
             raise BadRequest(f"the form has a file {event.name!r}; the only one taken is {self._part!r}")
         else:
             self._current = self._fields[event.name] = bytearray()

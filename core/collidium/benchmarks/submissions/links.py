@@ -12,7 +12,7 @@ from tortoise.expressions import Q
 from collidium import accounts
 from collidium.benchmarks import members, teams
 from collidium.benchmarks.models import Challenge, Submission, Upload
-from collidium.benchmarks.submissions import reading, scorings
+from collidium.benchmarks.submissions import evaluations, reading, scorings
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Forbidden, InvalidInput, TooManyRequests
@@ -125,7 +125,8 @@ async def submitted_by(account_id: int) -> tuple[int, list[str]]:
     others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
     alone = own - set(await others.values_list("sha256", flat=True))
     count = await Submission.filter(account_id=account_id).count()
-    return count, [scorings.storage_key(str(sha256)) for sha256 in sorted(alone)]
+    predictions = [scorings.storage_key(str(sha256)) for sha256 in sorted(alone)]
+    return count, [*predictions, *await evaluations.submitted_by(account_id)]
 
 
 @transactional
@@ -145,6 +146,7 @@ async def forget(account_id: int, name: str, becomes: str) -> None:
     await linked.update(model_repo=None, model_claim=None)
     await rows.update(hub_username=becomes, code_url=None, paper_url=None, from_hub=None)
     await Upload.filter(account_id=account_id).delete()
+    await evaluations.forget(account_id, becomes)
 
 
 def _validated(name: str, link: str) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from msgspec import structs
+from msgspec import convert, structs
 from tortoise.expressions import Q
 
 from collidium import records
@@ -120,9 +120,14 @@ def view(
     unranked: str | None = None,
 ) -> records.Submission:
     """Return the public record of a row."""
+    of_file: dict[str, Any] = {}
+    if row.model is not None:
+        # Hash and size of predictions would reveal what a model has put there.
+        of_file = {"sha256": row.model["sha256"], "size_bytes": row.model["file_bytes"], "rows": None}
     return records.Submission.of(
         row,
         **derived(row),
+        **of_file,
         warnings=tuple(row.warnings),
         dataset=truth.dataset if truth else None,
         dataset_revision=truth.revision if truth else None,
@@ -137,6 +142,7 @@ def derived(row: Submission) -> dict[str, Any]:
         "submission_id": row.id,
         "uncertainties": row.uncertainties or {},
         "model_claim": claim_of(row),
+        "model": None if row.model is None else convert(row.model, records.EvaluatedModel),
     }
 
 

@@ -71,6 +71,7 @@ async def score_missing(
             if isinstance(made, str):
                 problems[row.id] = made
             else:
+                scorings.use_measured_errors(target.task.card, row, made)
                 await scorings.keep(row.id, target.task.card, target.versions, made, scored_at=now())
                 failpoints.reached("rescore.kept")
         if progress:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -44,6 +45,49 @@ def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
     primary = card.primary_metric
     score = scores.get(primary.name)
     return score if score is None or primary.higher_is_better else -score
+
+
+def shown(
+    submission: Submission,
+    scores: Mapping[str, float],
+    uncertainties: Mapping[str, float] | None,
+    warnings: list[str],
+) -> dict[str, Any]:
+    """What counts and is shown of scores: of a model to a tenth of their errors, and without warnings.
+
+    A model can put what it reads of hidden events into its predictions, and so into digits.
+    """
+    if submission.evaluation_id is None:
+        return {"scores": scores, "uncertainties": uncertainties, "warnings": warnings}
+    errors = uncertainties or {}
+    return {
+        "scores": {name: _to_a_tenth(value, errors.get(name, 0)) for name, value in scores.items()},
+        "uncertainties": {name: float(f"{error:.1e}") for name, error in errors.items()},
+        "warnings": [],
+    }
+
+
+def use_measured_errors(card: Card, submission: Submission, evaluation: Evaluation) -> None:
+    """Give scores of a speed that the platform has measured the error of the measurement."""
+    model = submission.model or {}
+    if not model.get("seconds"):
+        return
+    relative = model["seconds_error"] / model["seconds"]
+    for found in filter(None, (evaluation, evaluation.held_back)):
+        for metric in card.metrics:
+            if metric.self_reported and metric.name in found.metrics:
+                found.uncertainties[metric.name] = abs(found.metrics[metric.name]) * relative
+
+
+def _to_a_tenth(value: float, error: float) -> float:
+    """Round to the largest of 1, 2 and 5 times a power of ten that is at most a tenth of the error."""
+    if error <= 0 or not math.isfinite(value):
+        return value
+    exponent = math.floor(math.log10(error / 10))
+    step = (
+        max(unit for unit in (1, 2, 5) if unit * 10.0**exponent <= error / 10 * (1 + 1e-9)) * 10.0**exponent
+    )
+    return round(round(value / step) * step, -exponent)
 
 
 async def keep(
@@ -112,7 +156,7 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
     current = submission.scorer_version, submission.truth_version
     is_public = parts.is_public(submission.truth_version)
     return [
-        EarlierScores.of(row, uncertainties=row.uncertainties or {})
+        _earlier(submission, row)
         for row in rows
         if (row.scorer_version, row.truth_version) != current
         # On all events, from before they were split: the difference is what is held back.
@@ -120,8 +164,15 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
     ]
 
 
+def _earlier(submission: Submission, row: Scoring) -> EarlierScores:
+    found = shown(submission, row.scores, row.uncertainties, [])
+    return EarlierScores.of(row, scores=found["scores"], uncertainties=found["uncertainties"] or {})
+
+
 async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
-    """What counts now in bins; empty where there is none."""
+    """What counts now in bins; empty where there is none, and of models, which could write into each bin."""
+    if submission.evaluation_id is not None:
+        return ()
     scoring = await Scoring.get_or_none(
         submission_id=submission.id,
         scorer_version=submission.scorer_version,

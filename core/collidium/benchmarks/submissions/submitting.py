@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.exceptions import IntegrityError
 from tortoise.expressions import Q
@@ -20,11 +20,12 @@ from collidium import accounts, outbox, records
 from collidium.benchmarks import challenges, members, tasklist, teams
 from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
-from collidium.benchmarks.submissions import links, scorings
+from collidium.benchmarks.submissions import evaluations, links, scorings
 from collidium.benchmarks.submissions.reading import view
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, TooManyRequests, Unavailable
+from collidium.runtime.failpoints import reached
 from collidium.scoring.parts import Part, whole
 from collidium.scoring.predictions import ExtraColumns
 
@@ -62,6 +63,8 @@ class Admission:
     team: Team | None
     #: Why nothing new is taken; a file that was sent before is answered as it was then.
     refusal: Conflict | None = None
+    #: The model that has made the predictions; None: they were sent.
+    evaluation: evaluations.Evaluation | None = None
 
     @property
     def participant(self) -> str:
@@ -117,6 +120,17 @@ async def admitted(
         await Arrival.filter(id=arrival.id).delete()
 
 
+async def readmission(platform: Platform, evaluation: evaluations.Evaluation) -> Admission:
+    """Admit what a model predicted as the model was when it was received. Raises as :func:`admitted`."""
+    account, row = await accounts.find(evaluation.hub_username), await challenges.get(evaluation.challenge)
+    admission = await _admission(
+        platform, account, row, evaluation.id, None, evaluation.received_at, early=False
+    )
+    if admission.refusal is not None:
+        raise admission.refusal
+    return replace(admission, evaluation=evaluation)
+
+
 async def _renew(arrival: str, lease: timedelta) -> None:
     while True:
         await asyncio.sleep(lease.total_seconds() / RENEWALS)
@@ -129,10 +143,11 @@ async def _admission(
     account: AccountView,
     row: Challenge,
     arrival: str,
-    organisations: Collection[str],
+    organisations: Collection[str] | None,
     began_at: datetime,
     early: bool,
 ) -> Admission:
+    """``organisations``: None for an account that was admitted before."""
     status = tasklist.status_in(platform.tasks, row.task, row, began_at)
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
     if not (status.listed or early):
@@ -148,7 +163,8 @@ async def _admission(
         if not early and (reason := challenges.why_closed(row, began_at)):
             raise Conflict(f"{row.name} takes no submissions: {reason}")
         await challenges.require_concealed(row, version)
-        await members.require_admitted(row, account, organisations)
+        if organisations is not None:
+            await members.require_admitted(row, account, organisations)
     except Conflict as error:
         refusal = error
     truth = await truth_versions.find(row.task, version)
@@ -206,9 +222,11 @@ async def _kept_today(challenge: Challenge, participants: Collection[str], now: 
     """Count the day's submissions of participants; of a team, what its members submitted before, too."""
     members = await teams.members_of(participants)
     theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
-    sent = Submission.filter(theirs, challenge=challenge.name, submitted_at__gte=midnight_before(now))
+    midnight = midnight_before(now)
+    files = Submission.filter(theirs, challenge=challenge.name, evaluation_id__isnull=True)
+    sent = await files.filter(submitted_at__gte=midnight).values_list("participant", "account_id")
     kept: Counter[str] = Counter()
-    for participant, account in await sent.values_list("participant", "account_id"):
+    for participant, account in [*sent, *await evaluations.counted(challenge.name, theirs, midnight)]:
         counted = {str(participant), members.get(account, str(participant))}
         kept.update(counted)
     return kept
@@ -227,6 +245,8 @@ async def require_submission_left(admission: Admission, settings: Settings, now:
 
     Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
     """
+    if admission.evaluation is not None:
+        return  # it was counted when the model was received
     challenge, per_day = admission.challenge, _per_day(admission.challenge, settings)
     kept = await _kept_today(challenge, [admission.participant], now)
     if kept[admission.participant] >= per_day:
@@ -283,8 +303,49 @@ async def submit(
     nothing was written.
     """
     links.validated({"model_repo": model_repo})
-    account, task, truth = admission.account, admission.task, admission.truth
-    submission = Submission(
+    submission = _submission(admission, predictions, model_repo)
+    first = await _same_file(submission, admission)
+    if first is None:
+        if admission.refusal is not None:
+            raise admission.refusal
+        await received(platform, admission)
+    if model_repo is not None and (first is None or first.model_repo is None):
+        submission.model_claim = await check_claim(model_repo) or "unverified"
+    if first is not None:
+        return await _again(first, submission)
+    await require_submission_left(admission, platform.settings, now())
+    return await _score_and_keep(platform, admission, submission, predictions.path, extra_columns)
+
+
+async def submit_predicted(
+    platform: Platform,
+    admission: Admission,
+    predictions: Predictions,
+    model: Mapping[str, Any],
+) -> Outcome:
+    """Score what the model of the admission has predicted, as :func:`submit` does, and end its evaluation.
+
+    ``model`` is its card. Raises what :func:`submit` raises, and LeaseLost.
+    """
+    evaluation = admission.evaluation
+    if evaluation is None:
+        raise ValueError("predictions of no model")
+    submission = _submission(admission, predictions, evaluation.model_repo)
+    submission.model_claim, submission.model = evaluation.model_claim, dict(model)
+    submission.evaluation_id = evaluation.id
+    first = await _same_file(submission, admission)
+    if first is None:
+        outcome = await _score_and_keep(platform, admission, submission, predictions.path, "refuse")
+    else:
+        outcome = Outcome(view(first), deduplicated=True)
+    if outcome.deduplicated:
+        await evaluations.mark_scored(evaluation, outcome.submission.submission_id)
+    return outcome
+
+
+def _submission(admission: Admission, predictions: Predictions, model_repo: str | None) -> Submission:
+    account, task = admission.account, admission.task
+    return Submission(
         id=uuid.uuid4().hex,
         challenge=admission.challenge.name,
         task=task.card.name,
@@ -297,23 +358,25 @@ async def submit(
         model_repo=model_repo,
         from_hub=predictions.from_hub,
         scorer_version=task.version,
-        truth_version=truth.version,
+        truth_version=admission.truth.version,
     )
-    first = await _same_file(submission, admission)
-    if first is None:
-        if admission.refusal is not None:
-            raise admission.refusal
-        await received(platform, admission)
-    if model_repo is not None and (first is None or first.model_repo is None):
-        submission.model_claim = await check_claim(model_repo) or "unverified"
-    if first is not None:
-        return await _again(first, submission)
-    await require_submission_left(admission, platform.settings, now())
-    evaluation = await scorings.score(platform, task, truth.version, predictions.path, extra_columns)
+
+
+async def _score_and_keep(
+    platform: Platform,
+    admission: Admission,
+    submission: Submission,
+    path: Path,
+    extra_columns: ExtraColumns,
+) -> Outcome:
+    task, version = admission.task, admission.truth.version
+    evaluation = await scorings.score(platform, task, version, path, extra_columns)
+    scorings.use_measured_errors(task.card, submission, evaluation)
+    reached("evaluate.scored")
     # Here for the file, which is stored before the transaction and named by content: a kill in between
     # leaves a file that the retry adopts.
-    await accounts.require_not_banned(account.id)
-    await platform.storage.put(scorings.storage_key(predictions.sha256), predictions.path)
+    await accounts.require_not_banned(submission.account_id)
+    await platform.storage.put(scorings.storage_key(submission.sha256), path)
     outcome = await _keep(platform, admission, submission, evaluation)
     if not outcome.deduplicated:
         platform.plugins.announce(
@@ -364,12 +427,19 @@ async def _keep_once(
     submission.submitted_at = now()
     await require_submission_left(admission, settings, submission.submitted_at)
     submission.rows = evaluation.rows
-    submission.scores = evaluation.metrics
-    submission.uncertainties = evaluation.uncertainties
+    submission.update_from_dict(
+        scorings.shown(
+            submission,
+            evaluation.metrics,
+            evaluation.uncertainties,
+            [*evaluation.warnings, *evaluation.missing],
+        )
+    )
     if not admission.practice:
-        submission.rank_score = scorings.rank_score(card, evaluation.metrics)
+        submission.rank_score = scorings.rank_score(card, submission.scores)
         await represent(submission)
-    submission.warnings = [*evaluation.warnings, *evaluation.missing]
+    if admission.evaluation is not None and any(metric.self_reported for metric in card.metrics):
+        submission.verified_at = submission.submitted_at
     rules = RewardRules.of(settings, submission.truth_version, rewarded=challenge.rewarded)
     submission.credits_earned = await reward_bests(
         card, submission, truth.floors, evaluation.replicates, rules
@@ -383,6 +453,9 @@ async def _keep_once(
     await challenge.save(update_fields=["revision"])
     kept = view(submission, truth)
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
+    if admission.evaluation is not None:
+        await evaluations.mark_scored(admission.evaluation, submission.id)
+        reached("evaluate.before_commit")
     return Outcome(kept, deduplicated=False)
 
 

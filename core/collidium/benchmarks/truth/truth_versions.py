@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections import ChainMap
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from collidium.benchmarks.models import Challenge, TruthVersion
+from collidium.benchmarks.truth import model_inputs
 from collidium.benchmarks.truth.task_data import Found, find_data, located
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
@@ -44,6 +46,8 @@ class TruthRecord:
     notes: dict[str, str]
     #: Where users get its events, as :mod:`.task_data` finds it.
     data: Found
+    #: What models read of its events, as :mod:`.model_inputs` stores it; empty where they cannot be run.
+    inputs: model_inputs.Stored
     #: Whether a challenge scores submissions against it.
     current: bool
 
@@ -102,9 +106,12 @@ async def import_truth(
     )
     try:
         await platform.truth_cache.store(truth)
+        read = await model_inputs.store(
+            *(platform, task, place), config=config, events=truth.events, cache=cache
+        )
     except StorageUnavailable as error:
         raise Unavailable(f"the storage takes no truth: {error}") from error
-    return await _keep(truth.as_dict(), data, current)
+    return await _keep(truth.as_dict(), data, read, current)
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
@@ -131,7 +138,9 @@ async def stored_files() -> dict[str, str]:
     truths = [row for row in rows if (row.task, row.version) in current]
     tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
     manifests = {manifest_key(row.task, row.version): "" for row in truths}
-    return manifests | {table_key(table): table.sha256 for table in tables}
+    inputs = [model_inputs.stored_keys(row.manifest.get("inputs", {})) for row in truths]
+    found = manifests | {table_key(table): table.sha256 for table in tables}
+    return dict(ChainMap(found, *inputs))
 
 
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
@@ -141,13 +150,16 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
 
 
 @transactional
-async def _keep(manifest: dict[str, Any], data: Found, current: bool) -> TruthRecord:
+async def _keep(
+    manifest: dict[str, Any], data: Found, inputs: model_inputs.Stored, current: bool
+) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
-    for truth in await TruthVersion.filter(task=name, version__startswith=version) if data else ():
-        truth.manifest = truth.manifest | {"data": truth.manifest.get("data", {}) | data}
+    for truth in await TruthVersion.filter(task=name, version__startswith=version):
+        found = {"data": truth.manifest.get("data", {}) | data, "inputs": inputs}
+        truth.manifest = truth.manifest | found
         await truth.save(update_fields=["manifest"])
     if current:
         await _make_current(name, version)
@@ -180,6 +192,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         imported_at=row.imported_at,
         notes=row.manifest.get("notes", {}),
         data=row.manifest.get("data", {}),
+        inputs=row.manifest.get("inputs", {}),
         current=current,
     )
 

@@ -6,6 +6,7 @@ import click
 
 from collidium.cli.admin.actions import ban, freeze, grant, refund, unban, unfreeze
 from collidium.cli.context import client
+from collidium.cli.evaluations import STATES, show_evaluation, show_evaluations
 from collidium.cli.options import json_option, limit_option
 from collidium.cli.output import ColumnSpec, note, print_items, show_items, show_record
 from collidium.cli.requests import show_requests, state_option
@@ -108,6 +109,41 @@ def requests(state: str | None, user: str | None, channel: str | None, limit: in
     with client() as server:
         page = server.admin_requests(state=state, user=user, channel=channel, limit=limit)
     show_requests(page.items, accounts=True, as_json=as_json)
+    _note_more(page.next_cursor, limit, as_json=as_json)
+
+
+@admin.command()
+@click.argument("evaluation_id", metavar="[EVALUATION]", required=False)
+@click.option("--rerun", is_flag=True, help="Run EVALUATION again, which failed or was cancelled.")
+@click.option("--cancel", is_flag=True, help="Cancel EVALUATION.")
+@click.option("--state", type=click.Choice(STATES), help="Only evaluations in this state.")
+@click.option("--user", metavar="NAME", help="Only evaluations of this account.")
+@limit_option("evaluations")
+@json_option
+def evaluations(
+    evaluation_id: str | None,
+    rerun: bool,
+    cancel: bool,
+    state: str | None,
+    user: str | None,
+    limit: int,
+    as_json: bool,
+) -> None:
+    """List the submitted models of all accounts, newest first; rerun or cancel EVALUATION.
+
+    \b
+    collidium admin evaluations --state failed
+    collidium admin evaluations 0123456789abcdef0123456789abcdef --rerun
+    """
+    if (evaluation_id is None) == (rerun or cancel) or (rerun and cancel):
+        raise click.UsageError("give EVALUATION with --rerun or --cancel, or none of them")
+    with client() as server:
+        if evaluation_id is not None:
+            act = server.admin_rerun_evaluation if rerun else server.admin_cancel_evaluation
+            show_evaluation(server, act(evaluation_id), wait=False, as_json=as_json)
+            return
+        page = server.admin_evaluations(state=state, user=user, limit=limit)
+    show_evaluations(page.items, accounts=True, as_json=as_json)
     _note_more(page.next_cursor, limit, as_json=as_json)
 
 

@@ -7,7 +7,18 @@ from typing import TypedDict, Unpack
 
 from collidium.client.answers import content, listed, single, upload_address
 from collidium.client.calls.call import Call, Credential, endpoint, given, segment
-from collidium.records import BestStep, Challenge, Checked, Page, Place, Quota, Receipt, Submission, TaskCard
+from collidium.records import (
+    BestStep,
+    Challenge,
+    Checked,
+    Evaluation,
+    Page,
+    Place,
+    Quota,
+    Receipt,
+    Submission,
+    TaskCard,
+)
 
 
 class Links(TypedDict, total=False):
@@ -126,6 +137,57 @@ class BenchmarkCalls:
         """A page of the account's submissions, newest first, without their earlier scores."""
         query = given(task=task, challenge=challenge, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
+
+    @endpoint
+    def submit_model(
+        self, task: str, model: str | Path, manifest: str | Path, model_repo: str | None = None
+    ) -> Call[Evaluation]:
+        """Submit a model, which the server runs; returns when it is received.
+
+        Parameters
+        ----------
+        task : str
+        model, manifest : path
+            An ONNX file, and what its inputs and outputs are (TOML).
+        model_repo : str, optional
+            As for ``submit``.
+
+        Returns
+        -------
+        Evaluation
+            Of the same model that was sent before, where that has not failed.
+
+        Raises
+        ------
+        InvalidInput
+            With all problems of the manifest.
+        """
+        return Call(
+            *("POST", f"/v1/benchmark/{segment(task)}/submit/model", single(Evaluation)),
+            query=given(model_repo=model_repo or None),
+            upload=Path(model),
+            form={"manifest": Path(manifest).read_bytes().decode()},
+            part="model",
+            scores=True,
+        )
+
+    @endpoint
+    def evaluations(
+        self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Evaluation]]:
+        """A page of the account's models that the server runs or ran, newest first."""
+        query = given(state=state, limit=limit, cursor=cursor)
+        return Call("GET", "/v1/me/evaluations", listed(Evaluation), query=query)
+
+    @endpoint
+    def evaluation(self, evaluation_id: str) -> Call[Evaluation]:
+        """How far a model of the account is, and what became of it."""
+        return Call("GET", f"/v1/evaluations/{segment(evaluation_id)}", single(Evaluation))
+
+    @endpoint
+    def cancel_evaluation(self, evaluation_id: str) -> Call[Evaluation]:
+        """Cancel the evaluation of a model of the account."""
+        return Call("POST", f"/v1/evaluations/{segment(evaluation_id)}/cancel", single(Evaluation))
 
     @endpoint
     def submission(self, submission_id: str) -> Call[Submission]:

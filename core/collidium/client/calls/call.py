@@ -47,6 +47,9 @@ class Call(Generic[Result]):
     headers: Mapping[str, str] = field(default_factory=dict)
     #: A file to send as the body.
     upload: Path | None = None
+    #: Fields of a form, whose part ``part`` is then the file.
+    form: Mapping[str, str] | None = None
+    part: str = ""
     #: Where a server takes a file in several requests: reads where they go.
     resumable: Callable[[Answer], str] | None = None
     #: Whether the answer may take as long as scoring does.

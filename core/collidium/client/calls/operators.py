@@ -19,6 +19,7 @@ from collidium.records import (
     Challenge,
     ChannelUsage,
     DayUsage,
+    Evaluation,
     Failures,
     Frozen,
     Granted,
@@ -213,6 +214,35 @@ class OperatorCalls:
         """Cancel a simulation request of any account."""
         where, headers = f"/admin/requests/{segment(request_id)}/cancel", keyed(idempotency_key)
         return Call("POST", where, single(SimulationRequest), Credential.ADMIN, headers=headers)
+
+    @endpoint
+    def admin_evaluations(
+        self,
+        *,
+        state: str | None = None,
+        user: str | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+    ) -> Call[Page[Evaluation]]:
+        """A page of all accounts' models that the server runs or ran, newest first."""
+        query = given(state=state, user=user, limit=limit, cursor=cursor)
+        return Call("GET", "/admin/evaluations", listed(Evaluation), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_cancel_evaluation(
+        self, evaluation_id: str, *, idempotency_key: str | None = None
+    ) -> Call[Evaluation]:
+        """Cancel the evaluation of a model of any account."""
+        where = f"/admin/evaluations/{segment(evaluation_id)}/cancel"
+        return Call("POST", where, single(Evaluation), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_rerun_evaluation(
+        self, evaluation_id: str, *, idempotency_key: str | None = None
+    ) -> Call[Evaluation]:
+        """Run a model again whose evaluation failed or was cancelled."""
+        where = f"/admin/evaluations/{segment(evaluation_id)}/rerun"
+        return Call("POST", where, single(Evaluation), Credential.ADMIN, headers=keyed(idempotency_key))
 
     @endpoint
     def admin_refunds(

@@ -1,0 +1,94 @@
+"""``/v1/benchmark/<task>/submit/model``, ``/v1/evaluations``: models that the server runs."""
+
+from __future__ import annotations
+
+from msgspec import structs
+from quart import Blueprint, Response, request
+from quart_schema import document_response, operation_id, validate_querystring
+
+from collidium.api.answers import answer, cut, page_of
+from collidium.api.authentication import caller, check_claim, signed_in
+from collidium.api.benchmarks import admission_to
+from collidium.api.bodies import receive_to_file
+from collidium.api.bodies.receive import FORM
+from collidium.api.context import platform
+from collidium.api.openapi import model_body
+from collidium.api.schemas import EvaluationsQuery, SubmitQuery
+from collidium.benchmarks.submissions import evaluations, receiving
+from collidium.benchmarks.submissions.submitting import Predictions
+from collidium.errors import InvalidInput
+from collidium.inference.sandbox import MAX_MODEL_BYTES
+from collidium.records import Evaluation
+
+blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
+
+
+@blueprint.post("/benchmark/<task>/submit/model")
+@model_body
+@signed_in
+@operation_id("submit_model")
+@validate_querystring(SubmitQuery)
+@document_response(Evaluation, 202)
+async def submit(task: str, query_args: SubmitQuery) -> Response:
+    """Submit a model, which the server runs on the events of the task or challenge: 202 with a Location.
+
+    The body is a form whose part `model` is an ONNX file and whose part `manifest` is its manifest (TOML).
+    All problems of the manifest are listed at once. The same model again returns its first evaluation.
+    """
+    settings = platform().settings
+    async with (
+        admission_to(task, again=True) as admission,
+        receive_to_file(
+            request, settings.uploads, MAX_MODEL_BYTES, part="model", media_types=(FORM,), texts=("manifest",)
+        ) as file,
+    ):
+        if "manifest" not in file.fields:
+            detail = "the form has no part named 'manifest'"
+            raise InvalidInput(detail, errors=[{"field": "manifest", "detail": detail}])
+        row, deduplicated = await receiving.receive(
+            *(platform(), admission, Predictions(file.path, file.sha256, file.size_bytes)),
+            file.fields["manifest"],
+            check_claim=check_claim,
+            model_repo=query_args.model_repo or file.fields.get("model_repo") or None,
+        )
+    response = answer(structs.replace(evaluations.view(row), deduplicated=deduplicated), 202)
+    response.headers["Location"] = f"/v1/evaluations/{row.id}"
+    return response
+
+
+@blueprint.get("/me/evaluations")
+@signed_in
+@operation_id("evaluations")
+@validate_querystring(EvaluationsQuery)
+@document_response(list[Evaluation])
+async def list_(query_args: EvaluationsQuery) -> Response:
+    """Your models that the server runs or ran, newest first."""
+    return await listed(query_args, (await caller()).id)
+
+
+async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
+    """A page of one account's evaluations, or of everybody's; for operators, too."""
+    found = await evaluations.list_evaluations(
+        limit=query.limit + 1, account_id=account_id, after=query.cursor, state=query.state
+    )
+    page, last = cut(found, query.limit)
+    return page_of(page, query, last.evaluation_id if last else None).response()
+
+
+@blueprint.get("/evaluations/<evaluation_id>")
+@signed_in
+@operation_id("evaluation")
+@document_response(Evaluation)
+async def show(evaluation_id: str) -> Response:
+    """How far your model is, and what became of it."""
+    return answer(evaluations.view(await evaluations.find(evaluation_id, (await caller()).id)))
+
+
+@blueprint.post("/evaluations/<evaluation_id>/cancel")
+@signed_in
+@operation_id("cancel_evaluation")
+@document_response(Evaluation)
+async def cancel(evaluation_id: str) -> Response:
+    """Cancel the evaluation of your model; it counts for your quota all the same."""
+    row = await evaluations.find(evaluation_id, (await caller()).id)
+    return answer(evaluations.view(await evaluations.cancel(row)))

@@ -1,0 +1,274 @@
+"""Evaluations of models: their queue, their states, and who works on one.
+
+Every change asks for the lease, which a process holds from :func:`claim` on: who lost it changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from tortoise.expressions import Q
+from tortoise.queryset import QuerySet
+from tortoise.timezone import now
+
+from collidium import operations, records
+from collidium.benchmarks.models import Arrival, Evaluation
+from collidium.contracts.identity import ERASED
+from collidium.database import on_commit, transactional
+from collidium.errors import Conflict, NotFound
+from collidium.inference.codes import Code
+from collidium.runtime.failpoints import reached
+from collidium.runtime.waiting import WakeSignal
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+__all__ = ["Evaluation", "LeaseLost", "claim", "find", "view"]
+
+#: Notified when this process has put one into the queue.
+RECEIVED: Final = WakeSignal()
+#: How long the end of a challenge waits for one.
+WAITED_FOR: Final = timedelta(days=3)
+#: Processes that may be lost over one step of it.
+ATTEMPTS: Final = 3
+#: The account's others in this time decide whose turn it is.
+_RECENT: Final = timedelta(days=1)
+_EVALUATION_ID: Final = re.compile(r"[0-9a-f]{32}")
+_STEPS: Final = 10
+
+#: Why one fails, but for the codes of :class:`~collidium.inference.codes.Code`.
+REASONS: Final[Mapping[str, str]] = {
+    "interrupted": "The platform was interrupted too often; submit the model again.",
+    "not_scored": "The predictions cannot be scored.",
+    "closed": "The challenge took no submissions any more when the model had been run.",
+    "banned": "The account is banned.",
+}
+
+
+class LeaseLost(Exception):
+    """The evaluation was cancelled, or another process has taken it."""
+
+
+def model_key(sha256: str) -> str:
+    """Where the file of a model is in the storage."""
+    return f"models/{sha256}.onnx"
+
+
+# -- for their owners ----------------------------------------------------------------------------------
+
+
+async def find(evaluation_id: str, account_id: int | None = None) -> Evaluation:
+    """An evaluation of that account; None: anybody's. Raises NotFound."""
+    row = None
+    if _EVALUATION_ID.fullmatch(evaluation_id):
+        row = await Evaluation.get_or_none(id=evaluation_id)
+    if row is None or account_id not in {None, row.account_id}:
+        raise NotFound(f"there is no evaluation {evaluation_id[:100]!r} of yours")
+    return row
+
+
+async def list_evaluations(
+    *, limit: int, account_id: int | None = None, after: str | None = None, state: str | None = None
+) -> list[records.Evaluation]:
+    """Up to ``limit`` evaluations, newest first, those after the one named ``after``."""
+    query = Evaluation.all() if account_id is None else Evaluation.filter(account_id=account_id)
+    if state is not None:
+        query = query.filter(state=state)
+    if after is not None:
+        last = await find(after, account_id)
+        query = query.filter(
+            Q(received_at__lt=last.received_at) | Q(received_at=last.received_at, id__lt=last.id)
+        )
+    return [view(row) for row in await query.order_by("-received_at", "-id").limit(limit)]
+
+
+def view(row: Evaluation) -> records.Evaluation:
+    """The record of a row. Progress is in tenths: how long each event takes is the model's to choose."""
+    done = row.events_done if row.ended_at else row.events_done * _STEPS // row.events * row.events // _STEPS
+    text = ""
+    if row.code:
+        text = REASONS.get(row.code) or Code.of(row.code).text
+    return records.Evaluation.of(
+        row,
+        evaluation_id=row.id,
+        model_sha256=row.sha256,
+        model_bytes=row.size_bytes,
+        events_done=done,
+        reason=f"{text} {row.detail}".strip() or None,
+        n_params=(row.facts or {}).get("n_params"),
+    )
+
+
+@transactional
+async def cancel(row: Evaluation) -> Evaluation:
+    """Cancel an evaluation that has not ended; raises Conflict."""
+    row = await Evaluation.select_for_update().get(id=row.id)
+    if row.turn is None:
+        raise Conflict(f"the evaluation has ended: it is {row.state}")
+    await _end(row, "cancelled")
+    return row
+
+
+@transactional
+async def operate(
+    evaluation_id: str, action: Literal["cancel", "rerun"], *, actor: str, http_request_id: str
+) -> records.Evaluation:
+    """Cancel anybody's evaluation, or run it again. Raises NotFound and Conflict."""
+    row = await find(evaluation_id)
+    row = await (cancel(row) if action == "cancel" else _rerun(row))
+    await operations.record(actor, f"{action}_evaluation", row.id, {"state": row.state}, http_request_id)
+    return view(row)
+
+
+async def _rerun(row: Evaluation) -> Evaluation:
+    """Put one that failed or was cancelled into the queue again; raises Conflict."""
+    row = await Evaluation.select_for_update().get(id=row.id)
+    if row.state not in ("failed", "cancelled"):
+        raise Conflict(f"the evaluation is {row.state}")
+    row.state, row.code, row.detail, row.ended_at, row.events_done = "received", None, "", None, 0
+    row.checking_at = row.running_at = None
+    row.timed = []
+    await enqueue(row)
+    await row.save()
+    return row
+
+
+async def counted(challenge: str, of: Q, since: datetime) -> list[tuple[Any, ...]]:
+    """Return participant and account of evaluations, whatever became of them: each keeps a file."""
+    found = Evaluation.filter(of, challenge=challenge, received_at__gte=since)
+    return await found.values_list("participant", "account_id")
+
+
+async def stored_models() -> dict[str, str]:
+    """SHA-256 of every model in the storage, by key; those of erased persons are gone."""
+    rows = await Evaluation.all().distinct().values_list("hub_username", "sha256")
+    return {model_key(str(sha256)): str(sha256) for name, sha256 in rows if not ERASED.fullmatch(str(name))}
+
+
+async def submitted_by(account_id: int) -> list[str]:
+    """The keys of models that this account alone has sent."""
+    own = set(await Evaluation.filter(account_id=account_id).values_list("sha256", flat=True))
+    others = Evaluation.filter(sha256__in=list(own)).exclude(account_id=account_id)
+    alone = own - set(await others.values_list("sha256", flat=True))
+    return [model_key(str(sha256)) for sha256 in sorted(alone)]
+
+
+async def forget(account_id: int, becomes: str) -> None:
+    """End the evaluations of an account within a transaction, and keep them under its neutral name."""
+    for row in await Evaluation.filter(account_id=account_id, turn__isnull=False).select_for_update():
+        await _end(row, "cancelled")
+    await Evaluation.filter(account_id=account_id).update(
+        hub_username=becomes, manifest="", model_repo=None, model_claim=None
+    )
+
+
+# -- the queue -----------------------------------------------------------------------------------------
+
+
+async def enqueue(row: Evaluation) -> None:
+    """Give a row that is not saved yet its turn, within a transaction, and let the challenge wait for it."""
+    moment = now()
+    recent = Evaluation.filter(
+        account_id=row.account_id, challenge=row.challenge, received_at__gt=moment - _RECENT
+    )
+    row.turn, row.due_at, row.lease, row.attempts = await recent.count(), moment, "", 0
+    await Arrival.filter(id=row.id).delete()
+    await Arrival(
+        id=row.id, challenge=row.challenge, received_at=row.received_at, leased_until=moment + WAITED_FOR
+    ).save(force_create=True)
+    on_commit(RECEIVED.notify)
+
+
+async def claim(last_turns: Mapping[str, int], seconds: float) -> Evaluation | None:
+    """Take the next evaluation for that many seconds: a process that lives renews it.
+
+    It is of the challenge whose last turn is longest ago (``last_turns``: a number that grows), and there of
+    the account with the fewest in a day; then the oldest.
+    """
+    names = await _due().distinct().values_list("challenge", flat=True)
+    if not names:
+        return None
+    return await _claim(min(map(str, names), key=lambda name: (last_turns.get(name, 0), name)), seconds)
+
+
+@transactional
+async def _claim(challenge: str, seconds: float) -> Evaluation | None:
+    due = _due().filter(challenge=challenge).order_by("turn", "received_at")
+    row = await due.select_for_update(skip_locked=True).first()
+    if row is None:
+        return None
+    row.attempts += 1
+    if row.attempts > ATTEMPTS:
+        await _end(row, "failed", code="interrupted")
+        return None
+    row.lease, row.due_at = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
+    if row.state == "received":
+        row.state, row.checking_at = "checking", now()
+    await row.save(update_fields=["attempts", "lease", "due_at", "state", "checking_at"])
+    return row
+
+
+def _due() -> QuerySet[Evaluation]:
+    return Evaluation.filter(turn__gte=0, due_at__lte=now())
+
+
+# -- for who holds the lease ---------------------------------------------------------------------------
+
+
+async def renew(row: Evaluation, seconds: float, events_done: int) -> None:
+    """Keep the lease, and write how far it is. Raises LeaseLost."""
+    await _change(row, due_at=now() + timedelta(seconds=seconds), events_done=events_done)
+
+
+async def give_back(row: Evaluation, after: timedelta = timedelta(0), *, tried: bool) -> None:
+    """Let any process go on with it later; ``tried``: this attempt counts. Raises LeaseLost."""
+    attempts = row.attempts if tried else row.attempts - 1
+    await _change(row, lease="", due_at=now() + after, attempts=attempts, events_done=0)
+
+
+async def mark_running(row: Evaluation, facts: Mapping[str, Any]) -> None:
+    """The model was checked. Raises LeaseLost."""
+    await _change(row, state="running", running_at=now(), facts=dict(facts), attempts=1)
+
+
+async def mark_timed(row: Evaluation, timed: Sequence[Mapping[str, Any]]) -> None:
+    """One more block of time was measured. Raises LeaseLost."""
+    await _change(row, timed=list(timed), attempts=1)
+
+
+@transactional
+async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
+    """End it without scores. Raises LeaseLost."""
+    await _end(await _held(row), "failed", code=code, detail=detail.replace("\0", "")[:500])
+    reached("evaluate.failed")
+
+
+@transactional
+async def mark_scored(row: Evaluation, submission_id: str) -> None:
+    """End it as a submission that is kept in the same transaction. Raises LeaseLost."""
+    await _end(await _held(row), "scored", submission_id=submission_id, events_done=row.events)
+
+
+async def _held(row: Evaluation) -> Evaluation:
+    held = await Evaluation.select_for_update().get_or_none(id=row.id, lease=row.lease, turn__gte=0)
+    if held is None or not row.lease:
+        raise LeaseLost
+    return held
+
+
+async def _change(row: Evaluation, **fields: Any) -> None:
+    held = Evaluation.filter(id=row.id, lease=row.lease, turn__gte=0)
+    if not await held.update(**fields):
+        raise LeaseLost
+    row.update_from_dict(fields)
+
+
+async def _end(row: Evaluation, state: str, **fields: Any) -> None:
+    row.update_from_dict({"state": state, "ended_at": now(), "turn": None, "due_at": None, "lease": ""})
+    row.update_from_dict(fields)
+    await row.save()
+    await Arrival.filter(id=row.id).delete()

@@ -1,0 +1,105 @@
+"""Receives submitted models: admitted as files of predictions are, and put into the queue."""
+
+from __future__ import annotations
+
+import uuid
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from tortoise.timezone import now
+
+from collidium import accounts
+from collidium.benchmarks.models import Challenge
+from collidium.benchmarks.submissions import evaluations, links, submitting
+from collidium.benchmarks.submissions.evaluations import Evaluation
+from collidium.benchmarks.truth import model_inputs
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput, Unavailable
+from collidium.inference.manifest import read_manifest
+from collidium.inference.running import Model, tables_of
+
+if TYPE_CHECKING:
+    from collidium.benchmarks.submissions.links import CheckClaim
+    from collidium.benchmarks.submissions.submitting import Admission, Predictions
+    from collidium.platform import Platform
+
+
+async def receive(
+    platform: Platform,
+    admission: Admission,
+    file: Predictions,
+    manifest: str,
+    *,
+    check_claim: CheckClaim,
+    model_repo: str | None = None,
+) -> tuple[Evaluation, bool]:
+    """Put a model into the queue of the admission's challenge; and whether it was sent before.
+
+    The same file with the same manifest is run once by each scorer and truth, unless it failed or was
+    cancelled. Raises InvalidInput with every problem of the manifest, also for a task without models;
+    Unavailable where none can be run; Conflict, Forbidden and TooManyRequests as for predictions.
+    """
+    links.validated({"model_repo": model_repo})
+    task, truth = admission.task, admission.truth
+    read = read_manifest(manifest.encode(), task)
+    if not (truth.inputs and find_spec("onnxruntime") and find_spec("onnx")):
+        what = "the truth was imported without inputs" if not truth.inputs else "onnxruntime is not installed"
+        raise Unavailable(f"{admission.challenge.name} runs no models now: {what}", retry_after=3600)
+    if missing := model_inputs.missing(truth.inputs, read, tables_of(Model(b"", read), task)):
+        problems = [{"field": "inputs", "detail": f"the events have no {name}"} for name in missing]
+        raise InvalidInput("the model reads what is not there", errors=problems)
+    row = Evaluation(
+        id=uuid.uuid4().hex,
+        challenge=admission.challenge.name,
+        task=task.card.name,
+        account_id=admission.account.id,
+        hub_username=admission.account.hub_username,
+        participant=admission.participant,
+        sha256=file.sha256,
+        size_bytes=file.size_bytes,
+        manifest=manifest,
+        model_repo=model_repo,
+        scorer_version=task.version,
+        truth_version=truth.version,
+        events=len(truth.events),
+    )
+    if (first := await _same_model(row)) is not None:
+        return first, True
+    if admission.refusal is not None:
+        raise admission.refusal
+    await submitting.require_in_time(platform, admission)
+    if model_repo is not None:
+        row.model_claim = await check_claim(model_repo) or "unverified"
+    await submitting.require_submission_left(admission, platform.settings, now())
+    key = evaluations.model_key(file.sha256)
+    if not await platform.storage.exists(key):
+        await platform.storage.put(key, file.path)
+    return await _receive_once(platform, admission, row)
+
+
+@transactional
+async def _receive_once(platform: Platform, admission: Admission, row: Evaluation) -> tuple[Evaluation, bool]:
+    # The challenge's row first, as everywhere; it orders what counts for the quota.
+    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    await accounts.require_not_banned(row.account_id)
+    if (first := await _same_model(row)) is not None:
+        return first, True
+    if challenge.ended_at is not None and not admission.practice:
+        raise Conflict(f"{challenge.name} closed while the model was received")
+    row.received_at = now()
+    await submitting.require_submission_left(admission, platform.settings, row.received_at)
+    await evaluations.enqueue(row)
+    await row.save(force_create=True)
+    return row, False
+
+
+async def _same_model(row: Evaluation) -> Evaluation | None:
+    same = Evaluation.filter(
+        account_id=row.account_id,
+        challenge=row.challenge,
+        sha256=row.sha256,
+        manifest=row.manifest,
+        scorer_version=row.scorer_version,
+        truth_version=row.truth_version,
+    )
+    return await same.exclude(state__in=["failed", "cancelled"]).first()

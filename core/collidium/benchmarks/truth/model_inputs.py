@@ -1,0 +1,160 @@
+"""Inputs of models: public columns of the events that a truth is about, in the storage by their hashes.
+
+They are read from where the truth is imported, and are never served.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+from msgspec import Struct, convert, structs
+
+from collidium.contracts.storage import MissingFile
+from collidium.contracts.task import EventRange
+from collidium.datasets import Dataset, HubDataset, fetch, layout
+from collidium.datasets.access import catalogue
+from collidium.datasets.publishing.public_part import PUBLIC
+from collidium.datasets.writing import ParquetFile, folder, shard_name
+from collidium.errors import ConfigurationError, UnusableDataset
+from collidium.files.durable import sha256_of
+from collidium.files.held import scratch_directory
+
+if TYPE_CHECKING:
+    from collidium.contracts.model import ModelInterface
+    from collidium.contracts.task import Task
+    from collidium.inference.manifest import Manifest
+    from collidium.platform import Platform
+
+#: The name of the config that :func:`opened` gives them.
+_CONFIG: Final = "inputs"
+
+
+class InputTable(Struct, frozen=True):
+    """A stored table."""
+
+    sha256: str
+    bytes: int
+    columns: tuple[str, ...]
+
+
+#: By table, as a truth's manifest in the database has them.
+Stored = Mapping[str, Any]
+
+
+async def store(
+    platform: Platform,
+    task: Task,
+    place: Path | HubDataset,
+    *,
+    config: str | None,
+    events: EventRange,
+    cache: Path,
+) -> Stored:
+    """Put the inputs of a task's models into the storage; none for a task without models.
+
+    Tables that are not there are left out: models that read them are refused. Raises UnusableDataset where
+    events are missing, and StorageUnavailable.
+    """
+    interface = task.model_interface()
+    if interface is None:
+        return {}
+    names = await asyncio.to_thread(_there, place, config, cache, _tables(interface))
+    if isinstance(place, HubDataset):
+        place = (await fetch(place, names, cache, config=config, events=events)).directory
+    dataset = await asyncio.to_thread(Dataset, place, config)
+    stored = {}
+    async with scratch_directory(platform.settings.uploads) as scratch:
+        columns = await asyncio.to_thread(_write, dataset, names, interface, events, scratch)
+        for name in names:
+            path = scratch / name
+            size = (await asyncio.to_thread(path.stat)).st_size
+            table = InputTable(await asyncio.to_thread(sha256_of, path), size, columns[name])
+            if not await platform.storage.exists(key_of(table)):
+                await platform.storage.put_final(key_of(table), path)
+            stored[name] = structs.asdict(table)
+    return stored
+
+
+@asynccontextmanager
+async def opened(platform: Platform, stored: Stored) -> AsyncIterator[Dataset]:
+    """Fetch stored inputs from the storage, as a dataset, for the context.
+
+    Raises ConfigurationError where they are not there any more, and StorageUnavailable.
+    """
+    async with scratch_directory(platform.settings.uploads) as scratch:
+        for name, table in convert(stored, dict[str, InputTable]).items():
+            path = scratch / folder(_CONFIG, name) / shard_name(0, 1)
+            await asyncio.to_thread(path.parent.mkdir, parents=True)
+            try:
+                await platform.storage.get_final(key_of(table), path)
+            except MissingFile as error:
+                raise ConfigurationError(f"inputs of models are not in the storage: {name}") from error
+        yield await asyncio.to_thread(Dataset, scratch, _CONFIG)
+
+
+def key_of(table: InputTable) -> str:
+    """Where a table is in the storage."""
+    return f"inputs/{table.sha256}.parquet"
+
+
+def stored_keys(stored: Stored) -> dict[str, str]:
+    """SHA-256 of each stored table, by key."""
+    return {key_of(table): table.sha256 for table in convert(stored, dict[str, InputTable]).values()}
+
+
+def missing(stored: Stored, manifest: Manifest, tables: Collection[str]) -> list[str]:
+    """Tables of ``tables``, and columns, that the inputs of a manifest need and that are not stored."""
+    there = convert(stored, dict[str, InputTable])
+    lacks = [name for name in tables if name not in there]
+    sources = {
+        given.source: there[given.table].columns
+        for given in manifest.inputs.values()
+        if given.column and not given.feature and given.table in there
+    }
+    return sorted(lacks + [name for name, columns in sources.items() if name.split(".")[1] not in columns])
+
+
+def _there(place: Path | HubDataset, config: str | None, cache: Path, names: Sequence[str]) -> list[str]:
+    with catalogue(place, cache) as shards:
+        return [name for name in names if _holds(shards.sizes, name, config)]
+
+
+def _holds(paths: Collection[str], table: str, config: str | None) -> bool:
+    try:
+        return bool(layout.shards(paths, table, config))
+    except UnusableDataset:
+        return False
+
+
+def _tables(interface: ModelInterface) -> tuple[str, ...]:
+    of_features = [name for feature in interface.features.values() for name in feature.tables]
+    return tuple(dict.fromkeys([*interface.inputs, *of_features]))
+
+
+def _write(
+    dataset: Dataset, names: list[str], interface: ModelInterface, events: EventRange, directory: Path
+) -> dict[str, tuple[str, ...]]:
+    """Write a file for each table; returns its columns."""
+    files: dict[str, ParquetFile] = {}
+    columns: dict[str, tuple[str, ...]] = {}
+    for _, tables in dataset.read(names, events):
+        for name, table in tables.items():
+            public = table.select(list(_public(name, table, interface)))
+            if name not in files:
+                columns[name] = tuple(public.column_names)
+                files[name] = ParquetFile(directory / name, public.schema)
+            files[name].write(public)
+    for file in files.values():
+        file.close()
+    return columns
+
+
+def _public(name: str, table: pa.Table, interface: ModelInterface) -> Iterator[str]:
+    """The event's id and what publishing leaves of a table, or the task names."""
+    known = {"event_id", *PUBLIC.get(name, ()), *interface.inputs.get(name, ())}
+    return (column for column in table.column_names if column in known)

@@ -1,0 +1,130 @@
+"""Processes that run submitted models until they are killed; run with ``python -m``.
+
+Settings and the failpoints are its argument, as JSON: for each a process is forked, which ends there; their
+exit codes go to stdout. And the models themselves, of the tracking task.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import traceback
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from tests.waiting import eventually_async
+
+from collidium import plugins, settings
+from collidium.benchmarks.models import Evaluation
+from collidium.benchmarks.submissions import evaluating, evaluations
+from collidium.inference import timing
+from collidium.platform import Platform
+from collidium.runtime.failpoints import VARIABLE
+from collidium.testing.processes import end_with_parent
+from collidium.testing.server import run_command
+from collidium_tasks.graphs import graph
+
+ROOT = Path(__file__).parents[3]
+#: Of `timing`, however busy this machine is: which speed was measured is no matter of these tests.
+PATIENT = {"_MAX_SCATTER": 1e9, "_LEAST_SHARE": 0.0}
+
+MANIFEST = """contract = 1
+task = "{task}"
+batch = "event"
+
+[inputs]
+layer = {{ source = "tracker_hits.volume_id", dtype = "int64" }}
+
+[outputs]
+track = "track_id"
+"""
+
+
+def layers(number: int = 0) -> bytes:
+    """A model that makes a track of each layer; each number another file."""
+    return graph(
+        "layers (int64[N] layer) => (int64[N] track) { track = Add(layer, zero) }",
+        zero=np.array(0),
+        **{f"unused{number}": np.array(number)},
+    )
+
+
+def crashing() -> bytes:
+    """A model whose division ends its process."""
+    return graph(
+        "crash (int64[N] layer) => (int64[N] track) { low = Min(layer, least) track = Div(low, minus) }",
+        least=np.array(np.iinfo(np.int64).min),
+        minus=np.array(-1),
+    )
+
+
+@asynccontextmanager
+async def opened(chosen: Mapping[str, Any]) -> AsyncIterator[Platform]:
+    """A platform on this machine."""
+    configured = settings.load(scoring_workers=1, submissions_per_day=1000, **chosen)
+    async with Platform.open(configured) as platform:
+        yield platform
+
+
+async def run_all(platform: Platform) -> None:
+    """Run models until all have ended, without the pauses."""
+
+    async def ended() -> bool:
+        await Evaluation.filter(turn__gte=0, lease="").update(due_at=evaluations.now())
+        evaluations.RECEIVED.notify()
+        return not await Evaluation.exists(turn__gte=0)
+
+    async with evaluating.evaluating(platform):
+        await eventually_async(ended)
+
+
+def kill_each(failpoints: Mapping[str, str], chosen: Mapping[str, object]) -> list[int]:
+    """The exit codes of processes, one for each evaluation, that run it up to a failpoint."""
+    plan = {"lives": failpoints, "settings": {name: str(value) for name, value in chosen.items()}}
+    done = run_command([json.dumps(plan)], os.environ, ROOT, (sys.executable, "-m", __name__))
+    sys.stderr.write(done.stderr)
+    assert done.returncode == 0, done.stderr
+    codes: list[int] = json.loads(done.stdout)
+    return codes
+
+
+async def _live(evaluation_id: str, chosen: Mapping[str, Any]) -> None:
+    async with asyncio.timeout(60), opened(chosen) as platform:
+        await Evaluation.filter(id=evaluation_id).update(due_at=evaluations.now())
+        row = await evaluations._claim((await evaluations.find(evaluation_id)).challenge, 60)
+        assert row is not None
+        assert row.id == evaluation_id
+        evaluating.reached("evaluate.claimed")
+        await evaluating.evaluate(platform, row)
+
+
+def _fork(evaluation_id: str, failpoint: str, chosen: Mapping[str, Any]) -> int:
+    child = os.fork()
+    if not child:
+        end_with_parent()
+        os.environ[VARIABLE] = failpoint
+        try:
+            asyncio.run(_live(evaluation_id, chosen))
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def _main() -> None:
+    plan = json.loads(sys.argv[1])
+    plugins.load()
+    vars(timing).update(PATIENT)
+    lives = partial(_fork, chosen=plan["settings"])
+    sys.stdout.write(json.dumps([lives(*life) for life in plan["lives"].items()]) + "\n")
+
+
+if __name__ == "__main__":
+    _main()
