@@ -34,10 +34,11 @@ _WORKER: Final = Path(__file__).with_name("worker.py")
 _CGROUP: Final = "collidium-model-"
 #: Beyond the limit of memory: what libraries take before a model is read.
 _ROOM: Final = 256 * 1024**2
-_SMALL_REPLY: Final = 16 * 1024**2
-#: A process may use so much more CPU than its calls: a fraction, and seconds for each and for a message.
+_SMALL_REPLY: Final = 4 * 1024**2
+#: A process may use so much more CPU than its calls: a fraction, and seconds for a byte that it gets or
+#: sends, for a call and for a message. The overhead is about a third of that.
 HIDDEN_WORK: Final = 0.05
-_OVERHEAD_SECONDS: Final = (20e-6, 5e-3)
+_OVERHEAD_SECONDS: Final = (2.5e-9, 25e-6, 5e-3)
 #: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
 _PROCESS_CLOCK: Final = 2
 
@@ -169,6 +170,7 @@ class _Process:
 
     def __init__(self, limits: Limits, core: int | None, *, has_edges: bool) -> None:
         self._limits = limits
+        self._details = False
         self._interface = Interface([], [])
         self._cgroup: Path | None = None
         self._deadline = time.monotonic() + limits.load_seconds
@@ -193,6 +195,7 @@ class _Process:
             raise CollidiumError(f"a sandbox does not start: {error.code.value}") from error
         self._cgroup = self._in_cgroup()
         cgroup = ("cgroup",) if self._cgroup else ()
+        self._details = details
         self._interface = wanted = interface or Interface([], [])
         request = messages.Load(
             *(content, wanted.inputs, wanted.outputs, wanted.edges, details), counts_only=interface is None
@@ -200,6 +203,7 @@ class _Process:
         self._send(request)
         loaded = self._receive(messages.Loaded)
         self._receive(messages.Ready)
+        self._used = self._cpu_seconds()
         self.facts = Facts(
             n_params=loaded.n_params,
             numbers=loaded.numbers,
@@ -219,24 +223,28 @@ class _Process:
         ]
         self._send(messages.Predict(sent))
         self._receive(messages.Ready)
-        began = self._cpu_seconds()
         self._send(None)
         done = self._receive(messages.Done)
-        used = self._cpu_seconds() - began
         self._send(None)
         rows = sum(batch.rows for batch in batches)
         columns = sum(output.columns for output in self._interface.outputs) + 1
         made = self._receive(messages.Predicted, 8 * rows * columns + _SMALL_REPLY)
         if not len(done.cpu) == len(done.wall) == len(made.outputs) == len(batches):
             raise self._refused(Code.CRASHED)
-        of_calls = sum(done.cpu) / 1e9
-        of_each, of_message = _OVERHEAD_SECONDS
-        if used > of_calls * (1 + HIDDEN_WORK) + len(batches) * of_each + of_message:
-            raise self._refused(Code.HIDDEN_WORK)
-        return [
+        outcomes = [
             Outcome(self._arrays(outputs, batch.rows), cpu / 1e9, wall / 1e9)
             for batch, outputs, cpu, wall in zip(batches, made.outputs, done.cpu, done.wall, strict=True)
         ]
+        began, self._used = self._used, self._cpu_seconds()
+        moved = sum(array.nbytes for outcome in outcomes for array in outcome.outputs)
+        moved += sum(batch.nbytes for batch in batches)
+        of_byte, of_each, of_message = _OVERHEAD_SECONDS
+        allowed = (
+            sum(done.cpu) / 1e9 * (1 + HIDDEN_WORK) + moved * of_byte + len(batches) * of_each + of_message
+        )
+        if self._used - began > allowed:
+            raise self._refused(Code.HIDDEN_WORK)
+        return outcomes
 
     def peak_bytes(self) -> int:
         with suppress(OSError):
@@ -310,8 +318,9 @@ class _Process:
         return Code.TIME if self._process.returncode == -signal.SIGXCPU else Code.CRASHED
 
     def _refused(self, code: Code, detail: str = "") -> ModelRefused:
+        """A refusal; what a process that was taken over sends as detail could be what is hidden."""
         self.close()
-        return ModelRefused(code, detail)
+        return ModelRefused(code, detail if self._details else "")
 
     def _cpu_seconds(self) -> float:
         """CPU time of the process by the kernel's account, which nothing in it can change."""

@@ -39,6 +39,7 @@ from collidium.inference.messages import (
 from collidium.runtime.confinement import (
     become_nobody,
     drop_capabilities,
+    leave_calls,
     leave_files,
     leave_network,
     limit_resources,
@@ -85,6 +86,8 @@ def _confine(parent: int, core: int, memory: int) -> list[str]:
     confined += leave_files()
     limit_resources(memory, _CPU_SECONDS, _FILES)
     drop_capabilities()
+    if leave_calls():
+        confined.append("calls")
     return confined
 
 
