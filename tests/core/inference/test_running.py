@@ -220,7 +220,8 @@ def test_progress_reaches_all_events(tmp_path: Path) -> None:
 def test_parameters_are_counted() -> None:
     assert count(example("jets", "deepsets").content).n_params == 18_731
     trees = count(example("jets", "trees").content)
-    assert trees.n_params == 360 * (11 * 2 + 12), "120 rounds of 3 classes: 11 splits and 12 leaves each"
+    splits = 360 * (11 * 2 + 12)  # 120 rounds of 3 classes: 11 splits and 12 leaves each
+    assert trees.n_params == splits + 3 + 2 * 3, "and a number and a label of 8 bytes for each class"
 
 
 def test_wide_numbers_count_for_more() -> None:
