@@ -180,8 +180,9 @@ def _forget_shapes(graph: onnx.GraphProto, *, is_outermost: bool) -> None:
     graph.ClearField("value_info")
     declared = (value for value in graph.input if not is_outermost or value.name in stored)
     for value in (*graph.output, *declared):
-        if value.type.HasField("tensor_type"):
-            value.type.tensor_type.ClearField("shape")
+        for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if axis.dim_value != 1:  # Loop wants to know that its counter has one value
+                axis.ClearField("dim_value")
 
 
 def _tensor(tensor: TensorProto, found: Summary) -> None:

@@ -6,6 +6,7 @@ out. A second kind of model, a program in a container, is another class with the
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -53,6 +54,8 @@ class Limits(Struct, frozen=True):
     load_seconds: float = 60.0
     #: Of one call of :meth:`Sandbox.predict`; wall-clock.
     call_seconds: float = 600.0
+    #: Of all calls together, from when the model was loaded; wall-clock.
+    total_seconds: float = math.inf
 
 
 class Facts(Struct, frozen=True):
@@ -204,6 +207,7 @@ class _Process:
         loaded = self._receive(messages.Loaded)
         self._receive(messages.Ready)
         self._used = self._cpu_seconds()
+        self._last = time.monotonic() + self._limits.total_seconds
         self.facts = Facts(
             n_params=loaded.n_params,
             numbers=loaded.numbers,
@@ -216,7 +220,10 @@ class _Process:
         )
 
     def predict(self, batches: Sequence[Batch]) -> list[Outcome]:
-        self._deadline = time.monotonic() + self._limits.call_seconds
+        began = time.monotonic()
+        if began >= self._last:
+            raise self._refused(Code.TIME)
+        self._deadline = min(began + self._limits.call_seconds, self._last)
         sent = [
             messages.Batch(batch.rows, [messages.Sent.of(array) for array in batch.arrays])
             for batch in batches
@@ -235,14 +242,14 @@ class _Process:
             Outcome(self._arrays(outputs, batch.rows), cpu / 1e9, wall / 1e9)
             for batch, outputs, cpu, wall in zip(batches, made.outputs, done.cpu, done.wall, strict=True)
         ]
-        began, self._used = self._used, self._cpu_seconds()
+        used, self._used = self._used, self._cpu_seconds()
         moved = sum(array.nbytes for outcome in outcomes for array in outcome.outputs)
         moved += sum(batch.nbytes for batch in batches)
         of_byte, of_each, of_message = _OVERHEAD_SECONDS
         allowed = (
             sum(done.cpu) / 1e9 * (1 + HIDDEN_WORK) + moved * of_byte + len(batches) * of_each + of_message
         )
-        if self._used - began > allowed:
+        if self._used - used > allowed:
             raise self._refused(Code.HIDDEN_WORK)
         return outcomes
 

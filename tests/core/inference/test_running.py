@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
-from tests.core.inference.toy_models import JETS, events, example, model, task
+from tests.core.inference.toy_models import JETS, events, example, manifest, model, task
 
 import collidium
 from collidium.contracts.tables import nested
@@ -24,8 +24,11 @@ from collidium.contracts.task import EventRange, Tables
 from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
+from collidium.inference.batching import Inputs
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
+from collidium.inference.sandbox import Limits
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
 
@@ -186,6 +189,27 @@ def test_wrong_outputs_are_refused(operators: str, code: Code, details: bool) ->
         list(predict(made, task("jets"), [toy_tables()], details=details))
     assert raised.value.code == code
     assert bool(raised.value.reason) == details
+
+
+def test_inputs_of_an_event_are_bounded() -> None:
+    """They are made here, not in the sandbox."""
+    lists = [
+        f'c{number} = {{ source = "jets.constituents", dtype = "float64", layout = "padded:100000" }}'
+        for number in range(200)
+    ]
+    wanted = read_manifest(manifest("\n".join(lists)).encode(), task("jets"))
+    with pytest.raises(ModelRefused) as raised:
+        Inputs(wanted, interface_of(task("jets")), toy_tables())
+    assert raised.value.code == Code.MEMORY
+
+
+def test_the_time_of_all_calls_is_bounded() -> None:
+    limits = Limits(total_seconds=0)
+    with pytest.raises(ModelRefused) as raised:
+        list(
+            predict(example("jets", "trees"), task("jets"), [events(example("jets", "trees"))], limits=limits)
+        )
+    assert raised.value.code == Code.TIME
 
 
 def test_a_missing_column_is_the_datasets_fault() -> None:

@@ -58,7 +58,8 @@ def test_numbers_are_counted_wherever_they_are(hidden: Callable[[], ModelProto],
     assert count(hidden().SerializeToString()).n_params >= least
 
 
-def test_declared_shapes_hold_no_numbers() -> None:
+@pytest.mark.parametrize("where", ["value_info", "output"])
+def test_declared_shapes_hold_no_numbers(where: str) -> None:
     """onnxruntime takes them for true where it computes constants; those here are not."""
     made = hiding(
         "n = Shape(x) z = Mul(n, zeros) m = ReduceSum <keepdims = 0> (z) k = Add(threes, m) "
@@ -66,7 +67,7 @@ def test_declared_shapes_hold_no_numbers() -> None:
     )
     stored = {"zeros": np.int64([0]), "threes": np.int64([1, 1, 1]), "x1": np.float32(1)}
     made.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in stored.items())
-    made.graph.value_info.append(helper.make_tensor_value_info("e", 1, [1234, 777, 999]))
+    getattr(made.graph, where).append(helper.make_tensor_value_info("e", 1, [1234, 777, 999]))
     with opened(made.SerializeToString(), INTERFACE, Limits(), details=True) as sandbox:
         (outcome,) = sandbox.predict([BATCH])
     assert outcome.outputs[0].ravel().tolist() == (BATCH.arrays[0].sum(axis=1) + 3).tolist()
