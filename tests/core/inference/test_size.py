@@ -51,7 +51,7 @@ def in_trees(**more: Any) -> ModelProto:
         (lambda: in_trees(base_values=[1.0] * 1000), 1000),
         (lambda: in_trees(classlabels_int64s=list(range(1000))), 1000),
         (lambda: in_trees(weights_as_tensor=numpy_helper.from_array(np.zeros(1000))), 1000),
-        (lambda: hiding("c = Cast <to = 7> (y0) v = EyeLike <k = 123456789> (c)"), 2),
+        (lambda: hiding("c = Cast <to = 7> (y0) v = EyeLike <k = 123456789> (c)"), 4),
     ],
 )
 def test_numbers_are_counted_wherever_they_are(hidden: Callable[[], ModelProto], least: int) -> None:
