@@ -20,6 +20,8 @@ from collidium.physics.ragged import Ragged, from_arrow
 
 #: Bytes of the inputs of one call of many events; a single event may have more.
 BATCH_BYTES: Final = 32 * 1024**2
+#: Bytes of the inputs of one event: a manifest may name each column often, and pad lists to any length.
+EVENT_BYTES: Final = 256 * 1024**2
 #: Track ids of one event lie below this, so that those of different events differ.
 IDS_PER_EVENT: Final = 2**20
 
@@ -43,6 +45,8 @@ class Inputs:
     ------
     UnusableDataset
         Where a column is missing or has nulls.
+    ModelRefused
+        Where the inputs of an event are larger than :data:`EVENT_BYTES`.
     """
 
     def __init__(
@@ -62,19 +66,25 @@ class Inputs:
             if not given.feature:
                 column = given.column or interface.inputs[given.table][0]
                 self._columns[given.table, given.column] = self._column(given.table, column)
+        self._size = self._bytes_per_event()
+        if self._size.max(initial=0) > EVENT_BYTES:
+            raise ModelRefused(Code.MEMORY, f"inputs of an event have more than {EVENT_BYTES:,} bytes")
 
     def batches(self) -> Iterator[tuple[range, Batch]]:
         """The inputs of one event after the other, or of many, as the manifest wants; with their places."""
         for events in self._ranges():
-            start, stop = int(self._edges[events.start]), int(self._edges[events.stop])
-            arrays = [self._array(given, events) for given in self._manifest.inputs.values()]
-            yield events, Batch(stop - start, arrays)
+            yield events, self.batch(events)
+
+    def batch(self, events: range) -> Batch:
+        """The inputs of events that follow each other, by their places."""
+        start, stop = int(self._edges[events.start]), int(self._edges[events.stop])
+        return Batch(stop - start, [self._array(given, events) for given in self._manifest.inputs.values()])
 
     def _ranges(self) -> Iterator[range]:
         if self._one_event:
             yield from (range(event, event + 1) for event in range(len(self.event_ids)))
             return
-        size, start = self._bytes_per_event(), 0
+        size, start = self._size, 0
         for event in range(1, len(size) + 1):
             if event == len(size) or size[start : event + 1].sum() > BATCH_BYTES:
                 yield range(start, event)
@@ -89,10 +99,12 @@ class Inputs:
                 size += self.rows * (width * values[:1].size)
                 continue
             column = self._columns[given.table, given.column]
-            if isinstance(column.values, Ragged) and given.kind == "flat":
+            if given.padded:  # a row for each list: one of the event, or one for each row of its table
+                size += width * given.padded * (column.lengths if isinstance(column.values, Ragged) else 1)
+            elif isinstance(column.values, Ragged):
                 size += width * np.diff(column.values.offsets[column.offsets])
             else:
-                size += width * column.lengths * max(given.padded, 1)
+                size += width * column.lengths
         return size
 
     def _rows(self, interface: ModelInterface) -> Integers:

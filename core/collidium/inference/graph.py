@@ -75,6 +75,10 @@ OPERATORS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 _ML: Final = "ai.onnx.ml"
+#: Attributes of trees that are counted by split and leaf.
+_OF_TREES: Final = ("nodes_", "leaf_", "tree_roots", "target_", "class_")
+#: Larger integers of attributes are numbers, not options as an axis is.
+_OPTION: Final = 255
 #: Details of one code that are named.
 _NAMED: Final = 5
 
@@ -88,12 +92,14 @@ class Summary:
     #: All numbers of the file and their bytes; of trees, two numbers for a split and one for a leaf's weight.
     numbers: int = 0
     number_bytes: int = 0
+    #: Of all nodes: which of many values each is, is a number, too.
+    inputs: int = 0
     opset: int = 0
 
     @property
     def parameters(self) -> int:
-        """Numbers, or a quarter of their bytes: wide numbers can hold several."""
-        return max(self.numbers, math.ceil(self.number_bytes / 4))
+        """Numbers, or a quarter of their bytes or of the inputs of nodes: these can hold several, or one."""
+        return max(self.numbers, math.ceil(self.number_bytes / 4), math.ceil(self.inputs / 4))
 
     def add(self, code: Code, detail: str) -> None:
         found = self.problems.setdefault(code, [])
@@ -124,7 +130,11 @@ def parse(content: bytes) -> onnx.ModelProto:
 
 
 def summarize(model: onnx.ModelProto) -> Summary:
-    """Walk through graphs and subgraphs: what is refused, and how many numbers there are."""
+    """Walk through graphs and subgraphs: what is refused, and how many numbers there are.
+
+    Shapes that the file declares are removed, but for those of inputs: onnxruntime believes them when it
+    computes constants, so that they could hold numbers.
+    """
     found = Summary()
     if model.functions:
         found.add(Code.FUNCTIONS, f"{len(model.functions)} functions")
@@ -142,6 +152,7 @@ def summarize(model: onnx.ModelProto) -> Summary:
     while graphs:
         graph = graphs.pop()
         _values(graph, found)
+        _forget_shapes(graph, is_outermost=graph is model.graph)
         nodes += len(graph.node)
         if nodes > MAX_NODES:
             found.add(Code.TOO_MANY_NODES, f"{nodes} or more")
@@ -164,6 +175,16 @@ def _values(graph: onnx.GraphProto, found: Summary) -> None:
         found.add(Code.SPARSE_TENSOR, f"{len(graph.sparse_initializer)} initializers")
 
 
+def _forget_shapes(graph: onnx.GraphProto, *, is_outermost: bool) -> None:
+    stored = {tensor.name for tensor in graph.initializer}
+    graph.ClearField("value_info")
+    declared = (value for value in graph.input if not is_outermost or value.name in stored)
+    for value in (*graph.output, *declared):
+        for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
+            if axis.dim_value != 1:  # Loop wants to know that its counter has one value
+                axis.ClearField("dim_value")
+
+
 def _tensor(tensor: TensorProto, found: Summary) -> None:
     """Count what is stored, not what is declared."""
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
@@ -179,12 +200,16 @@ def _tensor(tensor: TensorProto, found: Summary) -> None:
             *(tensor.double_data, tensor.uint64_data),
         )
     )
-    found.count(stored + len(tensor.raw_data) // width, width)
+    stored += len(tensor.raw_data) // width
+    found.count(stored, width)
+    if not stored:  # the operator Shape reads them
+        found.count(sum(axis > 1 for axis in tensor.dims), 8)
 
 
 def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:
     """Look at a node; yields its subgraphs."""
     domain = "" if node.domain == "ai.onnx" else node.domain
+    found.inputs += len(node.input)
     found.operators[node.op_type if not domain else f"{domain}.{node.op_type}"[:200]] += 1
     if domain not in OPERATORS:
         found.add(Code.DOMAIN, domain[:100])
@@ -192,9 +217,11 @@ def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:
         found.add(Code.OPERATOR, node.op_type[:100])
     trees = _trees(node) if domain == _ML else None
     if trees is not None:
-        found.count(trees, 4)
+        is_wide = any(attribute.t.data_type == TensorProto.DOUBLE for attribute in node.attribute)
+        found.count(trees, 8 if is_wide else 4)
     for attribute in node.attribute:
-        _attribute(node, attribute, found, counted=trees is None)
+        is_tree = trees is not None and attribute.name.startswith(_OF_TREES)
+        _attribute(node, attribute, found, counted=not is_tree)
         yield from (*([attribute.g] if attribute.HasField("g") else ()), *attribute.graphs)
 
 
@@ -207,7 +234,8 @@ def _attribute(
     for tensor in tensors:
         _tensor(tensor, held)
     held.count(len(attribute.floats) + attribute.HasField("f"), 4)
-    held.count(len(attribute.ints) + (attribute.name == "value_int"), 8)
+    is_number = attribute.name == "value_int" or abs(attribute.i) > _OPTION
+    held.count(len(attribute.ints) + is_number, 8)
     for code in held.problems:
         found.add(code, name)
     if counted:

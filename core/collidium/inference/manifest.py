@@ -42,6 +42,8 @@ from collidium.errors import InvalidInput
 #: Bytes of a manifest, and inputs and outputs of a graph.
 MAX_BYTES: Final = 64 * 1024
 MAX_NAMES: Final = 256
+#: Dots in a line: parsing a key takes as long as the square of its parts.
+_MAX_DOTS: Final = 300
 #: Entries of a padded list.
 MAX_PADDED: Final = 100_000
 _PADDED: Final = re.compile(r"(padded|mask):([1-9]\d{0,5})")
@@ -177,6 +179,8 @@ def task_of(content: bytes) -> str:
 def _toml(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise InvalidInput(f"the manifest has {len(content)} bytes; {MAX_BYTES} are allowed")
+    if any(line.count(b".") > _MAX_DOTS for line in content.splitlines()):
+        raise InvalidInput(f"the manifest has a line of more than {_MAX_DOTS} dots")
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -209,7 +213,7 @@ def _convert(raw: Mapping[str, Any], problems: _Problems) -> Manifest:
     def read(field: str, kind: Any, value: Any, default: Any = None) -> Any:
         try:
             return msgspec.convert(value, kind, strict=True)
-        except msgspec.ValidationError as error:
+        except (msgspec.ValidationError, ValueError) as error:  # the latter of numbers of 4,300 digits
             problems.add(field, str(error))
             return default
 

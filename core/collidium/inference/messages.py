@@ -6,16 +6,24 @@ import socket
 import struct
 import time
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import msgspec
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct, msgpack
+from msgspec import Meta, Struct, msgpack
 
 _LENGTH: Final = struct.Struct("<Q")
 
+#: Calls of one message, arrays of a call, and axes of an array: replies are of models that may have taken
+#: over their process, and a byte of msgpack may become an object of a hundred.
+MAX_CALLS: Final = 256
+_MAX_ARRAYS: Final = 300
+_MAX_AXES: Final = 8
+_MAX_OPERATORS: Final = 500
+
 Array = npt.NDArray[Any]
+Count = Annotated[int, Meta(ge=0, le=2**60)]
 #: The names of types that arrays have here.
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     name: np.dtype(name)
@@ -30,7 +38,7 @@ class Sent(Struct, frozen=True, array_like=True):
     """An array: name of its type, shape, and its bytes in C order."""
 
     dtype: str
-    shape: tuple[int, ...]
+    shape: Annotated[tuple[int, ...], Meta(max_length=_MAX_AXES)]
     data: memoryview
 
     @classmethod
@@ -107,12 +115,12 @@ class Started(Struct, frozen=True, tag=True):
 class Loaded(Struct, frozen=True, tag=True):
     """The model was parsed and counted; Ready follows when onnxruntime has loaded it."""
 
-    n_params: int
-    numbers: int
-    number_bytes: int
-    nodes: int
-    opset: int
-    operators: dict[str, int]
+    n_params: Count
+    numbers: Count
+    number_bytes: Count
+    nodes: Count
+    opset: Count
+    operators: Annotated[dict[str, Count], Meta(max_length=_MAX_OPERATORS)]
 
 
 class Ready(Struct, frozen=True, tag=True):
@@ -122,14 +130,14 @@ class Ready(Struct, frozen=True, tag=True):
 class Done(Struct, frozen=True, tag=True):
     """All batches are done: nanoseconds of CPU of the process, and by the clock, for each."""
 
-    cpu: list[int]
-    wall: list[int]
+    cpu: Annotated[list[Count], Meta(max_length=MAX_CALLS)]
+    wall: Annotated[list[Count], Meta(max_length=MAX_CALLS)]
 
 
 class Predicted(Struct, frozen=True, tag=True):
     """The outputs of each batch."""
 
-    outputs: list[list[Sent]]
+    outputs: Annotated[list[Annotated[list[Sent], Meta(max_length=_MAX_ARRAYS)]], Meta(max_length=MAX_CALLS)]
 
 
 class Failed(Struct, frozen=True, tag=True):

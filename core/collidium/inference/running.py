@@ -19,11 +19,9 @@ from collidium.errors import InvalidInput
 from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
 from collidium.inference.codes import ModelRefused
 from collidium.inference.manifest import Input, Manifest, interface_of
-from collidium.inference.messages import Edges, InputSpec, OutputSpec
+from collidium.inference.messages import MAX_CALLS, Edges, InputSpec, OutputSpec
 from collidium.inference.sandbox import Batch, Facts, Interface, Limits, Outcome, Sandbox, opened
 
-#: Calls that a sandbox gets at once.
-_MAX_CALLS: Final = 256
 #: The shortest time that a prediction may have, in seconds.
 _SHORTEST: Final = 1e-9
 
@@ -191,7 +189,7 @@ def run_batches(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]
     waiting: list[Batch] = []
     size = 0
     for batch in batches:
-        if waiting and (size + batch.nbytes > BATCH_BYTES or len(waiting) == _MAX_CALLS):
+        if waiting and (size + batch.nbytes > BATCH_BYTES or len(waiting) == MAX_CALLS):
             yield from sandbox.predict(waiting)
             waiting, size = [], 0
         waiting.append(batch)

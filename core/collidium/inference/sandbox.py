@@ -6,6 +6,7 @@ out. A second kind of model, a program in a container, is another class with the
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import socket
@@ -34,10 +35,11 @@ _WORKER: Final = Path(__file__).with_name("worker.py")
 _CGROUP: Final = "collidium-model-"
 #: Beyond the limit of memory: what libraries take before a model is read.
 _ROOM: Final = 256 * 1024**2
-_SMALL_REPLY: Final = 16 * 1024**2
-#: A process may use so much more CPU than its calls: a fraction, and seconds for each and for a message.
+_SMALL_REPLY: Final = 4 * 1024**2
+#: A process may use so much more CPU than its calls: a fraction, and seconds for a byte that it gets or
+#: sends, for a call and for a message. The overhead is about a third of that.
 HIDDEN_WORK: Final = 0.05
-_OVERHEAD_SECONDS: Final = (20e-6, 5e-3)
+_OVERHEAD_SECONDS: Final = (2.5e-9, 25e-6, 5e-3)
 #: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
 _PROCESS_CLOCK: Final = 2
 
@@ -52,6 +54,8 @@ class Limits(Struct, frozen=True):
     load_seconds: float = 60.0
     #: Of one call of :meth:`Sandbox.predict`; wall-clock.
     call_seconds: float = 600.0
+    #: Of all calls together, from when the model was loaded; wall-clock.
+    total_seconds: float = math.inf
 
 
 class Facts(Struct, frozen=True):
@@ -169,6 +173,7 @@ class _Process:
 
     def __init__(self, limits: Limits, core: int | None, *, has_edges: bool) -> None:
         self._limits = limits
+        self._details = False
         self._interface = Interface([], [])
         self._cgroup: Path | None = None
         self._deadline = time.monotonic() + limits.load_seconds
@@ -193,6 +198,7 @@ class _Process:
             raise CollidiumError(f"a sandbox does not start: {error.code.value}") from error
         self._cgroup = self._in_cgroup()
         cgroup = ("cgroup",) if self._cgroup else ()
+        self._details = details
         self._interface = wanted = interface or Interface([], [])
         request = messages.Load(
             *(content, wanted.inputs, wanted.outputs, wanted.edges, details), counts_only=interface is None
@@ -200,6 +206,8 @@ class _Process:
         self._send(request)
         loaded = self._receive(messages.Loaded)
         self._receive(messages.Ready)
+        self._used = self._cpu_seconds()
+        self._last = time.monotonic() + self._limits.total_seconds
         self.facts = Facts(
             n_params=loaded.n_params,
             numbers=loaded.numbers,
@@ -212,31 +220,38 @@ class _Process:
         )
 
     def predict(self, batches: Sequence[Batch]) -> list[Outcome]:
-        self._deadline = time.monotonic() + self._limits.call_seconds
+        began = time.monotonic()
+        if began >= self._last:
+            raise self._refused(Code.TIME)
+        self._deadline = min(began + self._limits.call_seconds, self._last)
         sent = [
             messages.Batch(batch.rows, [messages.Sent.of(array) for array in batch.arrays])
             for batch in batches
         ]
         self._send(messages.Predict(sent))
         self._receive(messages.Ready)
-        began = self._cpu_seconds()
         self._send(None)
         done = self._receive(messages.Done)
-        used = self._cpu_seconds() - began
         self._send(None)
         rows = sum(batch.rows for batch in batches)
         columns = sum(output.columns for output in self._interface.outputs) + 1
         made = self._receive(messages.Predicted, 8 * rows * columns + _SMALL_REPLY)
         if not len(done.cpu) == len(done.wall) == len(made.outputs) == len(batches):
             raise self._refused(Code.CRASHED)
-        of_calls = sum(done.cpu) / 1e9
-        of_each, of_message = _OVERHEAD_SECONDS
-        if used > of_calls * (1 + HIDDEN_WORK) + len(batches) * of_each + of_message:
-            raise self._refused(Code.HIDDEN_WORK)
-        return [
+        outcomes = [
             Outcome(self._arrays(outputs, batch.rows), cpu / 1e9, wall / 1e9)
             for batch, outputs, cpu, wall in zip(batches, made.outputs, done.cpu, done.wall, strict=True)
         ]
+        used, self._used = self._used, self._cpu_seconds()
+        moved = sum(array.nbytes for outcome in outcomes for array in outcome.outputs)
+        moved += sum(batch.nbytes for batch in batches)
+        of_byte, of_each, of_message = _OVERHEAD_SECONDS
+        allowed = (
+            sum(done.cpu) / 1e9 * (1 + HIDDEN_WORK) + moved * of_byte + len(batches) * of_each + of_message
+        )
+        if self._used - used > allowed:
+            raise self._refused(Code.HIDDEN_WORK)
+        return outcomes
 
     def peak_bytes(self) -> int:
         with suppress(OSError):
@@ -310,8 +325,9 @@ class _Process:
         return Code.TIME if self._process.returncode == -signal.SIGXCPU else Code.CRASHED
 
     def _refused(self, code: Code, detail: str = "") -> ModelRefused:
+        """A refusal; what a process that was taken over sends as detail could be what is hidden."""
         self.close()
-        return ModelRefused(code, detail)
+        return ModelRefused(code, detail if self._details else "")
 
     def _cpu_seconds(self) -> float:
         """CPU time of the process by the kernel's account, which nothing in it can change."""

@@ -8,7 +8,7 @@ own on the same core, and scaled to a machine where that takes :data:`NOMINAL_SE
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
 from typing import Final
 
@@ -109,7 +109,7 @@ def time_block(
         works between calls, and NOISY where the reference scatters by more than 5%: repeat it later.
     """
     inputs = Inputs(model.manifest, interface_of(task), tables, one_event=True)
-    batches = [batch for _, batch in inputs.batches()]
+    events = len(inputs.event_ids)
     chance = np.random.default_rng(seed)
     core = core_of(core)
     cpu, wall, of_reference, seen = [], [], [], set()
@@ -119,8 +119,8 @@ def time_block(
     ):
         _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
         for number in range(WARM_UP + passes):
-            order = chance.permutation(len(batches))
-            seconds, digest = _pass(sandbox, [batches[place] for place in order])
+            order = chance.permutation(events)
+            seconds, digest = _pass(sandbox, (inputs.batch(range(place, place + 1)) for place in order))
             again, _ = _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
             back = np.argsort(order)
             seen.add(tuple(digest[place] for place in back))
@@ -153,7 +153,7 @@ def combine(blocks: Sequence[TimedBlock]) -> Timing:
     return Timing(value, error, seconds.shape[1], list(blocks))
 
 
-def _pass(sandbox: Sandbox, batches: Sequence[Batch]) -> tuple[npt.NDArray[np.float64], list[bytes]]:
+def _pass(sandbox: Sandbox, batches: Iterable[Batch]) -> tuple[npt.NDArray[np.float64], list[bytes]]:
     """CPU and wall-clock seconds of each batch, shape (2, batches), and digests of its outputs."""
     outcomes = list(run_batches(sandbox, batches))
     digests = [

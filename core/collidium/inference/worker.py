@@ -39,6 +39,7 @@ from collidium.inference.messages import (
 from collidium.runtime.confinement import (
     become_nobody,
     drop_capabilities,
+    leave_calls,
     leave_files,
     leave_network,
     limit_resources,
@@ -85,6 +86,8 @@ def _confine(parent: int, core: int, memory: int) -> list[str]:
     confined += leave_files()
     limit_resources(memory, _CPU_SECONDS, _FILES)
     drop_capabilities()
+    if leave_calls():
+        confined.append("calls")
     return confined
 
 
@@ -129,19 +132,19 @@ class _Model:
         if load.edges:
             self._outputs += [load.edges.edges, load.edges.scores]
         try:
-            facts = self._facts(load.content)
+            parsed = graph.parse(load.content)
+            facts = self._facts(parsed)
             channel.send(facts)  # before onnxruntime reads the file: whatever that does, the size is known
             if not load.counts_only:
                 self._session = onnxruntime.InferenceSession(
-                    load.content, _options(), ["CPUExecutionProvider"]
+                    parsed.SerializeToString(), _options(), ["CPUExecutionProvider"]
                 )
         except (ModelRefused, Closed):
             raise
         except Exception as error:  # onnxruntime has classes of its own
             raise _refusal(Code.LOAD_FAILED, error) from None
 
-    def _facts(self, content: bytes) -> Loaded:
-        parsed = graph.parse(content)
+    def _facts(self, parsed: Any) -> Loaded:
         found = graph.summarize(parsed)
         if not self._load.counts_only:
             graph.compare(parsed.graph, self._load.inputs, self._outputs, found)

@@ -554,7 +554,7 @@ def giant_product() -> onnx.ModelProto:
 # -- trees ------------------------------------------------------------------------------------------------
 
 
-def _tree(true: list[int], false: list[int]) -> onnx.ModelProto:
+def tree(true: list[int], false: list[int]) -> onnx.ModelProto:
     count = len(true)
     is_leaf = [next_node == 0 for next_node in true]
     leaves = [number for number in range(count) if is_leaf[number]]
@@ -585,20 +585,20 @@ def _tree(true: list[int], false: list[int]) -> onnx.ModelProto:
 
 @hostile(Code.LOAD_FAILED, Code.RUN_FAILED, Code.TIME, Code.CRASHED)
 def tree_with_a_cycle() -> onnx.ModelProto:
-    return _tree([1, 2, 1, 0], [3, 3, 3, 0])
+    return tree([1, 2, 1, 0], [3, 3, 3, 0])
 
 
 @hostile(Code.LOAD_FAILED, Code.RUN_FAILED, Code.CRASHED)
 def tree_with_a_bad_child() -> onnx.ModelProto:
-    return _tree([1, 0, 0], [10**9, 0, 0])
+    return tree([1, 0, 0], [10**9, 0, 0])
 
 
 @hostile(Code.LOAD_FAILED, Code.CRASHED)
-def deep_tree() -> onnx.ModelProto:
+def deeptree() -> onnx.ModelProto:
     levels = 300_000
     true = [number for level in range(levels) for number in (2 * level + 1, 0)]
     false = [number for level in range(levels) for number in (2 * level + 2, 0)]
-    return _tree([*true, 0], [*false, 0])
+    return tree([*true, 0], [*false, 0])
 
 
 # -- against the manifest ---------------------------------------------------------------------------------

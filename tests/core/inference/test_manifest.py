@@ -60,6 +60,16 @@ def test_a_file_that_is_no_manifest_is_refused(text: str) -> None:
         read_manifest(text.encode(), task("jets"))
 
 
+def test_a_key_of_many_parts_is_not_parsed() -> None:
+    """32,000 parts took half a minute."""
+    with pytest.raises(InvalidInput, match="300 dots"):
+        read_manifest(b"a" + b".a" * 301 + b" = 1", task("jets"))
+
+
+def test_numbers_of_any_size_are_problems() -> None:
+    assert "contract" in problems_of(manifest(GOOD).replace("= 1", f"= 0x{'f' * 10_000}"))
+
+
 def test_a_large_manifest_is_not_read() -> None:
     with pytest.raises(InvalidInput, match="65536"):
         read_manifest(b"#" * 70_000, task("jets"))

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec import structs
-from tests.core.inference.toy_models import JETS, events, example, model, task
+from tests.core.inference.toy_models import JETS, events, example, manifest, model, task
 
 import collidium
 from collidium.contracts.tables import nested
@@ -24,8 +24,11 @@ from collidium.contracts.task import EventRange, Tables
 from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
+from collidium.inference.batching import Inputs
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
+from collidium.inference.sandbox import Limits
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
 
@@ -188,6 +191,27 @@ def test_wrong_outputs_are_refused(operators: str, code: Code, details: bool) ->
     assert bool(raised.value.reason) == details
 
 
+def test_inputs_of_an_event_are_bounded() -> None:
+    """They are made here, not in the sandbox."""
+    lists = [
+        f'c{number} = {{ source = "jets.constituents", dtype = "float64", layout = "padded:100000" }}'
+        for number in range(200)
+    ]
+    wanted = read_manifest(manifest("\n".join(lists)).encode(), task("jets"))
+    with pytest.raises(ModelRefused) as raised:
+        Inputs(wanted, interface_of(task("jets")), toy_tables())
+    assert raised.value.code == Code.MEMORY
+
+
+def test_the_time_of_all_calls_is_bounded() -> None:
+    limits = Limits(total_seconds=0)
+    with pytest.raises(ModelRefused) as raised:
+        list(
+            predict(example("jets", "trees"), task("jets"), [events(example("jets", "trees"))], limits=limits)
+        )
+    assert raised.value.code == Code.TIME
+
+
 def test_a_missing_column_is_the_datasets_fault() -> None:
     operators = f"{SUM} e = Cast <to = 1> (d0) q = Unsqueeze(e, axis) {THREE}"
     made = model(D0, f"toy (double[N] d0) => (float[M, 3] p) {{ {operators} }}")
@@ -220,7 +244,8 @@ def test_progress_reaches_all_events(tmp_path: Path) -> None:
 def test_parameters_are_counted() -> None:
     assert count(example("jets", "deepsets").content).n_params == 18_731
     trees = count(example("jets", "trees").content)
-    assert trees.n_params == 360 * (11 * 2 + 12), "120 rounds of 3 classes: 11 splits and 12 leaves each"
+    splits = 360 * (11 * 2 + 12)  # 120 rounds of 3 classes: 11 splits and 12 leaves each
+    assert trees.n_params == splits + 3 + 2 * 3, "and a number and a label of 8 bytes for each class"
 
 
 def test_wide_numbers_count_for_more() -> None:
@@ -244,7 +269,7 @@ def test_components_count_their_limits() -> None:
 
 #: What a model that has taken over its process could try, after what the worker gives up.
 ATTEMPTS = """
-import ctypes, encodings.idna, os, socket, sys, threading
+import ctypes, encodings.idna, os, resource, socket, sys, threading
 sys.argv = ["worker.py", str(os.getppid()), str(max(os.sched_getaffinity(0))), str(2**30)]
 from collidium.inference import worker
 print(worker._confine(*map(int, sys.argv[1:])))
@@ -258,6 +283,8 @@ attempt("read", lambda: open("/etc/hostname").read())
 attempt("list", lambda: os.listdir("/"))
 attempt("write", lambda: open("/tmp/collidium-model-was-here", "w"))
 attempt("connect", lambda: socket.socket().connect(("127.0.0.1", int(os.environ["PORT"]))))
+attempt("local", lambda: socket.socket(socket.AF_UNIX).connect(os.environ["LOCAL"]))
+attempt("limits", lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (0, 0)))
 attempt("fork", os.fork)
 attempt("thread", lambda: threading.Thread(target=print).start())
 attempt("signal", lambda: os.kill(os.getppid(), 0))
@@ -270,13 +297,22 @@ def has_landlock() -> bool:
 
 
 @pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")
-def test_a_confined_process_reaches_nothing() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        environment = os.environ | {"PORT": str(server.getsockname()[1]), "OPENBLAS_NUM_THREADS": "1"}
+def test_a_confined_process_reaches_nothing(tmp_path: Path) -> None:
+    local = str(tmp_path / "local")
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket(socket.AF_UNIX) as service:
+        service.bind(local)
+        service.listen()
+        environment = os.environ | {"LOCAL": local, "PORT": str(server.getsockname()[1])}
+        environment["OPENBLAS_NUM_THREADS"] = "1"
         done = subprocess.run(
             [sys.executable, "-c", ATTEMPTS], env=environment, capture_output=True, text=True, timeout=60
         )
     confined, *attempts = done.stdout.splitlines()
+    if "calls" in confined:
+        names = "read list write connect local limits fork thread signal memory"
+        assert attempts == [f"{name} fails" for name in names.split()], done.stderr
+        return
+    attempts = [line for line in attempts if not line.startswith(("local", "limits"))]
     expected = {
         *("read fails", "list fails", "write fails", "memory fails"),
         *(("connect fails",) if "network" in confined or "ports" in confined else ("connect works",)),

@@ -1,0 +1,73 @@
+"""Numbers that a model's file holds elsewhere than in tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("onnx")
+pytest.importorskip("onnxruntime")
+
+from onnx import ModelProto, TensorProto, helper, numpy_helper
+from tests.core.inference.hostile_models import SUM, text, tree
+from tests.core.inference.test_hostile_models import BATCH, INTERFACE
+
+from collidium.inference.running import count
+from collidium.inference.sandbox import Limits, opened
+
+
+def hiding(operators: str) -> ModelProto:
+    """A model whose ``v`` is to hold numbers that are not stored as such."""
+    return text(f"{SUM} {operators} f = Cast <to = 1> (v) s = ReduceSum <keepdims = 0> (f) y = Add(y0, s)")
+
+
+def in_a_shape() -> ModelProto:
+    made = hiding("v = Shape(empty)")
+    made.graph.initializer.append(TensorProto(name="empty", data_type=1, dims=[0, *range(2, 1002)]))
+    return made
+
+
+def in_inputs() -> ModelProto:
+    made = hiding("zero = Sub(y0, y0) one = Cos(zero) v = Identity(zero)")
+    node = next(node for node in made.graph.node if node.output[0] == "v")
+    node.CopyFrom(helper.make_node("Concat", ["one", "zero", "one", "one"] * 1000, ["v"], axis=0))
+    return made
+
+
+def in_trees(**more: Any) -> ModelProto:
+    made = tree([1, 0, 0], [2, 0, 0])
+    made.graph.node[0].attribute.extend(helper.make_attribute(name, value) for name, value in more.items())
+    return made
+
+
+@pytest.mark.parametrize(
+    ("hidden", "least"),
+    [
+        (in_a_shape, 1000),
+        (in_inputs, 1000),
+        (lambda: in_trees(base_values=[1.0] * 1000), 1000),
+        (lambda: in_trees(classlabels_int64s=list(range(1000))), 1000),
+        (lambda: in_trees(weights_as_tensor=numpy_helper.from_array(np.zeros(1000))), 1000),
+        (lambda: hiding("c = Cast <to = 7> (y0) v = EyeLike <k = 123456789> (c)"), 4),
+    ],
+)
+def test_numbers_are_counted_wherever_they_are(hidden: Callable[[], ModelProto], least: int) -> None:
+    assert count(hidden().SerializeToString()).n_params >= least
+
+
+@pytest.mark.parametrize("where", ["value_info", "output"])
+def test_declared_shapes_hold_no_numbers(where: str) -> None:
+    """onnxruntime takes them for true where it computes constants; those here are not."""
+    made = hiding(
+        "n = Shape(x) z = Mul(n, zeros) m = ReduceSum <keepdims = 0> (z) k = Add(threes, m) "
+        "e = Expand(x1, k) v = Shape(e)"
+    )
+    stored = {"zeros": np.int64([0]), "threes": np.int64([1, 1, 1]), "x1": np.float32(1)}
+    made.graph.initializer.extend(numpy_helper.from_array(np.asarray(v), name) for name, v in stored.items())
+    getattr(made.graph, where).append(helper.make_tensor_value_info("e", 1, [1234, 777, 999]))
+    with opened(made.SerializeToString(), INTERFACE, Limits(), details=True) as sandbox:
+        (outcome,) = sandbox.predict([BATCH])
+    assert outcome.outputs[0].ravel().tolist() == (BATCH.arrays[0].sum(axis=1) + 3).tolist()

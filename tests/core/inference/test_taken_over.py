@@ -1,0 +1,102 @@
+"""What a process that a model has taken over can send its parent: nothing that it believes, or keeps."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from collidium.inference import sandbox
+from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.messages import InputSpec, OutputSpec
+from collidium.inference.sandbox import Batch, Interface, Limits, opened
+
+pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
+
+INTERFACE = Interface([InputSpec("x", "float32", (4,))], [OutputSpec("y", 1, is_integer=False)])
+BATCH = Batch(3, [np.zeros((3, 4), np.float32)])
+
+WORKER = """
+import socket, struct, sys, time
+import numpy as np
+from collidium.inference.messages import *
+def work(seconds=0.3):
+    until = time.thread_time() + seconds
+    while time.thread_time() < until:
+        pass
+def raw(data, size=None):
+    connection.sendall(struct.pack("<Q", len(data) if size is None else size) + data)
+connection = socket.socket(fileno=0)
+channel = Channel(connection)
+send = channel.send
+def receive(kind):
+    return channel.receive(kind, largest=2**40)
+loaded = Loaded(1, 1, 4, 1, 17, {"Neg": 1})
+done = Done([1], [1])
+predicted = Predicted([[Sent.of(np.zeros((3, 1), np.float32))]])
+send(Started([]))
+receive(Load)
+"""
+LOADED = "send(loaded); send(Ready())\n"
+REQUEST = "receive(Predict); send(Ready()); receive(None); "
+#: Replies that are none: frames that say they are larger than all memory, or are once they are decoded;
+#: numbers below 0, and replies to requests that were not made.
+FORGED = {
+    "nothing": "sys.exit()",
+    "huge": "raw(b'', 2**62)",
+    "large": "raw(b'', 2**25)",
+    "not_msgpack": "raw(bytes(range(200, 256)))",
+    "nested": "raw(b'\\x91' * 3_000_000)",
+    "negative_size": "send(Loaded(-1, 1, 4, 1, 17, {}))",
+    "many_operators": "send(Loaded(1, 1, 4, 1, 17, {str(number): 1 for number in range(100_000)}))",
+    "another_reply": "send(done)",
+    "another_code": "send(Failed('you have won', ''))",
+    "early_reply": LOADED + "send(done)",
+    "two_readies": LOADED + "receive(Predict); send(Ready()); send(Ready())",
+    "negative_time": LOADED + REQUEST + "send(Done([-1], [1]))",
+    "many_times": LOADED + REQUEST + "send(Done([1, 1], [1])); receive(None); send(predicted)",
+    "many_calls": LOADED + REQUEST + "send(done); receive(None); send(Predicted([[]] * 1_000_000))",
+    "many_arrays": LOADED
+    + REQUEST
+    + "send(done); receive(None); send(Predicted([predicted.outputs[0] * 9]))",
+    "another_shape": LOADED + REQUEST + "send(done); receive(None); "
+    "send(Predicted([[Sent('float32', (2**62, 4), memoryview(b''))]]))",
+    "objects": LOADED + REQUEST + "send(done); receive(None); "
+    "send(Predicted([[Sent('object', (3, 1), memoryview(bytes(24)))]]))",
+}
+#: Work that no call accounts for.
+HIDDEN = {
+    "before": "receive(Predict); work(); send(Ready()); receive(None); send(done); receive(None); "
+    "send(predicted)",
+    "during": REQUEST + "work(); send(done); receive(None); send(predicted)",
+    "after": REQUEST + "send(done); receive(None); work(); send(predicted)",
+}
+
+
+def code_of(behaviour: str, place: Path, patch: pytest.MonkeyPatch, *, details: bool = False) -> ModelRefused:
+    (place / "worker.py").write_text(WORKER + behaviour + "\nchannel.receive(None, largest=2**40)\n")
+    patch.setattr(sandbox, "_WORKER", place / "worker.py")
+    with pytest.raises(ModelRefused) as raised, opened(b"", INTERFACE, Limits(), details=details) as box:
+        box.predict([BATCH])
+    return raised.value
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_forged_replies_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert code_of(FORGED[name], tmp_path, monkeypatch).code == Code.CRASHED
+
+
+@pytest.mark.parametrize("name", HIDDEN)
+def test_work_outside_of_calls_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whenever a process works; the reply waits for the work, so nothing depends on when it is read."""
+    assert code_of(LOADED + HIDDEN[name], tmp_path, monkeypatch).code == Code.HIDDEN_WORK
+
+
+@pytest.mark.parametrize("details", [True, False])
+def test_a_forged_detail_leaks_nothing(
+    details: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    error = code_of("send(Failed('run_failed', 'the event'))", tmp_path, monkeypatch, details=details)
+    assert error.code == Code.RUN_FAILED
+    assert ("the event" in str(error)) == details
