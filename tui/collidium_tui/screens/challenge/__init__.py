@@ -36,7 +36,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         "One challenge: its leaderboard, all submissions (/ picks an account), its participants with what is "
         "left of the day (Enter shows the submissions of one), its teams. d disqualifies or reinstates a "
         "submission after showing what changes, v verifies what it reports of itself, m removes a "
-        "participant from the members."
+        "participant from the members, or an account from the team under the cursor, a takes that team apart."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         # Seven and those of the frame fit into 80 columns.
@@ -46,7 +46,8 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         Binding("v", "verify", "Verify", show=False),
         Binding("h", "split", "Split: hold events back", show=False),
         Binding("o", "rescore", "Rescore", show=False),
-        Binding("m", "remove_member", "Remove from the members", show=False),
+        Binding("m", "remove_member", "Remove from the members, or from a team", show=False),
+        Binding("a", "dissolve_team", "Take a team apart", show=False),
         Binding("x", "close_challenge", "Close"),
     ]
 
@@ -125,8 +126,17 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         entry = self.active_table.current
         if self.active_table.id == "roster" and entry is not None:
             self.act(partial(actions.remove_member, self, self.challenge, entry))
+        elif self.active_table.id == "teams" and entry is not None:
+            self.act(partial(actions.remove_from_team, self, entry))
         else:
-            self.notify("Choose one on the list Participants (l) first.")
+            self.notify("Choose one on the list Participants or Teams (l) first.")
+
+    def action_dissolve_team(self) -> None:
+        team = self.active_table.current
+        if self.active_table.id == "teams" and team is not None:
+            self.act(partial(actions.dissolve_team, self, team))
+        else:
+            self.notify("Choose one on the list Teams (l) first.")
 
     def action_close_challenge(self) -> None:
         self.act(partial(actions.close_challenge, self, self.challenge.name))

@@ -9,7 +9,16 @@ from collidium_tui.screens.challenge.columns import score
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
 
 if TYPE_CHECKING:
-    from collidium.client import Challenge, Ranking, RosterEntry, Submission, TaskCard
+    from collidium.client import (
+        AsyncClient,
+        Challenge,
+        Page,
+        Ranking,
+        RosterEntry,
+        Submission,
+        TaskCard,
+        Team,
+    )
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
@@ -90,6 +99,52 @@ async def remove_member(screen: ConsoleScreen[Any], challenge: Challenge, entry:
             lambda client, key: client.admin_remove_member(name, user, idempotency_key=key),
             f"Removed: {user}",
         )
+
+
+async def remove_from_team(screen: ConsoleScreen[Any], team: Team) -> None:
+    """Take an account out of its team, after showing what each member has sent."""
+
+    def is_inside(typed: str) -> str | None:
+        return None if typed.casefold() in map(str.casefold, team.members) else "is not in this team"
+
+    about = (
+        f"{await _sent_by_each(screen, team)}\nWhat an account has sent goes with it and competes alone from "
+        "now on; ranks follow at once. The team's invitations end. It goes with the last of its members."
+    )
+    fields = [Field("user", "account to remove", is_inside)]
+    filled = await screen.fill_in(Form(f"Remove from the team {team.name}", fields, "Remove", about))
+    if filled is not None:
+        await screen.perform(
+            lambda client, key: client.admin_remove_member_of_team(
+                team.challenge, filled["user"], idempotency_key=key
+            ),
+            f"Removed from {team.name}: {filled['user']}",
+        )
+
+
+async def dissolve_team(screen: ConsoleScreen[Any], team: Team) -> None:
+    """Take a team apart, when its consequence was confirmed."""
+    about = (
+        f"{await _sent_by_each(screen, team)}\nWhat each has sent competes for them alone from now on; ranks "
+        "follow at once. The team and its invitations end. This cannot be undone."
+    )
+    if await screen.confirm(Question(f"Take the team {team.name} apart", about, "Take apart")):
+        await screen.perform(
+            lambda client, key: client.admin_dissolve_team(team.challenge, team.name, idempotency_key=key),
+            f"Taken apart: {team.name}",
+        )
+
+
+async def _sent_by_each(screen: ConsoleScreen[Any], team: Team) -> str:
+    """How many submissions each member of a team has sent."""
+
+    async def ask(client: AsyncClient) -> list[Page[Submission]]:
+        return [await client.admin_challenge_submissions(team.challenge, user=user) for user in team.members]
+
+    counts = []
+    for user, sent in zip(team.members, await screen.session.call(ask), strict=True):
+        counts.append(f"{user} {len(sent)}{' or more' if sent.next_cursor else ''}")
+    return f"Submissions: {', '.join(counts)}"
 
 
 async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission_id: str) -> None:
