@@ -28,7 +28,7 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} == {
-        *("data directory", "plugins", "scoring", "clock")
+        *("data directory", "plugins", "scoring", "clock", "single sign-on")
     }
     assert "collidium worker" in found["processes"]["advice"]
 
