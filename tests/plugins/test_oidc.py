@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from html import unescape
+from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -20,6 +22,8 @@ from tests.plugins.openid_provider import OpenIDProvider, serving
 from tests.plugins.webapps.visiting import Visitor
 from tests.waiting import eventually
 
+from collidium import plugins, settings
+from collidium.server.doctor import PARTS, _tried
 from collidium.testing.server import ServerProcess
 
 
@@ -255,3 +259,23 @@ def test_provider_that_is_away_is_asked_again(tmp_path_factory: pytest.TempPathF
             back = provider.agree(address, "42")
         assert visitor.get(back).status_code == 503
         assert not visitor.is_signed_in
+
+
+@pytest.mark.parametrize(
+    ("changed", "status", "words"),
+    [
+        ({}, "ok", "answers as an OpenID provider"),
+        ({"oidc_scopes": ["openid", "cows"]}, "warning", "PLATFORM_OIDC_SCOPES: cows"),
+        ({"oidc_scopes": ["profile"]}, "failed", "no `openid`"),
+        ({"oidc_issuer": "/elsewhere"}, "failed", "the identity provider"),
+    ],
+)
+async def test_the_doctor_asks_the_provider(
+    provider: OpenIDProvider, tmp_path: Path, changed: dict[str, Any], status: str, words: str
+) -> None:
+    issuer = provider.issuer + changed.pop("oidc_issuer", "")
+    chosen = settings.load(data_dir=tmp_path, oidc_issuer=issuer, **changed)
+    name = "single sign-on"
+    found = await _tried(name, chosen, plugins.load(), *PARTS[name])
+    assert (found.name, found.status) == (name, status), found
+    assert words in f"{found.found} {found.advice}"

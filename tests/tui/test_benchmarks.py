@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -190,6 +191,58 @@ async def test_a_member_is_removed(server: ServerProcess, course: str, operator:
         await pilot.press("m", "y")
         await shows(pilot, "2 participants")
         assert {member.hub_username for member in operator.admin_members(course)} == {"dora", "emil"}
+
+
+@pytest.fixture
+def pair(server: ServerProcess, operator: Client, tmp_path: Path) -> str:
+    """A challenge whose one team has a submission of each of its two members."""
+    name = "team-pairs"
+    operator.admin_new_challenge(name, "tracking", team_size=2, public_percent=50)
+    code, path = "", tmp_path / "oracle.parquet"
+    oracle = write_oracle(path)
+    for user in ("fay", "gil"):
+        # A team's file that was sent before would not count again.
+        pq.write_table(oracle.replace_schema_metadata({"from": user}), path)
+        with Client(server.base_url, server.add_user(user)) as client:
+            if code:
+                client.join(name, code)
+            else:
+                client.new_team(name, "Quarks")
+                code = client.invite_to_team(name).code
+            client.submit(name, path)
+    return name
+
+
+async def test_a_team_is_taken_apart(server: ServerProcess, pair: str, operator: Client) -> None:
+    def ranked() -> list[tuple[str, str | None]]:
+        return [(place.hub_username, place.team) for place in operator.leaderboard(pair)]
+
+    async with signed_in(server, "Benchmarks", now=lambda: NOON) as pilot:
+        await pilot.press("l")
+        await choose(pilot, pair, "challenge")
+        await pilot.press("enter")
+        await shows(pilot, "1 place")
+        await pilot.press("a")
+        await shows(pilot, "on the list Teams")
+        await pilot.press("l", "l", "l")
+        await shows(pilot, "1 team")
+        await pilot.press("m")
+        await shows(pilot, "Remove from the team Quarks", "Submissions: fay 1, gil 1")
+        await types(pilot, "user", "ann")
+        await pilot.press("enter")
+        await shows(pilot, "is not in this team")
+        await types(pilot, "user", "Gil")
+        await matches(pilot, "remove-from-team-80")
+        await pilot.press("enter")
+        await shows(pilot, "Removed from Quarks")
+        assert ranked() == [("fay", "Quarks"), ("gil", None)]
+        await pilot.press("a")
+        await shows(pilot, "Take the team Quarks apart", "Submissions: fay 1")
+        await pilot.press("n")
+        assert len(operator.teams(pair)) == 1
+        await pilot.press("a", "y")
+        await shows(pilot, "Taken apart: Quarks")
+    assert ranked() == [("fay", None), ("gil", None)]
 
 
 async def test_an_organiser_sees_the_challenge_alone(

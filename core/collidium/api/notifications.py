@@ -11,7 +11,7 @@ from quart_schema import document_response, hide, operation_id, validate_request
 from collidium.api.answers import answer
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
-from collidium.api.schemas import NotificationsBody
+from collidium.api.order_schemas import NotificationsBody
 from collidium.errors import RefusedError
 from collidium.outbox import LINK_PATH, recipients
 from collidium.outbox.recipients import Link

@@ -2,43 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from datetime import UTC, datetime
-from decimal import Decimal
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
     AwareDatetime,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     JsonValue,
-    RootModel,
     StringConstraints,
-    WithJsonSchema,
 )
 
-from collidium.accounts import Sort
 from collidium.api.answers import Page
 from collidium.benchmarks.submissions.links import LONGEST_LINK
 from collidium.contracts.identity import DOMAIN, USERNAME
-from collidium.operations import Scope
-from collidium.order import DEFAULT_SEED, LARGEST_SEED
-from collidium.outbox import LONGEST_URL, Kind
 from collidium.records.benchmarks import EvaluationState
-from collidium.simulations import State
-
-
-def _number(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError("not a number")
-    return value
-
-
-#: Credits as they come in: a JSON number; text that looks like one is refused.
-Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 
@@ -348,203 +328,3 @@ class ModelsQuery(Page):
     search: _Wanted = Field("", description="Part of the repository's name.")
     tag: _Wanted = Field("", description="A tag that they have.")
     task: str = Field("", pattern=r"^([a-z][a-z0-9_]{0,63})?$", description="A task that they are for.")
-
-
-# -- simulation requests and the webhook that reports them ---------------------------------------------
-
-
-class OrderBody(BaseModel):
-    """How an order is to be made and delivered, whatever is ordered."""
-
-    #: Limits are the domain's to check: all problems are reported at once, in its words.
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    seed: int = Field(
-        DEFAULT_SEED,
-        description="The same config with the same seed gives the same events.",
-        json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
-    )
-    vary: str = Field(
-        "", description="Systematic variation, as `field=0.99,material=1.1`: `variations` of GET /v1/limits."
-    )
-    private: bool = Field(False, description="Whether the output's repository is to be private.")
-    webhook_url: str | None = Field(None, description="Address that is notified of the end; https:// only.")
-
-
-class ChannelBody(OrderBody):
-    """An order by channel, events and pileup."""
-
-    model_config = example({"channel": "ttbar", "events": 1000, "pileup": 40})
-
-    channel: str = Field(description="Physics process.")
-    events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
-    pileup: int = Field(
-        description="Average soft interactions overlaid per event.", json_schema_extra={"minimum": 0}
-    )
-
-
-class PresetBody(OrderBody):
-    """An order by the name of a preset."""
-
-    model_config = example({"preset": "ttbar-quick"})
-
-    preset: str = Field(description="One of GET /v1/presets.")
-
-
-class SimulateBody(RootModel[ChannelBody | PresetBody]):
-    """An order of simulated events."""
-
-
-class RequestsQuery(Page):
-    """Which requests are listed."""
-
-    state: State | None = Field(None, description="Only those in this state.")
-
-
-class AllRequestsQuery(RequestsQuery):
-    """Which of everybody's requests are listed."""
-
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
-    channel: str | None = Field(None, max_length=64, description="Only those of this channel.")
-
-
-class EstimateQuery(BaseModel):
-    """What an estimate is asked for."""
-
-    channel: str
-    events: int
-    pileup: int
-    vary: str = ""
-
-
-class WebhookBody(Body):
-    """How an account wants to be notified."""
-
-    model_config = example({"url": "https://hooks.example.org/collidium"}, strict=True)
-
-    url: str | None = Field(
-        None,
-        max_length=LONGEST_URL,
-        description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
-    )
-    rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
-
-
-class NotificationsBody(Body):
-    """What an account wants to be notified of."""
-
-    model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
-
-    email: str | None = Field(
-        None, max_length=254, description="E-mail address; null: none. Left out, it stays as it is."
-    )
-    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off; others stay.")
-
-
-# -- operators -----------------------------------------------------------------------------------------
-
-
-class GrantBody(Body):
-    """A grant or, with a negative delta, a deduction."""
-
-    model_config = example({"hub_username": "alice", "delta": 25, "reason": "for the tutorial"})
-
-    hub_username: HubUsername
-    delta: Amount = Field(description="Credits, to three decimal places.")
-    reason: Text = Field(description="Kept as the entry's note.")
-
-
-class BanBody(Body):
-    """Ban (true) or unban (false) an account."""
-
-    model_config = example(
-        {"hub_username": "mallory", "banned": True, "note": "orders in a loop"}, strict=True
-    )
-
-    hub_username: HubUsername
-    banned: bool
-    note: Text | None = Field(None, description="Kept in the audit log.")
-
-
-class FreezeQuery(BaseModel):
-    """Whether to freeze."""
-
-    frozen: bool
-    note: Text | None = Field(None, description="What for; operators see it while submissions are frozen.")
-
-
-class OperatorBody(Body):
-    """An operator to add."""
-
-    model_config = example({"name": "anna", "scopes": ["accounts", "reports"]})
-
-    name: str = Field(max_length=64, description="As in the audit log.")
-    scopes: list[str] = Field(max_length=10, description=f"Some of: {', '.join(Scope)}.")
-    challenge: str | None = Field(None, max_length=64, description="The challenge of an organiser.")
-
-
-class AccountsQuery(Page):
-    """Which accounts are listed, and in what order."""
-
-    search: str = Field("", max_length=96, description="Only names that contain this, in any case.")
-    banned: bool | None = Field(None, description="Only accounts that are banned (true), or that are not.")
-    sort: Sort = Field(Sort.NEWEST, description="newest, name, or credits: most first.")
-
-
-class SubmissionsQuery(MySubmissionsQuery):
-    """Which submissions are listed."""
-
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
-    unverified: bool = Field(False, description="Only self-reported ones that no operator has verified.")
-
-
-class ChallengeSubmissionsQuery(Page):
-    """Which submissions to a challenge are listed."""
-
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
-
-
-class UsageQuery(BaseModel):
-    """How much of a usage report."""
-
-    limit: int = Field(50, ge=1, le=1000, description="Most users returned.")
-
-
-class MonthQuery(BaseModel):
-    """Which month."""
-
-    month: str | None = Field(None, description="YYYY-MM in UTC; this month without it.", max_length=20)
-
-
-class DaysQuery(BaseModel):
-    """How far back."""
-
-    days: int = Field(30, ge=1, le=3660, description="Days reported, today included.")
-
-
-_RFC3339: Final = re.compile(
-    r"[0-9]{4}-[0-9]{2}-[0-9]{2}[Tt ][0-9]{2}:[0-9]{2}:[0-9]{2}(\.[0-9]{1,6})?([Zz]|[+-][0-9]{2}:[0-9]{2})"
-)
-
-
-def _written(value: object) -> object:
-    if not isinstance(value, str) or not _RFC3339.fullmatch(value):
-        raise ValueError("not a time as RFC 3339 writes it, such as 2026-11-21T09:00:00Z")
-    return value
-
-
-Time = Annotated[
-    AwareDatetime, BeforeValidator(_written), WithJsonSchema({"type": "string", "format": "date-time"})
-]
-
-
-class RefundsBody(Body):
-    """Which failures are refunded: those from ``from`` until before ``to``."""
-
-    model_config = example({"from": "2026-11-21T09:00:00Z", "to": "2026-11-21T11:30:00Z"})
-
-    begin: Time = Field(alias="from")
-    end: Time = Field(alias="to", description="At most 31 days later.")
-    apply: bool = Field(False, strict=True, description="Without it, nothing is paid: a preview.")
-    digest: str | None = Field(None, max_length=64, description="To apply: that of the preview.")
-    note: Text | None = Field(None, description="Kept as the entries' note, and in the audit log.")

@@ -19,14 +19,8 @@ from collidium.api.answers import answer, answer_list, answer_with_file, cut, id
 from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
-from collidium.api.schemas import (
-    ChannelBody,
-    EstimateQuery,
-    IdempotencyHeaders,
-    PresetBody,
-    RequestsQuery,
-    SimulateBody,
-)
+from collidium.api.order_schemas import ChannelBody, EstimateQuery, PresetBody, RequestsQuery, SimulateBody
+from collidium.api.schemas import IdempotencyHeaders
 from collidium.errors import InvalidInput, NotFound
 from collidium.order import order_of
 from collidium.records import Estimate, OrderLimits, OutputFile, Preset, SimulationRequest

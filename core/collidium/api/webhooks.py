@@ -14,7 +14,7 @@ from collidium import outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
-from collidium.api.schemas import WebhookBody
+from collidium.api.order_schemas import WebhookBody
 from collidium.records import Webhook, WebhookDelivery, WebhookRemoved
 
 blueprint = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")

@@ -103,13 +103,16 @@ def rank_intervals(
     competes : array of shape (n,)
         Whether a submission takes a rank; one that does not has the rank that it would have.
     """
-    ranks = np.empty(draws.shape, np.int32)
-    rivals = np.sort(draws[competes], axis=0)
+    ranks: NDArray[np.int32] = np.empty(draws.shape, np.int32)
     for draw in range(draws.shape[1]):
-        better = len(rivals) - np.searchsorted(rivals[:, draw], draws[:, draw], side="right")
-        ranks[:, draw] = better + 1
+        values = draws[:, draw]
+        order = np.argsort(values)  # sorted values are found several times faster than others
+        ascending = values[order]
+        rivals = ascending[competes[order]]
+        ranks[order, draw] = len(rivals) - np.searchsorted(rivals, ascending, side="right") + 1
+    ranks.sort(axis=1)
     tail = (1 - COVERAGE) / 2
-    low, high = np.quantile(ranks, (tail, 1 - tail), axis=1, method="nearest")
+    low, high = (ranks[:, round(share * (ranks.shape[1] - 1))] for share in (tail, 1 - tail))
     scatter = np.std(np.diff(draws, axis=0), axis=1)
     equal = np.concatenate([[False], -np.diff(scores) <= SIGNIFICANCE * scatter])
     return [RankInterval(int(a), int(b), bool(c)) for a, b, c in zip(low, high, equal, strict=True)]

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 @click.option("--pareto", is_flag=True, help="Only the Pareto front, of a task with two competing metrics.")
 @click.option("--user", metavar="NAME", help="Only ranks of this account.")
 @click.option("--model", metavar="NAMESPACE/NAME", help="Only ranks of this hub model.")
-@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
+@click.option(
+    "--all", "every", is_flag=True, help="Every submission with its id, not each participant's best."
+)
 @click.option("--history", is_flag=True, help="Show the successive best scores instead of the ranks.")
 @click.option("--metric", metavar="METRIC", help="With --history: the metric; default: the primary one.")
 @json_option
@@ -57,7 +59,7 @@ def leaderboard(
         places = server.leaderboard(
             task, limit=limit, pareto=pareto, user=user, model_repo=model, every=every
         )
-        print_json(places.items) if as_json else print_places(server.task(task), places.items)
+        print_json(places.items) if as_json else print_places(server.task(task), places.items, ids=every)
 
 
 def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:
@@ -79,14 +81,17 @@ def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep])
     )
 
 
-def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None = None) -> None:
-    """The places as a table, metrics in the order of the card."""
+def print_places(
+    card: TaskCard, places: Sequence[Place], *, title: str | None = None, ids: bool = False
+) -> None:
+    """The places as a table, metrics in the order of the card; ``ids``: with those of the submissions."""
     metrics = [metric.name for metric in card.metrics]
     headings = [f"{m.name} (self-reported)" if m.self_reported else m.name for m in card.metrics]
     verified = ("verified",) if any(metric.self_reported for metric in card.metrics) else ()
     front = ("Pareto front",) if card.pareto else ()
+    number = ("submission",) if ids else ()
     print_table(
-        ("rank", "account", *headings, *front, *verified, "credits", "model", "submitted"),
+        ("rank", "account", *headings, *front, *verified, "credits", "model", "submitted", *number),
         (
             (
                 place.rank,
@@ -97,6 +102,7 @@ def print_places(card: TaskCard, places: Sequence[Place], *, title: str | None =
                 place.credits_earned,
                 model_cell(place),
                 place.submitted_at,
+                *(place.submission_id for _ in number),
             )
             for place in places
         ),

@@ -93,6 +93,21 @@ class IdentityProvider(ABC):
         """
         raise IdentityUnavailable(f"{self.name} knows of no model repositories")
 
+    async def check(self) -> str:
+        """Check the configuration, for ``collidium doctor``; asked only of providers with a ``prefix``.
+
+        Returns
+        -------
+        str
+            What operators should look at; empty: nothing, the default.
+
+        Raises
+        ------
+        Exception
+            Of any kind, if users cannot sign in.
+        """
+        return ""
+
     @abstractmethod
     async def close(self) -> None:
         """Close connections. Idempotent."""

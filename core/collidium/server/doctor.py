@@ -144,6 +144,18 @@ async def _proxy(settings: Settings, loaded: Plugins) -> Finding:
     return "none", ""
 
 
+async def _sign_on(settings: Settings, loaded: Plugins) -> Finding:
+    if not settings.oidc_issuer:
+        return "none is configured", ""
+    found = loaded.identity_providers(settings).things.values()
+    try:
+        advice = [await provider.check() for provider in found if provider.prefix]
+    finally:
+        for provider in found:
+            await provider.close()
+    return f"{settings.oidc_issuer} answers as an OpenID provider", "; ".join(filter(None, advice))
+
+
 async def _runner(settings: Settings, loaded: Plugins) -> Finding:
     runner = loaded.runners(settings).get(settings.runner_name)
     try:
@@ -205,6 +217,7 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
     "storage": (_storage, "see PLATFORM_STORAGE and the settings that begin with it"),
     "hub": (_hub, "see PLATFORM_HUB_URL and PLATFORM_IDENTITY"),
     "proxy": (_proxy, ""),
+    "single sign-on": (_sign_on, "see PLATFORM_OIDC_ISSUER and the settings that begin with PLATFORM_OIDC"),
     "runner": (_runner, "see PLATFORM_RUN_MODE, PLATFORM_RUNNER and the runner's settings"),
     "scoring": (_scoring, "see PLATFORM_EXECUTOR and PLATFORM_SCORING_MEMORY_BYTES"),
     "plugins": (_plugins, ""),

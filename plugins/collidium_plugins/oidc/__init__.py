@@ -23,14 +23,33 @@ class SsoIdentity(IdentityProvider):
     name = "oidc"
     prefix = OWN_PREFIX
 
-    def __init__(self, issuer: str) -> None:
-        """``issuer`` is the only one whose accounts are known."""
+    def __init__(self, issuer: str, scopes: Sequence[str]) -> None:
+        """``issuer`` is the only one whose accounts are known, and asked for ``scopes``."""
         self._issuer = issuer
+        self._scopes = scopes
 
     async def identify(self, token: str) -> Identity | None:
         from collidium.accounts import sso
 
         return await sso.owner(token, self._issuer)
+
+    async def check(self) -> str:
+        """Read the issuer's discovery document and keys."""
+        from collidium_plugins.webapps.sign_in.provider import Provider
+
+        if not self._issuer:
+            return ""
+        if "openid" not in self._scopes:
+            raise ValueError("PLATFORM_OIDC_SCOPES has no `openid`")
+        provider = Provider(self._issuer, "PLATFORM_OIDC_ISSUER")
+        try:
+            await provider.keys()
+            offered = (await provider.endpoints()).scopes
+        finally:
+            await provider.close()
+        # A provider need not list all that it has (OpenID Connect Discovery, 3).
+        unknown = ", ".join(set(self._scopes) - offered) if offered else ""
+        return f"the provider does not list these of PLATFORM_OIDC_SCOPES: {unknown}" if unknown else ""
 
     async def close(self) -> None:
         """Close nothing: the database is the platform's."""
@@ -38,7 +57,7 @@ class SsoIdentity(IdentityProvider):
 
 @hookspecs.hookimpl
 def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvider]:
-    return [SsoIdentity(settings.oidc_issuer)]
+    return [SsoIdentity(settings.oidc_issuer, settings.oidc_scopes)]
 
 
 @hookspecs.hookimpl

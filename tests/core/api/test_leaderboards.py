@@ -199,6 +199,7 @@ def test_the_command_shows_the_same(platform: ServerProcess, ids: list[str]) -> 
 
     code, told, _ = leaderboard("--user", "carl", "--model", "lab/line", "--all")
     assert (code, told.splitlines()[1].split()[:2]) == (0, ["5", "carl"])
+    assert told.splitlines()[1].split()[-1] in ids
     code, told, _ = leaderboard("--history")
     assert (code, [line.split()[3] for line in told.splitlines()[1:]]) == (0, ["bea", "bea", "carl"])
     code, _, told = leaderboard("--history", "--pareto")

@@ -29,7 +29,7 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
         *("secrets", "storage", "hub", "runner", "database")
     }
     assert {name for name, check in found.items() if check["status"] == "ok"} == {
-        *("data directory", "plugins", "proxy", "scoring", "clock")
+        *("data directory", "plugins", "proxy", "scoring", "clock", "single sign-on")
     }
     assert "collidium worker" in found["processes"]["advice"]
 

@@ -128,6 +128,8 @@ def test_a_challenge_starts_with_the_model_of_its_task(site: Site, tmp_path: Pat
     started = site.run("start", "jets-course", str(tmp_path / "tagger"))
     assert "install it" not in started.stderr
     assert "logistic regression" in (tmp_path / "tagger" / "model.py").read_text()
+    assert "`collidium tasks jets-course`" in (tmp_path / "tagger" / "README.md").read_text()
+    assert "teams are fixed" not in site.done("challenge", "show", "jets-course"), "it has none"
     assert "submit jets-course" in (tmp_path / "tagger" / "submit.sh").read_text()
     # At home it is scored on the events to learn from that the challenge names.
     known = {(event, jet): (0.6, 0.2, 0.2) for event, of in enumerate(FLAVOURS) for jet in range(len(of))}

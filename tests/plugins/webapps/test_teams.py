@@ -69,6 +69,7 @@ def test_a_team_is_made_and_joined_by_links(
     with Client(web.base_url, token("team-ben")) as client:
         sent = client.submit("team-course", path).submission_id
     assert "team <bdi>&lt;b&gt;Ω" in ada.get(BOARD).text
+    assert "<bdi>team-ada</bdi>, <bdi>team-ben</bdi>" in ada.get(f"{BOARD}/results").text
     stays = ada.fill_in(TEAM, action="remove", account="team-ben")
     assert (stays.status_code, "has submitted" in stays.text) == (409, True)
     with Visitor(web.base_url) as nobody:

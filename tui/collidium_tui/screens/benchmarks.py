@@ -11,7 +11,9 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from collidium_tui.screens.challenge import close_challenge, open_challenge, scores, verify
+from collidium_tui.screens.challenge import open_challenge
+from collidium_tui.screens.challenge.actions import close_challenge, verify
+from collidium_tui.screens.challenge.columns import scores
 from collidium_tui.screens.lists import ListsScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
 

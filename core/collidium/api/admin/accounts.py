@@ -8,7 +8,7 @@ from quart_schema import document_response, operation_id, validate_querystring
 from collidium import accounts
 from collidium.api.accounts import ledger_page
 from collidium.api.answers import Page, answer, page_of
-from collidium.api.schemas import AccountsQuery
+from collidium.api.operator_schemas import AccountsQuery
 from collidium.records import Account, Transaction
 
 blueprint = Blueprint("accounts", __name__, url_prefix="/accounts")

@@ -16,7 +16,8 @@ from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import BanBody, FreezeQuery, GrantBody, IdempotencyHeaders, RefundsBody
+from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody, RefundsBody
+from collidium.api.schemas import IdempotencyHeaders
 from collidium.benchmarks.submissions import standing
 from collidium.errors import InvalidInput
 from collidium.records import AuditEntry, Banned, Frozen, Granted, Refunds

@@ -13,14 +13,8 @@ from collidium.api.authentication import is_allowed, request_id, require, requir
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import (
-    ChallengeBody,
-    ChallengeSubmissionsQuery,
-    DisqualifyBody,
-    NewChallengeBody,
-    OpenQuery,
-    SubmissionsQuery,
-)
+from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
+from collidium.api.schemas import ChallengeBody, DisqualifyBody, NewChallengeBody, OpenQuery
 from collidium.benchmarks import challenges, closing, tasklist
 from collidium.benchmarks.submissions import reading, standing, verification
 from collidium.benchmarks.submissions import roster as people

@@ -9,7 +9,7 @@ from collidium import operations
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.idempotency import idempotent
-from collidium.api.schemas import OperatorBody
+from collidium.api.operator_schemas import OperatorBody
 from collidium.records import Operator
 
 blueprint = Blueprint("operators", __name__, url_prefix="/operators")

@@ -11,7 +11,7 @@ from tortoise.timezone import now
 from collidium import __version__, operations, outbox
 from collidium.api.answers import answer, answer_list
 from collidium.api.context import platform
-from collidium.api.schemas import DaysQuery, MonthQuery, UsageQuery
+from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.benchmarks import tasklist
 from collidium.records import ChannelUsage, DayUsage, Failures, Overview, SilentTask, Usage
 from collidium.simulations import follower, reports, totals

@@ -16,7 +16,7 @@ from collidium.api.authentication import require_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
-from collidium.api.schemas import AllRequestsQuery
+from collidium.api.order_schemas import AllRequestsQuery
 from collidium.api.simulations import answer_with_output, cancelling, listed
 from collidium.records import OperatedRequest, OutputFile, SimulationRequest
 

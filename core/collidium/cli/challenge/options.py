@@ -128,7 +128,7 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 def show_challenge(found: Challenge, as_json: bool) -> None:
     part = f"{found.public_percent}% public, {found.phase} part counts" if found.phase else "all count"
-    rows = {
+    rows: dict[str, object] = {
         "challenge": found.name,
         "title": found.title,
         "task": found.task,
@@ -145,9 +145,10 @@ def show_challenge(found: Challenge, as_json: bool) -> None:
         "who may submit": ", ".join(
             filter(None, [found.access, found.organisation and f"organisation {found.organisation}"])
         ),
-        "teams are fixed": found.teams_frozen_at or found.closes_at,
         "people in a team": found.team_size if found.team_size > 1 else "no teams",
     }
+    if found.team_size > 1:
+        rows["teams are fixed"] = found.teams_frozen_at or found.closes_at or "when it is closed"
     show_record(found, rows, as_json=as_json)
     if not as_json:
         for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():

@@ -52,7 +52,7 @@ def start(name: str, directory: Path | None, as_json: bool) -> None:
         card, backend = server.task(name), server.backend
     task = plugins.load().tasks().things.get(card.name)  # of a challenge: its task
     texts = {
-        "README.md": _readme(card),
+        "README.md": _readme(name, card),
         "task.json": json.dumps(_description(card, task, backend), indent=2) + "\n",
         "submit.sh": _submit(name, backend),
     }
@@ -116,7 +116,7 @@ def _built_in(tables: list[str]) -> dict[str, Any] | None:
     return {**here, "tables": list(dict.fromkeys(tables)), "events": [0, 5], "has_truth": True}
 
 
-def _readme(card: TaskCard) -> str:
+def _readme(name: str, card: TaskCard) -> str:
     data = "\n\n".join(f"{text}:\n\n```sh\n{command}\n```" for text, command in data_lines(card))
     columns = "\n".join(f"- `{column.name}` ({column.kind}): {column.description}" for column in card.columns)
     return f"""# {card.title}
@@ -124,7 +124,7 @@ def _readme(card: TaskCard) -> str:
 {card.description}
 
 `python train.py` fits `model.py`, scores it here on events held out, and writes `predictions.parquet`;
-`sh submit.sh` submits it. `{card.primary_metric}` ranks; `collidium tasks {card.name}` shows all metrics.
+`sh submit.sh` submits it. `{card.primary_metric}` ranks; `collidium tasks {name}` shows all metrics.
 
 ## Data
 

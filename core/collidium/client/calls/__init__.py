@@ -6,6 +6,7 @@ A method here describes what is sent and how the response is read; it does no I/
 from __future__ import annotations
 
 from collidium.client.calls.benchmarks import BenchmarkCalls, Links
+from collidium.client.calls.challenges import ChallengeCalls
 from collidium.client.calls.datasets import DatasetCalls, EventData
 from collidium.client.calls.operators import OperatorCalls
 from collidium.client.calls.simulations import AccountCalls, NotificationChanges, SimulationCalls
@@ -14,7 +15,9 @@ from collidium.client.calls.teams import TeamCalls
 __all__ = ["Calls", "EventData", "Links", "NotificationChanges"]
 
 
-class Calls(AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, TeamCalls, OperatorCalls):
+class Calls(
+    AccountCalls, SimulationCalls, BenchmarkCalls, DatasetCalls, TeamCalls, OperatorCalls, ChallengeCalls
+):
     """All calls of a client.
 
     Each action of operators is done once for its ``idempotency_key``. Without one it gets a key of its own,

@@ -141,9 +141,21 @@ async def results(name: str) -> Response:
         rules=await rendered(challenge.rules, ""),
         places=places.items,
         participants=sum(not place.baseline for place in places.items),
+        members=await _members(challenge) if any(place.team for place in places.items) else {},
         more=places.next_cursor is not None,
         columns=card.metrics[:COLUMNS],
     )
+
+
+async def _members(challenge: Challenge) -> dict[str, Sequence[str]]:
+    """Who is in each team."""
+    found: dict[str, Sequence[str]] = {}
+    cursor = None
+    while True:
+        page = await backend().teams(challenge.name, limit=PRINTED, cursor=cursor)
+        found |= {team.name: team.members for team in page.items}
+        if (cursor := page.next_cursor) is None:
+            return found
 
 
 async def _drawings(card: TaskCard) -> Sequence[Drawing]:

@@ -37,6 +37,8 @@ class Endpoints:
     authorization_endpoint: str
     token_endpoint: str
     jwks_uri: str
+    #: The scopes that it lists; empty: it lists none.
+    scopes: frozenset[str] = frozenset()
 
 
 class Provider:
@@ -124,7 +126,9 @@ def read_endpoints(document: Mapping[str, Any], issuer: str, setting: str) -> En
     for name, address in addresses.items():
         if not (isinstance(address, str) and _is_safe(address, issuer)):
             raise UpstreamError(f"the identity provider's {name} is not an address to send secrets to")
-    return Endpoints(issuer, **{name: str(address) for name, address in addresses.items()})
+    scopes = document.get("scopes_supported")
+    listed = frozenset(map(str, scopes)) if isinstance(scopes, list) else frozenset[str]()
+    return Endpoints(issuer, **{name: str(address) for name, address in addresses.items()}, scopes=listed)
 
 
 def _is_safe(address: str, issuer: str) -> bool:

@@ -14,7 +14,8 @@ from textual.widgets import Static
 
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.challenge import model, open_challenge
+from collidium_tui.screens.challenge import open_challenge
+from collidium_tui.screens.challenge.columns import model
 from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen

@@ -1,0 +1,170 @@
+"""One challenge: its leaderboard, all submissions, who takes part; and what operators decide about them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.widgets import Static, TabbedContent, TabPane
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screens.challenge import actions, columns
+from collidium_tui.screens.lists import ListData, ListsScreen
+from collidium_tui.screens.overview import OpenedScreen
+from collidium_tui.widgets.form import Field, Form
+from collidium_tui.widgets.table import PAGE, Table
+from collidium_tui.widgets.text import plain
+
+if TYPE_CHECKING:
+    from collidium.client import AsyncClient, Challenge, Page
+
+
+async def open_challenge(screen: ConsoleScreen[Any], name: str) -> None:
+    """Show a challenge on top; raises NotFound for one that is not listed."""
+    challenge = await screen.session.call(lambda client: client.challenge(name))
+    screen.app.push_screen(ChallengeScreen(challenge))
+
+
+class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challenge"]):
+    """Ranks with standard errors; every submission, with why one has no rank; the accounts."""
+
+    label = "Benchmarks"
+    about = (
+        "One challenge: its leaderboard, all submissions (/ picks an account), its participants with what is "
+        "left of the day (Enter shows the submissions of one), its teams. d disqualifies or reinstates a "
+        "submission after showing what changes, v verifies what it reports of itself, m removes a "
+        "participant from the members, or an account from the team under the cursor, a takes that team apart."
+    )
+    BINDINGS: ClassVar[list[BindingType]] = [
+        # Seven and those of the frame fit into 80 columns.
+        Binding("l", "next_list", "List"),
+        Binding("slash", "pick", "Pick", key_display="/"),
+        Binding("d", "standing", "Disqualify"),
+        Binding("v", "verify", "Verify", show=False),
+        Binding("h", "split", "Split: hold events back", show=False),
+        Binding("o", "rescore", "Rescore", show=False),
+        Binding("m", "remove_member", "Remove from the members, or from a team", show=False),
+        Binding("a", "dissolve_team", "Take a team apart", show=False),
+        Binding("x", "close_challenge", "Close"),
+    ]
+
+    def __init__(self, challenge: Challenge) -> None:
+        super().__init__()
+        self.challenge = challenge
+        #: Whose submissions are listed; None: all.
+        self.user: str | None = None
+
+    def content(self) -> ComposeResult:
+        yield Static(id="challenge")
+        yield from self.lists()
+
+    def tables(self) -> Iterable[Table[Any]]:
+        card, team = self.challenge.card, [columns.TEAM] * self._has_teams
+        places = columns.places(card) if card else columns.SENT
+        places = [*places[:2], *team, *places[2:]]
+        yield Table(places, lambda place: place.submission_id, of="places", id="places", fixed=2)
+        sent = [*columns.SENT[:2], *team, *columns.SENT[2:]]
+        yield Table(sent, lambda sent: sent.submission_id, of="submissions", id="sent", fixed=1)
+        roster = [*columns.ROSTER[:1], *team, *columns.ROSTER[1:]]
+        yield Table(roster, lambda entry: entry.hub_username, of="participants", id="roster", fixed=1)
+        if self._has_teams:
+            yield Table(columns.TEAMS, lambda team: team.name, of="teams", id="teams", fixed=1)
+
+    async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Challenge, Page[Any]]:
+        name = self.challenge.name
+        challenge = await client.challenge(name)
+        match table.id:
+            case "places":
+                return challenge, await client.leaderboard(name, limit=PAGE, cursor=table.cursor)
+            case "roster":
+                return challenge, await client.admin_roster(name, limit=PAGE, cursor=table.cursor)
+            case "teams":
+                return challenge, await client.teams(name, limit=PAGE, cursor=table.cursor)
+        user = self.user
+        sent = await client.admin_challenge_submissions(name, user=user, limit=PAGE, cursor=table.cursor)
+        return challenge, sent
+
+    def show_head(self, head: Challenge) -> None:
+        self.challenge = head
+        dates = (("opens", head.opens_at), ("closes", head.closes_at), ("results", head.results_at))
+        facts = [
+            f"{head.name}: {head.title}",
+            head.state,
+            *(f"{name} {self.times.show(at)}" for name, at in dates if at is not None),
+            *(columns.about(head.card) if head.card else []),
+            *([f"ONLY {self.user}"] if self.user else []),
+        ]
+        self.query_one("#challenge", Static).update(plain(" · ".join(facts), single_line=True))
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        if event.table.id == "roster":
+            self._pick(event.row.hub_username)
+
+    def action_pick(self) -> None:
+        self.act(self._fill_in)
+
+    def action_standing(self) -> None:
+        if (submission_id := self._current) is not None:
+            self.act(partial(actions.change_standing, self, self.challenge.name, submission_id))
+
+    def action_verify(self) -> None:
+        if (submission_id := self._current) is not None:
+            self.act(partial(actions.verify, self, submission_id))
+
+    def action_split(self) -> None:
+        self.act(partial(actions.split, self, self.challenge.name))
+
+    def action_rescore(self) -> None:
+        command = f"collidium benchmark rescore {self.challenge.name} --preview"
+        message = f"{command}\nthen the same with --apply"
+        self.notify(message, title="On the server's machine", timeout=20, markup=False)
+
+    def action_remove_member(self) -> None:
+        entry = self.active_table.current
+        if self.active_table.id == "roster" and entry is not None:
+            self.act(partial(actions.remove_member, self, self.challenge, entry))
+        elif self.active_table.id == "teams" and entry is not None:
+            self.act(partial(actions.remove_from_team, self, entry))
+        else:
+            self.notify("Choose one on the list Participants or Teams (l) first.")
+
+    def action_dissolve_team(self) -> None:
+        team = self.active_table.current
+        if self.active_table.id == "teams" and team is not None:
+            self.act(partial(actions.dissolve_team, self, team))
+        else:
+            self.notify("Choose one on the list Teams (l) first.")
+
+    def action_close_challenge(self) -> None:
+        self.act(partial(actions.close_challenge, self, self.challenge.name))
+
+    @property
+    def _has_teams(self) -> bool:
+        return self.challenge.team_size > 1
+
+    @property
+    def _current(self) -> str | None:
+        """The submission under the cursor."""
+        if self.active_table.id in {"roster", "teams"} or self.active_table.current is None:
+            self.notify("Choose a submission on another list (l) first.")
+            return None
+        return str(self.active_table.current.submission_id)
+
+    async def _fill_in(self) -> None:
+        fields = [Field("user", "account; empty: all", value=self.user or "")]
+        filled = await self.fill_in(Form("Submissions of", fields, "Show"))
+        if filled is not None:
+            self._pick(filled["user"] or None)
+
+    def _pick(self, user: str | None) -> None:
+        self.user = user
+        table = self.query_one("#sent", Table)
+        table.restart()
+        if self.active_table is table:
+            self.refresh_now()
+        else:
+            pane = next(parent.id for parent in table.ancestors if isinstance(parent, TabPane))
+            self.query_one(TabbedContent).active = pane or ""

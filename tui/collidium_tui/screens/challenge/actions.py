@@ -1,0 +1,215 @@
+"""What operators decide about a challenge: each action after what follows from it was shown."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screens.challenge.columns import score
+from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
+
+if TYPE_CHECKING:
+    from collidium.client import (
+        AsyncClient,
+        Challenge,
+        Page,
+        Ranking,
+        RosterEntry,
+        Submission,
+        TaskCard,
+        Team,
+    )
+
+
+async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
+    """Verify the self-reported scores of a submission, after showing them and what they earn."""
+    sent = await screen.session.call(lambda client: client.submission(submission_id))
+    card = await screen.session.call(lambda client: client.task(sent.task))
+    reported = self_reported_scores(sent, card)
+    if sent.verified_at is not None or not reported:
+        why = "it is verified already" if reported else f"{sent.task} has no self-reported metric"
+        screen.notify(f"{submission_id}: {why}", title="Nothing to verify", markup=False)
+        return
+    consequence = (
+        f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports:\n"
+        + "\n".join(f"  {line}" for line in reported)
+        + "\nIt counts as verified from now on, on the leaderboard and for credits. This cannot be undone."
+    )
+    question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
+    if await screen.confirm(question):
+        verified = await screen.perform(
+            lambda client, key: client.admin_verify(submission_id, idempotency_key=key)
+        )
+        if verified is not None:
+            earned = verified.credits_earned - sent.credits_earned
+            screen.notify(f"Verified: {sent.hub_username} earned {earned:,} credits", markup=False)
+
+
+def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
+    """The self-reported scores of a submission, and what each may earn."""
+    lines = []
+    for metric in card.metrics:
+        if metric.self_reported:
+            pays = f"pays {metric.reward:,} credits if it is the best" if metric.reward else "pays nothing"
+            lines.append(f"{metric.name}: {score(sent, metric.name)}; {pays}")
+    return lines
+
+
+async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
+    """Close a challenge, or open one that is closed, when its consequence was confirmed."""
+    challenge = await screen.session.call(lambda client: client.challenge(name))
+    if challenge.state in {"closed", "practice"}:
+        about = (
+            "Submissions are taken and ranked again, until it is closed (x) or a date that is set by "
+            f"collidium challenge edit {name} --closes. Refused once final results on withheld events came."
+        )
+        if await screen.confirm(Question(f"Open {name} again", about, "Open")):
+            await screen.perform(
+                lambda client, key: client.admin_open_challenge(name, idempotency_key=key),
+                f"{name} is open again",
+            )
+        return
+    consequence = (
+        "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard "
+        "ranks by them, credits are paid for the best scores on them, and it cannot be opened again."
+    )
+    if await screen.confirm(Question(f"Close {name}", consequence, "Close")):
+        closed = await screen.perform(
+            lambda client, key: client.admin_close_challenge(name, idempotency_key=key)
+        )
+        if closed is not None:
+            results = "final results are shown" if closed.results_at else "final results come within minutes"
+            screen.notify(f"{name} is closed, {results}", markup=False)
+
+
+async def remove_member(screen: ConsoleScreen[Any], challenge: Challenge, entry: RosterEntry) -> None:
+    """Take an account from the list of members, when its consequence was confirmed."""
+    name, user = challenge.name, entry.hub_username
+    if not entry.member:
+        why = "it is not on the list of members"
+        screen.notify(f"{user}: {why}", title="Nothing to remove", markup=False)
+        return
+    stays = f"Its {entry.submissions} submissions stay" if entry.submissions else "It has not submitted"
+    team = f", and it stays in the team {entry.team}" if entry.team else ""
+    about = (
+        "" if challenge.access == "members" else f"{name} is open to everybody now, not to members alone.\n"
+    ) + f"{user} may not submit any more as a member. {stays}{team}. All invitations to {name} end."
+    if await screen.confirm(Question(f"Remove {user} from the members of {name}", about, "Remove")):
+        await screen.perform(
+            lambda client, key: client.admin_remove_member(name, user, idempotency_key=key),
+            f"Removed: {user}",
+        )
+
+
+async def remove_from_team(screen: ConsoleScreen[Any], team: Team) -> None:
+    """Take an account out of its team, after showing what each member has sent."""
+
+    def is_inside(typed: str) -> str | None:
+        return None if typed.casefold() in map(str.casefold, team.members) else "is not in this team"
+
+    about = (
+        f"{await _sent_by_each(screen, team)}\nWhat an account has sent goes with it and competes alone from "
+        "now on; ranks follow at once. The team's invitations end. It goes with the last of its members."
+    )
+    fields = [Field("user", "account to remove", is_inside)]
+    filled = await screen.fill_in(Form(f"Remove from the team {team.name}", fields, "Remove", about))
+    if filled is not None:
+        await screen.perform(
+            lambda client, key: client.admin_remove_member_of_team(
+                team.challenge, filled["user"], idempotency_key=key
+            ),
+            f"Removed from {team.name}: {filled['user']}",
+        )
+
+
+async def dissolve_team(screen: ConsoleScreen[Any], team: Team) -> None:
+    """Take a team apart, when its consequence was confirmed."""
+    about = (
+        f"{await _sent_by_each(screen, team)}\nWhat each has sent competes for them alone from now on; ranks "
+        "follow at once. The team and its invitations end. This cannot be undone."
+    )
+    if await screen.confirm(Question(f"Take the team {team.name} apart", about, "Take apart")):
+        await screen.perform(
+            lambda client, key: client.admin_dissolve_team(team.challenge, team.name, idempotency_key=key),
+            f"Taken apart: {team.name}",
+        )
+
+
+async def _sent_by_each(screen: ConsoleScreen[Any], team: Team) -> str:
+    """How many submissions each member of a team has sent."""
+
+    async def ask(client: AsyncClient) -> list[Page[Submission]]:
+        return [await client.admin_challenge_submissions(team.challenge, user=user) for user in team.members]
+
+    counts = []
+    for user, sent in zip(team.members, await screen.session.call(ask), strict=True):
+        counts.append(f"{user} {len(sent)}{' or more' if sent.next_cursor else ''}")
+    return f"Submissions: {', '.join(counts)}"
+
+
+async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission_id: str) -> None:
+    """Disqualify a submission, or reinstate one that is, after showing what changes."""
+    sent = await screen.session.call(lambda client: client.submission(submission_id))
+    ranking = await screen.session.call(
+        lambda client: client.admin_preview_standing(challenge, submission_id)
+    )
+    who = f"{submission_id} of {sent.hub_username}"
+    if (sent.unranked or "").startswith("disqualified"):
+        about = f"{sent.unranked}\nIt counts again:\n{rank_changes(ranking)}"
+        if await screen.confirm(Question(f"Reinstate {who}", about, "Reinstate")):
+            await screen.perform(
+                lambda client, key: client.admin_reinstate(challenge, submission_id, idempotency_key=key),
+                f"Reinstated: {sent.hub_username}",
+            )
+        return
+    fields = [
+        Field("reason", "reason, which everybody sees", needed, max_length=LONGEST_NOTE),
+        Field("take_back", f"take back the {sent.credits_earned:,} credits that it earned", yes_or_no, "no"),
+    ]
+    filled = await screen.fill_in(Form(f"Disqualify {who}", fields, "Disqualify", rank_changes(ranking)))
+    if filled is not None:
+        await screen.perform(
+            lambda client, key: client.admin_disqualify(
+                *(challenge, submission_id, filled["reason"]),
+                take_back=filled["take_back"] == "yes",
+                idempotency_key=key,
+            ),
+            f"Disqualified: {sent.hub_username}",
+        )
+
+
+def yes_or_no(typed: str) -> str | None:
+    """The check of a field that is answered so."""
+    return None if typed in {"yes", "no"} else "is yes or no"
+
+
+def rank_changes(ranking: Ranking) -> str:
+    """How ranks change, a line each."""
+    lines = [
+        f"  {change.rank_before or 'no rank'} -> {change.rank or 'no rank'}  {change.hub_username}"
+        + (f", earns {change.earns:,} credits" if change.earns else "")
+        for change in ranking.changes
+    ]
+    return "\n".join(lines) or "  no rank changes"
+
+
+async def split(screen: ConsoleScreen[Any], name: str) -> None:
+    """Hold back a part of a challenge's events, where nothing was submitted yet."""
+    about = (
+        "The public part counts until the challenge closes, the others then. Where there are submissions, "
+        f"these are scored again on the server's machine: collidium benchmark split {name} --public PERCENT"
+    )
+    fields = [Field("percent", "public, per cent", _percent)]
+    filled = await screen.fill_in(Form(f"Split the events of {name}", fields, "Split", about))
+    if filled is not None:
+        await screen.perform(
+            lambda client, key: client.admin_edit_challenge(
+                name, public_percent=int(filled["percent"]), idempotency_key=key
+            ),
+            f"{name} is split",
+        )
+
+
+def _percent(typed: str) -> str | None:
+    is_number = typed.isascii() and typed.isdecimal() and len(typed) < 3
+    return None if is_number and int(typed) else "is a number from 1 to 99"

@@ -1,0 +1,117 @@
+"""The lists of a challenge: their columns, and how scores and roles are written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from collidium.client.quantities import written
+from collidium_tui.widgets.table import Column
+
+if TYPE_CHECKING:
+    from collidium.client import Metric, Place, RosterEntry, Submission, TaskCard, Team
+
+#: Cells of a name in lists; the mark of a baseline is among them.
+LONGEST_NAME: Final = 24
+#: The whole reason stands on the submission's page, and where it is reinstated.
+LONGEST_REASON: Final = 40
+
+
+def places(card: TaskCard) -> list[Column[Place]]:
+    """Rank and account, a column for each metric, and whether what was self-reported is verified."""
+    found: list[Column[Place]] = [
+        Column("rank", lambda place: place.rank, right=True),
+        Column(
+            "account",
+            lambda place: f"{place.hub_username}{' (baseline)' * place.baseline}",
+            longest=LONGEST_NAME,
+        ),
+        *(_score(metric) for metric in card.metrics),
+    ]
+    if card.pareto is not None:
+        found.append(Column("Pareto front", lambda place: "on it" if place.pareto else ""))
+    if any(metric.self_reported for metric in card.metrics):
+        found.append(Column("verified", lambda place: place.verified_at, _verified))
+    return [
+        *found,
+        Column("earned", lambda place: place.credits_earned, right=True),
+        Column("when", lambda place: place.submitted_at),
+        Column("model", model),
+        Column("submission", lambda place: place.submission_id),
+    ]
+
+
+def _score(metric: Metric) -> Column[Place]:
+    title = f"{metric.name} (self-reported)" if metric.self_reported else metric.name
+    return Column(
+        title,
+        lambda place: place.scores.get(metric.name),
+        lambda place: Text(score(place, metric.name), justify="right", no_wrap=True),
+        right=True,
+    )
+
+
+def score(place: Place | Submission, metric: str) -> str:
+    """A score with its standard error, as the pages write it."""
+    value = place.scores.get(metric)
+    return "none" if value is None else written(value, place.uncertainties.get(metric))
+
+
+def model(linked: Place | Submission) -> str:
+    """The model of a submission, and whether the account's claim to it is verified."""
+    return f"{linked.model_repo} ({linked.model_claim})" if linked.model_repo else ""
+
+
+def scores(sent: Submission) -> str:
+    """All scores of a submission, with their standard errors."""
+    return ", ".join(f"{name} {score(sent, name)}" for name in sent.scores)
+
+
+def role(entry: RosterEntry) -> str:
+    """What else an account is in a challenge."""
+    roles = {"baseline": entry.baseline, "captain": entry.captain, "member": entry.member}
+    return next((name for name, has_it in roles.items() if has_it), "")
+
+
+def _verified(place: Place) -> Text:
+    return Text("yes" if place.verified_at is not None else "NOT YET")
+
+
+def about(card: TaskCard) -> list[str]:
+    """What counts now, for the line above the lists."""
+    phase = {"public": f"public phase: {card.public_percent}% of the events count", "final": "final phase"}
+    return [
+        "accepts submissions" if card.accepts_submissions else "accepts NO submissions",
+        *([phase.get(card.phase, card.phase)] if card.phase else []),
+        f"scorer {card.scorer_version}",
+        f"truth {card.truth_version or 'none'}",
+    ]
+
+
+TEAM: Column[Any] = Column("team", lambda row: row.team or "", longest=LONGEST_NAME)
+SENT: list[Column[Submission]] = [
+    Column("account", lambda sent: sent.hub_username, longest=LONGEST_NAME),
+    Column("no rank because", lambda sent: sent.unranked or "", longest=LONGEST_REASON),
+    Column("when", lambda sent: sent.submitted_at),
+    Column("scores", scores),
+    Column("earned", lambda sent: sent.credits_earned, right=True),
+    Column("chosen", lambda sent: sent.chosen_at),
+    Column("verified", lambda sent: sent.verified_at),
+    Column("model", model),
+    Column("submission", lambda sent: sent.submission_id),
+]
+ROSTER: list[Column[RosterEntry]] = [
+    Column("account", lambda entry: entry.hub_username, longest=LONGEST_NAME),
+    Column("sent", lambda entry: entry.submissions, right=True),
+    Column("left today", lambda entry: entry.submissions_left, right=True),
+    Column("", role),
+    Column("last", lambda entry: entry.last_submitted_at),
+    Column("first", lambda entry: entry.joined_at),
+]
+TEAMS: list[Column[Team]] = [
+    Column("team", lambda team: team.name, longest=LONGEST_NAME),
+    Column("captain", lambda team: team.captain or "", longest=LONGEST_NAME),
+    Column("members", lambda team: ", ".join(team.members)),
+    Column("since", lambda team: team.created_at),
+]
