@@ -194,7 +194,7 @@ async def test_a_member_is_removed(server: ServerProcess, course: str, operator:
 
 
 @pytest.fixture
-def pair(server: ServerProcess, operator: Client, tmp_path: Path) -> str:
+def pair(server: ServerProcess, operator: Client, tmp_path: Path) -> Iterator[str]:
     """A challenge whose one team has a submission of each of its two members."""
     name = "team-pairs"
     operator.admin_new_challenge(name, "tracking", team_size=2, public_percent=50)
@@ -210,7 +210,8 @@ def pair(server: ServerProcess, operator: Client, tmp_path: Path) -> str:
                 client.new_team(name, "Quarks")
                 code = client.invite_to_team(name).code
             client.submit(name, path)
-    return name
+    yield name
+    operator.admin_close_challenge(name)  # the results of the task wait for those of its challenges
 
 
 async def test_a_team_is_taken_apart(server: ServerProcess, pair: str, operator: Client) -> None:
