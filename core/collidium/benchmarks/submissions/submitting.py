@@ -21,7 +21,7 @@ from collidium.benchmarks import challenges, members, tasklist, teams
 from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import links, scorings
-from collidium.benchmarks.submissions.reading import view
+from collidium.benchmarks.submissions.reading import view, why_unranked
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, TooManyRequests, Unavailable
@@ -381,7 +381,7 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    kept = view(submission, truth)
+    kept = view(submission, truth, unranked=why_unranked(submission, challenge))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     return Outcome(kept, deduplicated=False)
 
@@ -405,7 +405,8 @@ async def _again(first: Submission, again: Submission) -> Outcome:
                 f"this file is submission {first.id}, which is linked to the model {first.model_repo}; "
                 f"change that link instead (PATCH /v1/submissions/{first.id})"
             )
-    return Outcome(view(first), deduplicated=True)
+    unranked = why_unranked(first, await challenges.find(first.challenge))
+    return Outcome(view(first, unranked=unranked), deduplicated=True)
 
 
 async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
