@@ -141,7 +141,7 @@ async def invite(
     row = await challenges.locked(name)
     team = await _own(account, name)
     if team.captain_id != account.id:
-        raise Forbidden(f"the captain of {team.name} invites")
+        raise Forbidden(f"only the captain of {team.name} can invite")
     _require_changeable(row)
     if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MOST_INVITATIONS:
         raise Conflict(f"{team.name!r} has {MOST_INVITATIONS} invitations already, which have not ended")
@@ -189,7 +189,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     if member is None:
         raise NotFound(f"{hub_username[:100]!r} is not in the team {team.name!r}")
     if account.id not in {member.account_id, team.captain_id}:
-        raise Forbidden(f"the captain of {team.name} removes others")
+        raise Forbidden(f"only the captain of {team.name} can remove others")
     _require_changeable(row)
     if await Submission.exists(challenge=name, participant=participant(team)):
         raise Conflict(f"the team {team.name!r} has submitted: its members stay")

@@ -12,6 +12,7 @@ import click
 
 from collidium import __version__
 from collidium.cli import extensions
+from collidium.cli.failures import CHECK
 from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
@@ -138,8 +139,8 @@ class Session:
     """State that all commands of one call share."""
 
     as_json: bool = False
-    #: Whether the call is `collidium check`, which needs no advice to check the file.
-    checks: bool = False
+    #: The command that checks a file with problems; None for one that has checked it.
+    check: str | None = CHECK
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
         """Screens of plugins for the operator's console, by label, and the reasons why any is missing."""

@@ -93,7 +93,7 @@ def score(
     """
     from collidium.client import score as score_here
 
-    click.get_current_context().find_root().obj.checks = True  # no advice to check the file
+    click.get_current_context().find_root().obj.check = None  # no advice to check the file
     if plots is not None:
         _figure()  # before it takes its time
     task = name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -207,6 +208,7 @@ def submit(
     """
     if (file is None) == (from_hub is None):
         raise click.UsageError("give either FILE or --from-hub")
+    ctx.find_root().obj.check = f"collidium check {shlex.join([task, str(file or 'FILE')])}"
     with client() as server:
         if file is None:
             receipt = server.submit_from_hub(task, from_hub or "", model_repo)
@@ -257,7 +259,7 @@ def check(task: str, file: Path, as_json: bool) -> None:
     \b
     collidium check tracking predictions.parquet
     """
-    click.get_current_context().find_root().obj.checks = True
+    click.get_current_context().find_root().obj.check = None
     with client() as server, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
         checked = server.check(task, file, progress)
     if as_json:

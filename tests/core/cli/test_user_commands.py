@@ -246,7 +246,8 @@ def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> 
         assert "column hit_id" in done.stderr
         assert "column track_id" in done.stderr
         assert "for example" in done.stderr
-        assert ("What to do: fix the file; `collidium check" in done.stderr) == (command == "submit")
+        advice = f"`collidium check tracking {bad_file}` checks it free of charge"
+        assert (advice in " ".join(done.stderr.split())) == (command == "submit")
     problem = json.loads(alice("check", "tracking", str(bad_file), "--json").stderr)
     assert {item.get("column") for item in problem["errors"]} >= {"hit_id", "track_id"}
 

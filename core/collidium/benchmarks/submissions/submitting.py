@@ -184,10 +184,12 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
     participant = participant_of(account, await teams.team_of(account.id, name))
     left = await left_today(challenge, [participant], platform.settings, moment)
     return records.Quota(
-        _per_day(challenge, platform.settings),
-        left[participant],
-        _midnight_after(moment),
-        challenge.closes_at,
+        submissions_per_day=_per_day(challenge, platform.settings),
+        submissions_left=left[participant],
+        resets_at=_midnight_after(moment),
+        state=challenges.state_of(challenge, moment),
+        opens_at=challenge.opens_at,
+        closes_at=challenge.closes_at,
     )
 
 
