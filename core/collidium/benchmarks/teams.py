@@ -113,7 +113,7 @@ async def create(account: AccountView, name: str, team_name: str, organisations:
     if wrong := _problem(team_name) or _problem(key):
         raise InvalidInput(f"name: {wrong}", errors=[{"field": "name", "detail": wrong}])
     row = await challenges.locked(name)
-    challenges.require_visible(row)
+    await challenges.require_visible(row)
     if await team_of(account.id, name) is not None:
         raise Conflict(f"you are in a team of {name} already")
     await _require_free(row, account, organisations)
@@ -156,7 +156,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     account cannot be in that team.
     """
     row = await challenges.locked(name)
-    challenges.require_visible(row)
+    await challenges.require_visible(row)
     invitation = await invitations.find(row, code)
     if invitation.team_id is None:
         if not await members.is_listed(row, account):

@@ -77,6 +77,7 @@ FOR_USERS = {
     "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
     "cancel": "collidium.cli.requests:cancel",
+    "challenge": "collidium.cli.challenge:challenge",
     "check": "collidium.cli.submissions:check",
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
@@ -108,7 +109,6 @@ FOR_USERS = {
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
-    "challenge": "collidium.cli.challenge:challenge",
     "operator": "collidium.cli.operator:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.
