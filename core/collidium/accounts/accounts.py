@@ -168,7 +168,7 @@ async def _ensure_row(hub_username: str) -> None:
 
 def banned_error(hub_username: str) -> Forbidden:
     """The error for an account that is banned."""
-    return Forbidden(f"the account {hub_username} is banned")
+    return Forbidden(f"the account {hub_username} is banned: ask the operators of the server")
 
 
 def view(account: Account) -> AccountView:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import datetime
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tortoise.exceptions import IntegrityError
@@ -50,21 +51,21 @@ async def get(name: str) -> Challenge:
     """The same; raises NotFound."""
     row = await find(name)
     if row is None:
-        raise unknown(name)
+        raise await unknown(name)
     return row
 
 
 async def visible(name: str) -> Challenge:
     """The same, but for drafts, which are not shown; raises NotFound."""
     row = await get(name)
-    require_visible(row)
+    await require_visible(row)
     return row
 
 
-def require_visible(row: Challenge) -> None:
+async def require_visible(row: Challenge) -> None:
     """Raise NotFound for a draft."""
     if is_draft(row):
-        raise unknown(row.name)
+        raise await unknown(row.name)
 
 
 def is_draft(row: Challenge) -> bool:
@@ -72,9 +73,16 @@ def is_draft(row: Challenge) -> bool:
     return not row.listed and row.name != row.task
 
 
-def unknown(name: str) -> NotFound:
+async def unknown(name: str) -> NotFound:
     """Return the error for a challenge that does not exist."""
-    return NotFound(f"there is no challenge {name[:100]!r}; GET /v1/challenges lists those there are")
+    return NotFound(f"there is no challenge {await named(name)}; GET /v1/challenges lists those there are")
+
+
+async def named(name: str) -> str:
+    """A name that does not exist, with the nearest that is listed."""
+    listed = [str(one) for one in await Challenge.filter(listed=True).values_list("name", flat=True)]
+    near = get_close_matches(name[:LONGEST_NAME], listed, 1)
+    return f"{name[:100]!r}: did you mean {near[0]!r}?" if near else repr(name[:100])
 
 
 def state_of(row: Challenge, moment: datetime) -> State:
@@ -305,7 +313,7 @@ def _announce(row: Challenge, text: str | None) -> None:
 async def locked(name: str) -> Challenge:
     """The challenge, its row locked until the transaction ends; raises NotFound."""
     if await find(name) is None:
-        raise unknown(name)
+        raise await unknown(name)
     return await Challenge.select_for_update().get(name=name)
 
 

@@ -78,9 +78,11 @@ def status_in(
     return _status(tasks, row.task if row is not None else name, row, moment)
 
 
-def unknown(name: str) -> NotFound:
+async def unknown(name: str) -> NotFound:
     """Return the error for a task that does not exist."""
-    return NotFound(f"there is no task {name[:100]!r}; GET /v1/benchmark/tasks lists those there are")
+    return NotFound(
+        f"there is no task {await challenges.named(name)}; GET /v1/benchmark/tasks lists those there are"
+    )
 
 
 @transactional
@@ -133,7 +135,7 @@ async def listed_card(platform: Platform, name: str) -> TaskCard:
     row = await challenges.find(name)
     status = status_in(platform.tasks, name, row)
     if row is None or not (status.listed and status.installed):
-        raise unknown(name)
+        raise await unknown(name)
     card = await card_of(platform, status)
     if row.rewarded:
         return card

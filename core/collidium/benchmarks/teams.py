@@ -113,7 +113,7 @@ async def create(account: AccountView, name: str, team_name: str, organisations:
     if wrong := _problem(team_name) or _problem(key):
         raise InvalidInput(f"name: {wrong}", errors=[{"field": "name", "detail": wrong}])
     row = await challenges.locked(name)
-    challenges.require_visible(row)
+    await challenges.require_visible(row)
     if await team_of(account.id, name) is not None:
         raise Conflict(f"you are in a team of {name} already")
     await _require_free(row, account, organisations)
@@ -141,7 +141,7 @@ async def invite(
     row = await challenges.locked(name)
     team = await _own(account, name)
     if team.captain_id != account.id:
-        raise Forbidden(f"the captain of {team.name} invites")
+        raise Forbidden(f"only the captain of {team.name} can invite")
     _require_changeable(row)
     if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MOST_INVITATIONS:
         raise Conflict(f"{team.name!r} has {MOST_INVITATIONS} invitations already, which have not ended")
@@ -156,7 +156,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     account cannot be in that team.
     """
     row = await challenges.locked(name)
-    challenges.require_visible(row)
+    await challenges.require_visible(row)
     invitation = await invitations.find(row, code)
     if invitation.team_id is None:
         if not await members.is_listed(row, account):
@@ -189,7 +189,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     if member is None:
         raise NotFound(f"{hub_username[:100]!r} is not in the team {team.name!r}")
     if account.id not in {member.account_id, team.captain_id}:
-        raise Forbidden(f"the captain of {team.name} removes others")
+        raise Forbidden(f"only the captain of {team.name} can remove others")
     _require_changeable(row)
     if await Submission.exists(challenge=name, participant=participant(team)):
         raise Conflict(f"the team {team.name!r} has submitted: its members stay")

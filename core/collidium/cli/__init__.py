@@ -35,7 +35,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except CollidiumError as error:
-        show_error(error, as_json=session.as_json, checked=session.checks)
+        show_error(error, as_json=session.as_json, check=session.check)
         return error.exit_code
     except SystemExit:
         if sys.stdout is output:

@@ -18,7 +18,6 @@ from collidium.cli.output import printable, width_of, wrapped
 ADVICE: Mapping[type[errors.CollidiumError], str] = {
     errors.Unauthenticated: "log in with `collidium login`, or set HF_TOKEN",
     errors.PaymentRequired: "`collidium me --transactions` shows what your credits were spent on",
-    errors.Forbidden: "ask the operators of the server",
 }
 #: What a missing task or challenge is advised with, by the call that the server names.
 LISTS = {
@@ -27,13 +26,20 @@ LISTS = {
 }
 
 
-def show_error(error: errors.CollidiumError, *, as_json: bool, checked: bool = False) -> None:
-    """The error for a person, or as a problem document for a program; ``checked``: of `collidium check`."""
+#: Checks a file of predictions.
+CHECK = "collidium check TASK FILE"
+
+
+def show_error(error: errors.CollidiumError, *, as_json: bool, check: str | None = CHECK) -> None:
+    """The error for a person, or as a problem document for a program.
+
+    ``check`` is the command that checks the file; None: no advice to check it.
+    """
     if as_json:
         click.echo(json.dumps(problem(error)), err=True)
         return
     width = width_of(sys.stderr)
-    for line in "\n".join(lines(error, checked=checked)).splitlines():
+    for line in "\n".join(lines(error, check=check)).splitlines():
         text = printable(line)
         indent = text[: len(text) - len(text.lstrip(" -"))]
         shown = wrapped(text[len(indent) :], width, first=indent, rest=" " * max(len(indent), 2))
@@ -76,7 +82,7 @@ def problem(error: errors.CollidiumError) -> dict[str, Any]:
     return document
 
 
-def lines(error: errors.CollidiumError, *, checked: bool = False) -> Iterator[str]:
+def lines(error: errors.CollidiumError, *, check: str | None = CHECK) -> Iterator[str]:
     """The error for a person, line by line; without repeating the first line."""
     repeated = all(str(item.get("detail", "")) in error.detail for item in error.errors)
     if len(error.errors) == 1 and repeated:
@@ -88,7 +94,7 @@ def lines(error: errors.CollidiumError, *, checked: bool = False) -> Iterator[st
         for item in error.errors:
             yield f"  - {_item_text(item)}"
             yield from _examples(item)
-    if advice := _advice(error, checked=checked):
+    if advice := _advice(error, check):
         yield f"What to do: {advice}."
     if error.idempotency_key:
         repeat = f"repeat the command with --idempotency-key {error.idempotency_key}: it is done at most once"
@@ -135,12 +141,12 @@ def _example(example: object) -> str:
     return str(example)
 
 
-def _advice(error: errors.CollidiumError, *, checked: bool) -> str | None:
+def _advice(error: errors.CollidiumError, check: str | None) -> str | None:
     wait = error.headers.get("Retry-After", "")
     if wait.isdecimal():  # a proxy may put a date there
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
-        return None if checked else "fix the file; `collidium check TASK FILE` checks it free of charge"
+        return f"fix the file; `{check}` checks it free of charge" if check else None
     if isinstance(error, errors.NotFound) and (
         found := [LISTS[call] for call in LISTS if call in error.detail]
     ):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import click
 
-from collidium.cli.admin.actions import ask, yes_option
 from collidium.cli.context import client
-from collidium.cli.options import json_option, key_option
+from collidium.cli.options import ask, json_option, key_option, yes_option
 from collidium.cli.output import note, print_json, show_items, show_message
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -132,6 +133,15 @@ key_option = click.option(
     metavar="KEY",
     help="Repeat a command whose response was lost: done once for each key; default: a new key.",
 )
+
+#: For a command that cannot be undone.
+yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")
+
+
+def ask(question: str, *, yes: bool) -> None:
+    """Ask on a terminal, unless ``yes``; raise click.Abort if the answer is no."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(question, abort=True, err=True)
 
 
 class _Converting(click.ParamType[Converted]):

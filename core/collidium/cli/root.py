@@ -12,6 +12,7 @@ import click
 
 from collidium import __version__
 from collidium.cli import extensions
+from collidium.cli.failures import CHECK
 from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
@@ -77,6 +78,7 @@ FOR_USERS = {
     "bench": "collidium.cli.bench:bench",
     "bundle": "collidium.cli.evaluations:bundle",
     "cancel": "collidium.cli.requests:cancel",
+    "challenge": "collidium.cli.challenge:challenge",
     "check": "collidium.cli.submissions:check",
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
@@ -109,7 +111,6 @@ FOR_USERS = {
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
-    "challenge": "collidium.cli.challenge:challenge",
     "operator": "collidium.cli.operator:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.
@@ -140,8 +141,8 @@ class Session:
     """State that all commands of one call share."""
 
     as_json: bool = False
-    #: Whether the call is `collidium check`, which needs no advice to check the file.
-    checks: bool = False
+    #: The command that checks a file with problems; None for one that has checked it.
+    check: str | None = CHECK
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
         """Screens of plugins for the operator's console, by label, and the reasons why any is missing."""

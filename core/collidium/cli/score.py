@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -27,7 +28,7 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bars
-from collidium.errors import CollidiumError, InvalidInput
+from collidium.errors import CollidiumError, InvalidInput, UnusableDataset
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -93,7 +94,7 @@ def score(
     """
     from collidium.client import score as score_here
 
-    click.get_current_context().find_root().obj.checks = True  # no advice to check the file
+    click.get_current_context().find_root().obj.check = None  # no advice to check the file
     if plots is not None:
         _figure()  # before it takes its time
     task = name
@@ -107,16 +108,23 @@ def score(
             source, hub, config = data.repository, hub or data.hub or f"{backend}/hub", config or data.config
             revision = revision or data.revision
     place = locate_source(source, hub, revision)
-    with progress_bars(_BARS) as progress:
-        made = score_here(
-            *(task, file),
-            truth_from=place,
-            config=config,
-            events=events,
-            options=parse_options(options),
-            cache=cache,
-            progress=progress,
-        )
+    try:
+        with progress_bars(_BARS) as progress:
+            made = score_here(
+                *(task, file),
+                truth_from=place,
+                config=config,
+                events=events,
+                options=parse_options(options),
+                cache=cache,
+                progress=progress,
+            )
+    except UnusableDataset as error:
+        if events is None and any(item.get("field") == "events" for item in error.errors):
+            hint = "these look like the evaluated events, whose truth the server alone has"
+            command = shlex.join(["collidium", "submit", name, str(file)])
+            raise UnusableDataset(f"{error.detail}; {hint}: {command}") from error
+        raise
     print_json(made) if as_json else _show(made)
     if plots is not None:
         for path in _plotted(made.curves, plots):

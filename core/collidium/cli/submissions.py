@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import click
 from collidium.cli.context import client
 from collidium.cli.evaluations import show_evaluation
 from collidium.cli.leaderboard import model_cell, score_cell, show_quota
-from collidium.cli.options import EXISTING_FILE, complete_tasks, json_option, limit_option
+from collidium.cli.options import EXISTING_FILE, ask, complete_tasks, json_option, limit_option, yes_option
 from collidium.cli.output import (
     ColumnSpec,
     note,
@@ -27,6 +28,8 @@ from collidium.cli.score import show_scores
 from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from collidium.client import EvaluatedModel, Receipt, Submission
     from collidium.client.calls import Links
 
@@ -58,6 +61,7 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
         **({"challenge": _challenge_cell} if any(map(_challenge_cell, found)) else {}),
         "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
         "no rank because": "unranked",
+        **({"chosen": _chosen_cell} if any(map(_chosen_cell, found)) else {}),
         "credits": "credits_earned",
         "model": model_cell,
         "submitted": "submitted_at",
@@ -68,6 +72,11 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
 def _challenge_cell(sent: Submission) -> str | None:
     """The challenge, where it is another than the task's own."""
     return None if sent.challenge == sent.task else sent.challenge
+
+
+def _chosen_cell(sent: Submission) -> datetime | None:
+    """When it was chosen for the final results, unless it cannot be among them."""
+    return sent.chosen_at if sent.unranked is None else None
 
 
 def _show_submission(sent: Submission) -> None:
@@ -81,7 +90,7 @@ def _show_submission(sent: Submission) -> None:
             "model": model_cell(sent),
             **(_model_rows(sent.model) if sent.model else {}),
             **({"no rank because": sent.unranked} if sent.unranked else {}),
-            **({"chosen": sent.chosen_at} if sent.chosen_at else {}),
+            **({"chosen": chosen} if (chosen := _chosen_cell(sent)) else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
@@ -113,14 +122,21 @@ def choose(submission_id: str, not_: bool, as_json: bool) -> None:
 
 @click.command()
 @click.argument("submission_id", metavar="SUBMISSION")
+@yes_option
 @json_option
-def withdraw(submission_id: str, as_json: bool) -> None:
+def withdraw(submission_id: str, yes: bool, as_json: bool) -> None:
     """Withdraw your SUBMISSION from its leaderboard, for good, while the challenge is open.
+
+    On a terminal it asks first. The submission still counts as one of its day.
 
     \b
     collidium withdraw 0123456789abcdef0123456789abcdef
+    collidium withdraw 0123456789abcdef0123456789abcdef --yes
     """
     with client() as server:
+        # As its page asks.
+        lost = "it counts no more, and the day's submission is not given back"
+        ask(f"Withdraw {submission_id} for good? Then {lost}.", yes=yes)
         sent = server.withdraw(submission_id)
     print_json(sent) if as_json else _show_submission(sent)
 
@@ -181,7 +197,9 @@ def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
 @click.option("--wait", is_flag=True, help="With --model: wait until it is scored.")
 @click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
 @json_option
+@click.pass_context
 def submit(
+    ctx: click.Context,
     task: str,
     file: Path | None,
     from_hub: str | None,
@@ -193,7 +211,8 @@ def submit(
 ) -> None:
     """Send FILE, a parquet file of predictions, to be scored for TASK; or a model, to be run and scored.
 
-    Sending the same file again returns the first result, and links the model if none was linked. The same
+    Sending the same file again returns the first result, and links the model if none was linked; the exit
+    code is 1 where that submission has no rank, as after it was withdrawn. The same
     command resumes an interrupted transfer of a large file, within a day. `collidium link` changes links
     later. `collidium check` checks a file without submitting it.
 
@@ -205,6 +224,7 @@ def submit(
     """
     if [file, from_hub, model].count(None) != 2 or (model is None) != (manifest is None):
         raise click.UsageError("give either FILE, or --from-hub, or --model and --manifest")
+    ctx.find_root().obj.check = f"collidium check {shlex.join([task, str(file or 'FILE')])}"
     with client() as server:
         if model is not None and manifest is not None:
             with progress_bar(f"Sending {model.name}", sizes=True):
@@ -218,10 +238,11 @@ def submit(
                 receipt = server.submit(task, file, model_repo, progress)
         if as_json:
             print_json(receipt)
-            return
-        _show(receipt)
-        with suppress(CollidiumError):  # what counts is done
-            show_quota(server.quota(task))
+        else:
+            _show(receipt)
+            with suppress(CollidiumError):  # what counts is done
+                show_quota(server.quota(task))
+    ctx.exit(1 if receipt.deduplicated and receipt.unranked else 0)
 
 
 def _show(receipt: Receipt) -> None:
@@ -236,7 +257,13 @@ def _show(receipt: Receipt) -> None:
         }
     )
     if receipt.deduplicated:
-        note("You submitted this file before; this is its result.")
+        note(
+            f"You submitted this file before, and it does not count: {receipt.unranked}."
+            if receipt.unranked
+            else "You submitted this file before; this is its result."
+        )
+    elif receipt.unranked:
+        note(f"It has no rank: {receipt.unranked}.")
     for warning in receipt.warnings:
         note(f"Warning: {warning}")
 
@@ -253,7 +280,7 @@ def check(task: str, file: Path, as_json: bool) -> None:
     \b
     collidium check tracking predictions.parquet
     """
-    click.get_current_context().find_root().obj.checks = True
+    click.get_current_context().find_root().obj.check = None
     with client() as server, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
         checked = server.check(task, file, progress)
     if as_json:

@@ -55,10 +55,22 @@ def time_until(moment: datetime) -> str:
 
 def quota_text(quota: Quota) -> str:
     """What is left to submit to a challenge, and the time for it."""
+    if quota.state == "upcoming":
+        return (
+            f"it opens on {_minute(quota.opens_at)}, with {quota.submissions_per_day} submissions a day then"
+        )
+    if quota.state == "closed":
+        return f"it closed on {_minute(quota.closes_at)}"
     text = f"{quota.submissions_left} of {quota.submissions_per_day} submissions are left today"
+    if quota.state == "practice":
+        return f"{text}, for practice: it closed on {_minute(quota.closes_at)}"
     if quota.closes_at is None:
         return text
-    return f"{text}; it closes on {quota.closes_at:%Y-%m-%d %H:%M} UTC, in {time_until(quota.closes_at)}"
+    return f"{text}; it closes on {_minute(quota.closes_at)}, in {time_until(quota.closes_at)}"
+
+
+def _minute(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M} UTC" if moment else "a day that was not set"
 
 
 def power_of_ten(power: int) -> str:

@@ -155,8 +155,10 @@ def _refuse_uncovered(table: str, events: EventRange, footers: Sequence[Footer |
     if reached < events.stop:
         there = f"{min(spans)[0]} to {max(stop for _, stop in spans) - 1}" if spans else "none"
         missing = EventRange(reached, min([start for start, _ in spans if start > reached] + [events.stop]))
+        lacking = f"{missing} are missing (events there: {there})"
+        detail = f"table {table} has not all of the events {events}: {lacking}"
         raise UnusableDataset(
-            f"table {table} has not all of the events {events}: {missing} are missing (events there: {there})"
+            detail, errors=[{"field": "events", "detail": detail}] if missing == events else ()
         )
 
 

@@ -27,6 +27,8 @@ Baseline = Annotated[
     bool, Meta(description="Whether the platform submitted it as a baseline: it earns nothing.")
 ]
 
+Unranked = Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")]
+
 TeamName = Annotated[str | None, Meta(description="The team that it was submitted for; null: none.")]
 
 ModelClaim = Annotated[
@@ -174,6 +176,7 @@ class Receipt(Record, frozen=True):
     uncertainties: StandardErrors = field(default_factory=dict)
     model_repo: str | None = None
     model_claim: ModelClaim = None
+    unranked: Unranked = None
 
 
 class Checked(Record, frozen=True):
@@ -298,7 +301,7 @@ class Submission(Record, frozen=True):
     from_hub: Annotated[
         str | None, Meta(description="NAMESPACE/NAME:PATH@COMMIT; null: the file was uploaded.")
     ] = None
-    unranked: Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")] = None
+    unranked: Unranked = None
     team: TeamName = None
     chosen_at: Annotated[
         Time | None,

@@ -9,6 +9,14 @@ from msgspec import Meta
 from collidium.records.base import Record, Time
 from collidium.records.benchmarks import Baseline, Phase, PublicPercent, TaskCard
 
+State = Annotated[
+    Annotated[str, Meta(extra_json_schema={"enum": ["upcoming", "open", "closed", "practice"]})],
+    Meta(
+        description="`upcoming`: card and data are visible; `open`: submissions are scored and ranked; "
+        "`closed`: none is taken; `practice`: closed, but submissions are scored, and never ranked."
+    ),
+]
+
 
 class Announcement(Record, frozen=True):
     """What the organisers announced of a challenge."""
@@ -23,13 +31,7 @@ class Challenge(Record, frozen=True):
     name: str
     title: str
     task: str
-    state: Annotated[
-        Annotated[str, Meta(extra_json_schema={"enum": ["upcoming", "open", "closed", "practice"]})],
-        Meta(
-            description="`upcoming`: card and data are visible; `open`: submissions are scored and ranked; "
-            "`closed`: none is taken; `practice`: closed, but submissions are scored, and never ranked."
-        ),
-    ]
+    state: State
     submissions_per_day: int
     final_submissions: Annotated[
         int, Meta(description="How many submissions of a participant the final results are chosen from.")
@@ -111,6 +113,8 @@ class Quota(Record, frozen=True):
     submissions_per_day: int
     submissions_left: Annotated[int, Meta(description="Of this day, in UTC; 0 where none is taken now.")]
     resets_at: Annotated[Time, Meta(description="When the next day begins.")]
+    state: State = "open"
+    opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
 
 

@@ -291,11 +291,21 @@ def test_a_submission_to_no_task_is_404_before_the_body(
         assert alice.post(f"/v1/benchmark/{task}/{verb}", content=parquet(oracle)).status_code == 404
 
 
+def test_a_mistyped_name_suggests_the_nearest(alice: httpx.Client) -> None:
+    for answer in (
+        alice.post("/v1/benchmark/trackin/submit", content=b"x"),
+        alice.get("/v1/challenges/trackin/quota"),
+    ):
+        assert answer.status_code == 404
+        assert "did you mean 'tracking'?" in answer.json()["detail"]
+
+
 def test_without_truth_the_task_says_so(server: ServerProcess) -> None:
     headers = {"Authorization": f"Bearer {server.add_user('alice')}"}
     answer = httpx.post(f"{server.base_url}{SUBMIT}", content=b"x", headers=headers, trust_env=False)
     assert answer.status_code == 503
-    assert "truth" in answer.json()["detail"]
+    assert "it has no truth yet" in answer.json()["detail"]
+    assert "collidium truth" not in answer.json()["detail"], "users import none"
     card = httpx.get(f"{server.base_url}/v1/benchmark/tracking", trust_env=False).json()
     assert card["accepts_submissions"] is False
     assert card["largest_file_bytes"] is None

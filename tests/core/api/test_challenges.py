@@ -300,9 +300,14 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
         assert list(board(bob)) == names
     refused = bob.post(f"/v1/submissions/{other}/withdraw")
     assert (refused.status_code, "earned credits" in refused.json()["detail"]) == (409, True)
-    worse = bob.post(SUBMIT, content=share(oracle, 0.4)).json()["submission_id"]
+    file = share(oracle, 0.4)
+    receipt = bob.post(SUBMIT, content=file).json()
+    assert receipt["unranked"] is None
+    worse = receipt["submission_id"]
     assert bob.post(f"/v1/submissions/{worse}/withdraw").json()["unranked"] == "withdrawn by its owner"
     assert bob.post(f"/v1/submissions/{worse}/withdraw").status_code == 409
+    again = bob.post(SUBMIT, content=file).json()
+    assert (again["submission_id"], again["unranked"]) == (worse, "withdrawn by its owner")
     assert list(board(alice)) == ["alice", "bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0
 

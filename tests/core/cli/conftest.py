@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +36,26 @@ class Caller:
         done = self(*arguments, "--json")
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
+
+    def on_a_terminal(self, typed: str, *arguments: str) -> tuple[int, str]:
+        """Exit code and standard output of a command whose questions are answered with ``typed``."""
+        terminal, its_end = pty.openpty()
+        try:
+            command = subprocess.Popen(
+                [sys.executable, "-m", "collidium", *arguments],
+                stdin=its_end,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                env=self.environment,
+                cwd=self.server.directory,
+                text=True,
+            )
+            os.write(terminal, f"{typed}\n".encode())
+            output, _ = command.communicate(timeout=60)
+            return command.returncode, output
+        finally:
+            os.close(terminal)
+            os.close(its_end)
 
 
 @pytest.fixture

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import os
-import pty
 import sqlite3
-import subprocess
-import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
@@ -20,40 +16,16 @@ from collidium.testing.server import ServerProcess
 MUONS = ("--remote", "--channel", "single_muon", "--events", "10", "--pileup", "0")
 
 
-class Operator(Caller):
-    """The operator of one server, whose account is mallory."""
-
-    def on_a_terminal(self, typed: str, *arguments: str) -> tuple[int, str]:
-        """Exit code and standard output of a command whose questions are answered with ``typed``."""
-        terminal, its_end = pty.openpty()
-        try:
-            command = subprocess.Popen(
-                [sys.executable, "-m", "collidium", *arguments],
-                stdin=its_end,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=self.environment,
-                cwd=self.server.directory,
-                text=True,
-            )
-            os.write(terminal, f"{typed}\n".encode())
-            output, _ = command.communicate(timeout=60)
-            return command.returncode, output
-        finally:
-            os.close(terminal)
-            os.close(its_end)
-
-
 @pytest.fixture(scope="module")
-def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Operator]:
+def operator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Caller]:
     env = {"PLATFORM_MOCK_SECONDS": "0", "PLATFORM_MOCK_OUTCOME": "failed"}
     with ServerProcess(tmp_path_factory.mktemp("server"), env=env) as server:
-        running = Operator(server, "mallory")
+        running = Caller(server, "mallory")
         assert running("me").returncode == 0
         yield running
 
 
-def test_a_freeze_refuses_orders_until_it_is_ended(operator: Operator) -> None:
+def test_a_freeze_refuses_orders_until_it_is_ended(operator: Caller) -> None:
     assert operator.data("admin", "freeze", "--note", "a drill") == {"submissions_frozen": True}
     refused = operator("simulate", *MUONS)
     assert (refused.returncode, "not accepted" in refused.stderr) == (3, True)
@@ -70,7 +42,7 @@ def test_a_freeze_refuses_orders_until_it_is_ended(operator: Operator) -> None:
     assert "There are more than 1." in shown.stderr
 
 
-def test_credits_are_granted_and_taken(operator: Operator) -> None:
+def test_credits_are_granted_and_taken(operator: Caller) -> None:
     before = operator.data("me")["credits"]
     given = operator.data("admin", "grant", "mallory", "2.5", "--note", "for a talk")
     assert given["new_balance"] == before + 2.5
@@ -83,7 +55,7 @@ def test_credits_are_granted_and_taken(operator: Operator) -> None:
     assert operator.data("me")["credits"] == before
 
 
-def test_a_ban_refuses_the_account_until_it_is_ended(operator: Operator) -> None:
+def test_a_ban_refuses_the_account_until_it_is_ended(operator: Caller) -> None:
     assert operator("admin", "ban", "MALLORY", "--note", "a loop").stdout == "mallory is banned.\n"
     assert operator("me").returncode == 3
     assert operator.data("admin", "audit", "--limit", "1")[0]["details"] == {"note": "a loop"}
@@ -92,7 +64,7 @@ def test_a_ban_refuses_the_account_until_it_is_ended(operator: Operator) -> None
     assert operator("admin", "unban", "nobody").returncode == 3
 
 
-def test_on_a_terminal_it_asks_first(operator: Operator) -> None:
+def test_on_a_terminal_it_asks_first(operator: Caller) -> None:
     assert operator.on_a_terminal("n", "admin", "ban", "mallory") == (130, "")
     assert operator.on_a_terminal("n", "admin", "freeze") == (130, "")
     assert operator("me").returncode == 0
@@ -101,7 +73,7 @@ def test_on_a_terminal_it_asks_first(operator: Operator) -> None:
     assert operator("admin", "unban", "mallory").returncode == 0
 
 
-def test_refunds_are_shown_then_applied(operator: Operator) -> None:
+def test_refunds_are_shown_then_applied(operator: Caller) -> None:
     window = ("--from", "2026-01-01T00:00", "--to", "2026-01-02T00:00")
     spoilt = fail_by_the_caused_by_owner(operator, "2026-01-01 12:00:00+00:00")
     seen = operator.data("admin", "refund", *window)
@@ -128,18 +100,18 @@ def test_refunds_are_shown_then_applied(operator: Operator) -> None:
         (("--from", "0001-01-01T00:00Z"), 3),
     ],
 )
-def test_a_time_that_is_none_is_refused(operator: Operator, window: tuple[str, ...], code: int) -> None:
+def test_a_time_that_is_none_is_refused(operator: Caller, window: tuple[str, ...], code: int) -> None:
     done = operator("admin", "refund", *window)
     assert (done.returncode, done.stdout) == (code, "")
 
 
-def test_the_token_is_asked_for_by_name(operator: Operator) -> None:
+def test_the_token_is_asked_for_by_name(operator: Caller) -> None:
     wrong = operator("admin", "audit", ADMIN_TOKEN="wrong")  # noqa: S106 -- not one
     assert (wrong.returncode, "X-Admin-Token" in wrong.stderr) == (3, True)
     assert operator("admin", "audit", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
 
 
-def fail_by_the_caused_by_owner(operator: Operator, finished_at: str) -> str:
+def fail_by_the_caused_by_owner(operator: Caller, finished_at: str) -> str:
     """A request of mallory's that failed then, of which nothing was given back; its id."""
     ordered = operator.data("simulate", *MUONS, "--seed", "7")["request_id"]
     eventually(lambda: operator.data("status", ordered)["state"] == "failed")

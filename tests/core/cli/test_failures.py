@@ -80,6 +80,9 @@ def test_advice_is_shown_only_where_it_helps() -> None:
     assert list(lines(errors.Unauthenticated("no token: run `collidium login`"))) == [
         "Error: no token: run `collidium login`"
     ]
+    assert list(lines(errors.Forbidden("only the captain of Ω can invite"))) == [
+        "Error: only the captain of Ω can invite"
+    ]
     unknown = errors.NotFound("there is no task 'x'; GET /v1/benchmark/tasks lists those there are")
     assert "What to do: `collidium tasks` lists the tasks of the server." in lines(unknown)
 

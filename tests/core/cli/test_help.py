@@ -81,6 +81,14 @@ def test_help_separates_user_and_operator_commands(collidium: RunCommand) -> Non
         assert f"\n  {name} " in of_plugins
 
 
+def test_help_of_challenges_shows_users_commands_apart(collidium: RunCommand) -> None:
+    users, _, organisers = collidium("challenge", "--help").stdout.partition("Commands for organisers:")
+    for name in ("list", "show", "quota", "export"):
+        assert f"\n  {name} " in users.partition("Commands for users:")[2]
+    for name in ("new", "close", "members"):
+        assert f"\n  {name} " in organisers
+
+
 def test_a_mistyped_command_suggests_the_right_one(collidium: RunCommand) -> None:
     assert "Did you mean `collidium submit`?" in collidium("sumbit").stderr
     assert "show" in collidium("task", "shwo").stderr.splitlines()[-1]

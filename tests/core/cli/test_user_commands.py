@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import HfApi
-from tests.core.cli.conftest import RunCommand
+from tests.core.cli.conftest import Caller, RunCommand
 from tests.core.servers import benchmark_server, write_oracle
 
 from collidium.testing.server import ServerProcess
@@ -201,6 +201,24 @@ def test_links_of_a_submission(alice: RunCommand, tmp_path: Path) -> None:
     assert "linked to the model alice/helix" in " ".join(again.stderr.split())
 
 
+def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path: Path) -> None:
+    """Withdrawing asks first on a terminal; the file sent again does not count, as its exit code shows."""
+    dora, path = Caller(server, "dora"), tmp_path / "withdrawn.parquet"
+    # Without a track there is no new best, and what earned credits is not withdrawn.
+    table = write_oracle(path, seed=2)
+    pq.write_table(table.set_column(2, "track_id", pa.array([-1] * len(table), pa.int64())), path)
+    sent = dora.data("submit", "tracking", str(path))["submission_id"]
+    dora.data("choose", sent)
+    assert "chosen" in dora("submissions").stdout
+    assert dora.on_a_terminal("n", "withdraw", sent)[0] != 0
+    assert dora.data("submissions", sent)["unranked"] is None
+    assert dora.on_a_terminal("y", "withdraw", sent)[0] == 0
+    assert "chosen" not in dora("submissions").stdout
+    again = dora("submit", "tracking", str(path))
+    assert (again.returncode, sent in again.stdout) == (1, True)
+    assert "it does not count: withdrawn by its owner" in " ".join(again.stderr.split())
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
@@ -228,7 +246,8 @@ def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> 
         assert "column hit_id" in done.stderr
         assert "column track_id" in done.stderr
         assert "for example" in done.stderr
-        assert ("What to do: fix the file; `collidium check" in done.stderr) == (command == "submit")
+        advice = f"`collidium check tracking {bad_file}` checks it free of charge"
+        assert (advice in " ".join(done.stderr.split())) == (command == "submit")
     problem = json.loads(alice("check", "tracking", str(bad_file), "--json").stderr)
     assert {item.get("column") for item in problem["errors"]} >= {"hit_id", "track_id"}
 

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.client.quantities import time_until, written
+from collidium.client.quantities import quota_text, time_until, written
+from collidium.records import Quota
 
 
 @pytest.mark.parametrize(
@@ -69,3 +70,18 @@ def test_credits_are_written_exactly(value: str, wanted: str) -> None:
 )
 def test_time_is_left_in_whole_units(seconds: int, wanted: str) -> None:
     assert time_until(datetime.now(UTC) + timedelta(seconds=seconds - 0.5)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("state", "wanted"),
+    [
+        ("upcoming", "it opens on 2020-06-01 08:00 UTC, with 5 submissions a day then"),
+        ("open", "3 of 5 submissions are left today; it closes on 2020-06-30 12:00 UTC, in no time"),
+        ("closed", "it closed on 2020-06-30 12:00 UTC"),
+        ("practice", "3 of 5 submissions are left today, for practice: it closed on 2020-06-30 12:00 UTC"),
+    ],
+)
+def test_a_quota_is_shown_with_the_dates_that_matter(state: str, wanted: str) -> None:
+    opens, closes = datetime(2020, 6, 1, 8, tzinfo=UTC), datetime(2020, 6, 30, 12, tzinfo=UTC)
+    quota = Quota(5, 3, closes, state, opens, closes)
+    assert quota_text(quota) == wanted

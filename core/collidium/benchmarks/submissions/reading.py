@@ -101,7 +101,7 @@ async def _after(submission_id: str) -> Q:
 
 async def _require_known(platform: Platform, task: str) -> None:
     if task not in platform.tasks.things and await challenges.find(task) is None:
-        raise tasklist.unknown(task)
+        raise await tasklist.unknown(task)
 
 
 def _self_reporting(platform: Platform) -> list[str]:

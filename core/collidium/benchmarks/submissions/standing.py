@@ -34,8 +34,9 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     and when as many are chosen as count.
     """
     row = await reading.row_of(submission_id)
-    if not await teams.may_choose(account, row):
-        row = await own(account, submission_id)
+    if row.account_id != account.id and not await teams.may_choose(account, row):
+        sender = f"{row.hub_username} alone" if row.team is None else f"the members of {row.team}"
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}: {sender} can choose it")
     challenge = await challenges.locked(row.challenge)
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")
@@ -189,7 +190,7 @@ async def own(account: AccountView, submission_id: str) -> Submission:
     """An account's submission; raises NotFound, and Forbidden for another's."""
     row = await reading.row_of(submission_id)
     if row.account_id != account.id:
-        raise Forbidden(f"submission {submission_id} is of {row.hub_username}")
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can withdraw it")
     return row
 
 

@@ -21,7 +21,7 @@ from collidium.benchmarks import challenges, members, tasklist, teams
 from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import RewardRules, midnight_before, reward_bests
 from collidium.benchmarks.submissions import evaluations, links, scorings
-from collidium.benchmarks.submissions.reading import view
+from collidium.benchmarks.submissions.reading import view, why_unranked
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, TooManyRequests, Unavailable
@@ -99,7 +99,7 @@ async def admitted(
     not admit the account, and Unavailable for one that cannot score now.
     """
     if await challenges.find(name) is None:
-        raise tasklist.unknown(name)
+        raise await tasklist.unknown(name)
     # Before its state is read: the end of the challenge then waits for the file, or it is refused here.
     lease = timedelta(seconds=platform.settings.lease_seconds)
     arrival = Arrival(id=uuid.uuid4().hex, challenge=name, leased_until=now() + lease)
@@ -151,9 +151,10 @@ async def _admission(
     status = tasklist.status_in(platform.tasks, row.task, row, began_at)
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
     if not (status.listed or early):
-        raise tasklist.unknown(row.name)
+        raise await tasklist.unknown(row.name)
     if row.truth_version is None or not status.installed:
-        raise Unavailable(f"{row.name} takes no submissions now: {status.reason}", retry_after=3600)
+        reason = await _without_truth(row) if status.installed else status.reason
+        raise Unavailable(f"{row.name} takes no submissions now: {reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, began_at) == "practice"
     part = Part.of(row.truth_version)
@@ -171,6 +172,14 @@ async def _admission(
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
     team = await teams.team_of(account.id, row.name)
     return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
+
+
+async def _without_truth(row: Challenge) -> str:
+    """Why a challenge takes no predictions yet, and which of its task do."""
+    others = await Challenge.filter(task=row.task, listed=True, truth_version__isnull=False).order_by("name")
+    names = [other.name for other in others if challenges.state_of(other, now()) == "open"]
+    reason = "it has no truth yet to score them against"
+    return f"{reason}; open challenges of its task: {', '.join(names)}" if names else reason
 
 
 async def require_in_time(platform: Platform, admission: Admission) -> datetime:
@@ -196,14 +205,16 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
     """What an account may still submit to a challenge; raises NotFound."""
     challenge, moment = await challenges.get(name), now()
     if not challenge.listed:
-        raise challenges.unknown(name)
+        raise await challenges.unknown(name)
     participant = participant_of(account, await teams.team_of(account.id, name))
     left = await left_today(challenge, [participant], platform.settings, moment)
     return records.Quota(
-        _per_day(challenge, platform.settings),
-        left[participant],
-        _midnight_after(moment),
-        challenge.closes_at,
+        submissions_per_day=_per_day(challenge, platform.settings),
+        submissions_left=left[participant],
+        resets_at=_midnight_after(moment),
+        state=challenges.state_of(challenge, moment),
+        opens_at=challenge.opens_at,
+        closes_at=challenge.closes_at,
     )
 
 
@@ -451,7 +462,7 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    kept = view(submission, truth)
+    kept = view(submission, truth, unranked=why_unranked(submission, challenge))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     if admission.evaluation is not None:
         await evaluations.mark_scored(admission.evaluation, submission.id)
@@ -478,7 +489,8 @@ async def _again(first: Submission, again: Submission) -> Outcome:
                 f"this file is submission {first.id}, which is linked to the model {first.model_repo}; "
                 f"change that link instead (PATCH /v1/submissions/{first.id})"
             )
-    return Outcome(view(first), deduplicated=True)
+    unranked = why_unranked(first, await challenges.find(first.challenge))
+    return Outcome(view(first, unranked=unranked), deduplicated=True)
 
 
 async def _same_file(submission: Submission, admission: Admission) -> Submission | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING
@@ -10,20 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import CREDITS, TIME, json_option, key_option
+from collidium.cli.options import CREDITS, TIME, ask, json_option, key_option, yes_option
 from collidium.cli.output import cell, note, print_items, print_json, show_message
 
 if TYPE_CHECKING:
     from collidium.client import Refunds
-
-
-yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")
-
-
-def ask(question: str, *, yes: bool) -> None:
-    """Ask on a terminal, unless ``yes``; raise click.Abort if the answer is no."""
-    if not yes and sys.stdin.isatty():
-        click.confirm(question, abort=True, err=True)
 
 
 what_for = click.option("--note", "what_for", metavar="TEXT", help="Reason, shown to operators.")

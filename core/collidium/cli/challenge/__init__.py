@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from typing import Final
 
 import click
 
@@ -15,11 +16,30 @@ from collidium.cli.output import print_json, show_items
 from collidium.errors import Unauthenticated
 
 
-@click.group()
+class ChallengeGroup(click.Group):
+    """The group, whose help shows participants' commands first."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        sections: dict[str, list[tuple[str, str]]] = {"Commands for users": [], "Commands for organisers": []}
+        for name in self.list_commands(ctx):
+            title = "users" if name in FOR_USERS else "organisers"
+            summary = self.commands[name].get_short_help_str(limit=80)
+            sections[f"Commands for {title}"].append((name, summary))
+        for title, lines in sections.items():
+            with formatter.section(title):
+                formatter.write_dl(lines)
+
+
+#: Commands that need no token of an operator.
+FOR_USERS: Final = ("list", "show", "quota", "export")
+
+
+@click.group(cls=ChallengeGroup)
 def challenge() -> None:
-    """Run challenges: tasks with dates, a public and a final part.
+    """Show and run challenges: tasks with dates, a public and a final part.
 
     \b
+    collidium challenge show jets-2027
     collidium challenge new jets-2027 --task jets --public 30 --closes 2027-06-30T12:00+02:00
     """
 

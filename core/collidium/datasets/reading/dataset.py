@@ -102,7 +102,9 @@ def refuse_missing(table: EventTable, events: EventRange) -> None:
     if len(missing):
         examples = ", ".join(map(str, missing[:5].tolist()))
         there = f"{table.event_ids[0]} to {table.event_ids[-1]}" if len(table.event_ids) else "none"
-        raise UnusableDataset(
+        detail = (
             f"table {table.name} lacks {len(missing)} of the {len(events)} events {events}, "
             f"for example {examples} (events there: {there})"
         )
+        none = len(missing) == len(events)
+        raise UnusableDataset(detail, errors=[{"field": "events", "detail": detail}] if none else ())
