@@ -301,7 +301,14 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     refused = bob.post(f"/v1/submissions/{other}/withdraw")
     assert (refused.status_code, "earned credits" in refused.json()["detail"]) == (409, True)
     worse = bob.post(SUBMIT, content=share(oracle, 0.4)).json()["submission_id"]
+    run = Caller(fresh_platform, "teacher")
+    shown = run("challenge", "disqualify", NAME, worse, "--reason", "copied", "--preview")
+    assert (shown.stdout, shown.stderr) == ("No rank would change.\n", "This was a preview.\n")
     assert bob.post(f"/v1/submissions/{worse}/withdraw").json()["unranked"] == "withdrawn by its owner"
+    heading, newest, *_ = run("challenge", "submissions", NAME).stdout.splitlines()
+    assert f"{METRIC}  " in heading
+    assert "withdrawn by its owner" in newest
+    assert " ± " in newest
     assert bob.post(f"/v1/submissions/{worse}/withdraw").status_code == 409
     assert list(board(alice)) == ["alice", "bob"]
     assert fresh_platform.run("ledger", "audit").returncode == 0
@@ -352,12 +359,15 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
-    assert "One day *more*." in edited.stderr, edited.stderr
+    assert "One day *more*." in edited.stdout, edited.stdout
     assert "course-1" in run("challenge", "list").stdout
     assert run("challenge", "close", "course-1").returncode == 0
     late = run("challenge", "edit", "course-1", "--closes", date)
     assert (late.returncode, "challenge reopen course-1" in late.stderr) == (3, True), late.stderr
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
+    shown = run("challenge", "show", "course-1")
+    assert ("left today" in shown.stdout, shown.stderr) == (True, "")
+    assert "course-1" in run("operator", "add", "otto", "--challenge", "course-1").stderr
     assert run.data("challenge", "roster", "course-1") == []
     assert run.data("challenge", "submissions", "course-1") == []
     assert run("challenge", "export", "course-1").stdout.startswith("rank,rank_low,rank_high")

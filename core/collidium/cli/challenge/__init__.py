@@ -11,7 +11,7 @@ from collidium.cli.challenge.options import name_argument, show_challenge
 from collidium.cli.context import client
 from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import json_option
-from collidium.cli.output import print_json, show_items
+from collidium.cli.output import print_json, print_text, show_items
 from collidium.errors import Unauthenticated
 
 
@@ -55,12 +55,14 @@ def show(name: str, as_json: bool) -> None:
     \b
     collidium challenge show jets-2027
     """
+    from collidium.client.quantities import quota_text
+
     with client() as server:
         found = server.challenge(name)
         show_challenge(found, as_json)
         if not as_json:
             with suppress(Unauthenticated):  # for those who are logged in
-                show_quota(server.quota(name))
+                print_text(quota_text(server.quota(name)))
 
 
 @challenge.command()
@@ -93,9 +95,8 @@ def export(name: str, every: bool, as_json: bool) -> None:
 
 
 for command in (
-    *(running.new, running.create, running.edit, running.close, running.open_),
+    *(running.new, running.create, running.edit, running.close, running.open_, running.reopen),
     *(participants.submissions, participants.roster, participants.disqualify, participants.reinstate),
     *(participants.members, participants.teams, participants.invite),
 ):
     challenge.add_command(command)
-challenge.add_command(running.open_, "reopen")

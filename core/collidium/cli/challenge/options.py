@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.options import complete_tasks
-from collidium.cli.output import note, show_record
+from collidium.cli.output import print_text, show_record
 from collidium.cli.tasks import data_lines
 
 if TYPE_CHECKING:
@@ -151,8 +151,8 @@ def show_challenge(found: Challenge, as_json: bool) -> None:
     show_record(found, rows, as_json=as_json)
     if not as_json:
         for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
-            note(text)
+            print_text(text)
         for one in found.announcements:
-            note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
+            print_text(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
         for line in found.rules.splitlines():
-            note(line)
+            print_text(line)
