@@ -7,11 +7,11 @@ from contextlib import suppress
 import click
 
 from collidium.cli.challenge import participants, running
-from collidium.cli.challenge.options import name_argument, show_challenge
+from collidium.cli.challenge.options import name_argument, show_challenge, state_text
 from collidium.cli.context import client
 from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import json_option
-from collidium.cli.output import print_json, print_text, show_items
+from collidium.cli.output import ColumnSpec, print_json, print_text, show_items
 from collidium.errors import Unauthenticated
 
 
@@ -34,10 +34,10 @@ def list_(as_json: bool) -> None:
     """
     with client() as server:
         found = server.challenges().items
-    columns = {
+    columns: dict[str, ColumnSpec] = {
         "challenge": "name",
         "task": "task",
-        "state": "state",
+        "state": state_text,
         "opens": "opens_at",
         "closes": "closes_at",
         "results": "results_at",
@@ -81,7 +81,7 @@ def quota(name: str, as_json: bool) -> None:
 
 @challenge.command()
 @name_argument
-@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
+@click.option("--all", "every", is_flag=True, help="Every submission, also disqualified and withdrawn ones.")
 @json_option
 def export(name: str, every: bool, as_json: bool) -> None:
     """Write the results of NAME to standard output, as CSV or JSON.
