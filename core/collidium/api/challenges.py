@@ -15,7 +15,7 @@ from collidium.api.openapi import predictions_body, table_answer
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery, SubmitQuery
 from collidium.benchmarks import challenges, closing
 from collidium.benchmarks.submissions import submitting
-from collidium.records import BestStep, Challenge, Checked, Place, Quota, Receipt
+from collidium.records import BestStep, Challenge, Checked, Place, Quota, Receipt, Result
 
 blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
 
@@ -83,9 +83,13 @@ async def leaderboard(name: str, query_args: LeaderboardQuery) -> Response:
 @table_answer
 @operation_id("results")
 @validate_querystring(ResultsQuery)
-@document_response(list[Place])
+@document_response(list[Result])
 async def all_results(name: str, query_args: ResultsQuery) -> Response:
-    """All places of a challenge's leaderboard as it is now, in one file; `format=csv`: a table."""
+    """All places of a challenge's leaderboard as it is now, in one file; `format=csv`: a table.
+
+    With `all=true` every submission, and behind them those that were disqualified
+    (with the reason) or withdrawn.
+    """
     return await results.written(name, query_args)
 
 

@@ -17,7 +17,7 @@ from collidium.api.schemas import ResultsQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import Edition, Selection
 from collidium.benchmarks.rank_intervals import RankIntervals
-from collidium.records import Place, as_json, encode
+from collidium.records import Result, as_json, encode
 from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
 
@@ -37,9 +37,11 @@ _COLUMNS: Final = {
     "submitted_at": "submitted_at",
     "baseline": "baseline",
     "model": "model_repo",
+    "status": "status",
+    "reason": "reason",
 }
 
-Places = AsyncIterator[Sequence[Place]]
+Found = AsyncIterator[Sequence[Result]]
 
 
 class Results(LRUCache[tuple[Edition, ResultsQuery], bytes]):
@@ -70,8 +72,8 @@ async def _write(edition: Edition, query: ResultsQuery) -> AsyncIterator[bytes]:
     if not query.all:
         finder: RankIntervals = current_app.extensions[INTERVALS]
         intervals = await finder.of(edition, patience=None)
-    places = boards.all_places(edition, intervals=intervals, selection=Selection(all=query.all))
-    return _as_csv(places, metrics) if query.format == "csv" else _as_json(places)
+    found = boards.all_results(edition, intervals=intervals, selection=Selection(all=query.all))
+    return _as_csv(found, metrics) if query.format == "csv" else _as_json(found)
 
 
 async def _keep(
@@ -91,24 +93,24 @@ async def _keep(
         kept[key] = b"".join(whole)
 
 
-async def _as_json(places: Places) -> AsyncIterator[bytes]:
+async def _as_json(found: Found) -> AsyncIterator[bytes]:
     before = b"["
-    async for some in places:
+    async for some in found:
         if some:
             yield before + encode(some)[1:-1]
             before = b","
     yield b"]" if before == b"," else b"[]"
 
 
-async def _as_csv(places: Places, metrics: Sequence[str]) -> AsyncIterator[bytes]:
+async def _as_csv(found: Found, metrics: Sequence[str]) -> AsyncIterator[bytes]:
     yield _rows([[*_COLUMNS, *(column for metric in metrics for column in (metric, f"{metric}_error"))]])
-    async for some in places:
+    async for some in found:
         yield _rows(
             [
-                *(place[field] for field in _COLUMNS.values()),
-                *(place[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
+                *(result[field] for field in _COLUMNS.values()),
+                *(result[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
             ]
-            for place in map(as_json, some)
+            for result in map(as_json, some)
         )
 
 

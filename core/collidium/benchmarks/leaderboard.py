@@ -26,7 +26,7 @@ from collidium.benchmarks.rank_intervals import Intervals, RankInterval
 from collidium.benchmarks.submissions.reading import SUBMISSION_ID, claim_of, derived
 from collidium.database import connection, rows_of
 from collidium.errors import Conflict, InvalidInput, UnknownCursor
-from collidium.records import BestStep, Place
+from collidium.records import BestStep, Place, Result
 from collidium.runtime.shared_calls import SharedCalls
 
 if TYPE_CHECKING:
@@ -218,6 +218,21 @@ async def all_places(
             break
     if (await current_edition(edition.challenge)).truth_version != edition.truth_version:
         raise Conflict(f"{edition.challenge} was scored on other events meanwhile; try again")
+
+
+async def all_results(
+    edition: Edition, *, intervals: Intervals | None, selection: Selection
+) -> AsyncIterator[list[Result]]:
+    """The same for the file of results; all submissions end with the disqualified and withdrawn ones."""
+    async for found in all_places(edition, intervals=intervals, selection=selection):
+        ranks = [None if place.baseline else place.rank for place in found]
+        yield [Result.of(place, rank=rank, status="ranked") for place, rank in zip(found, ranks, strict=True)]
+    if selection.all:
+        struck = Submission.filter(challenge=edition.challenge, standing__in=("disqualified", "withdrawn"))
+        yield [
+            Result.of(row, rank=None, status=row.standing, reason=row.standing_reason, **derived(row))
+            for row in await struck.order_by("submitted_at", "id")
+        ]
 
 
 @dataclass(slots=True)

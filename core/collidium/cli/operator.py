@@ -39,7 +39,8 @@ def add(name: str, scopes: str | None, challenge: str | None, as_json: bool) -> 
     if as_json:
         print_json(added)
     else:
-        note(f"Operator {added.name} ({', '.join(added.scopes)}). The token, for ADMIN_TOKEN:")
+        only = f", challenge {added.challenge} alone" if added.challenge else ""
+        note(f"Operator {added.name} ({', '.join(added.scopes)}{only}). The token, for ADMIN_TOKEN:")
         click.echo(added.token)
 
 

@@ -129,11 +129,18 @@ def moment(text: str | None) -> datetime | str | None:
 
 def note(message: str) -> None:
     """A message for people, next to the data: on standard error, as wide as the terminal."""
+    click.echo(_as_wide_as(sys.stderr, message), err=True)
+
+
+def print_text(text: str) -> None:
+    """A line of text that is data: on standard output, as wide as the terminal."""
+    click.echo(_as_wide_as(sys.stdout, text))
+
+
+def _as_wide_as(stream: TextIO, message: str) -> str:
     text = printable(message)
     indent = text[: len(text) - len(text.lstrip("* "))]
-    click.echo(
-        wrapped(text.lstrip("* "), width_of(sys.stderr), first=indent, rest=" " * len(indent)), err=True
-    )
+    return wrapped(text.lstrip("* "), width_of(stream), first=indent, rest=" " * len(indent))
 
 
 GAP = "  "

@@ -142,6 +142,6 @@ def show_invitation(server: Client, made: Invitation, as_json: bool) -> None:
         print_json(made)
         return
     until = f"{made.expires_at:%Y-%m-%d %H:%M} UTC"
-    note(f"Admits {made.uses}, until {until}: collidium team join {made.challenge} CODE")
-    note(f"Or in a browser: {server.backend}/leaderboard/{made.challenge}/team?invitation=CODE")
+    note(f"Admits {made.uses}, until {until}: collidium team join {made.challenge} {made.code}")
+    note(f"Or in a browser: {server.backend}/leaderboard/{made.challenge}/team?invitation={made.code}")
     click.echo(made.code)

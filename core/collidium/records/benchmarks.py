@@ -357,6 +357,33 @@ class Place(Record, frozen=True):
     ] = None
 
 
+class Result(Record, frozen=True):
+    """A submission in the file of results."""
+
+    rank: Annotated[int | None, Meta(description="null for baselines, and for what is not ranked.")]
+    status: Annotated[
+        Annotated[str, Meta(extra_json_schema={"enum": ["ranked", "disqualified", "withdrawn"]})],
+        Meta(description="Those without a rank are only in the file of all submissions."),
+    ]
+    submission_id: str
+    hub_username: str
+    submitted_at: Time
+    scores: Scores
+    credits_earned: Credits
+    reason: Annotated[str | None, Meta(description="Why it was disqualified.")] = None
+    uncertainties: StandardErrors = field(default_factory=dict)
+    scorer_version: str | None = None
+    truth_version: str | None = None
+    verified_at: VerifiedAt = None
+    model_repo: str | None = None
+    model_claim: ModelClaim = None
+    team: TeamName = None
+    baseline: Baseline = False
+    rank_low: int | None = None
+    rank_high: int | None = None
+    may_be_equal: bool | None = None
+
+
 class RankChange(Record, frozen=True):
     """How the rank of a submission changes; null: it has none."""
 

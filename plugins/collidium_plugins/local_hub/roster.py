@@ -99,7 +99,7 @@ def _columns(heading: list[str]) -> list[str]:
     columns = [_COLUMNS.get(word, "") for word in words]
     if "name" not in columns or "" in columns or len(set(columns)) < len(columns):
         raise _refused(
-            [{"line": 1, "detail": "the columns are: name, display name, email (the last two optional)"}]
+            [{"line": 1, "detail": "the columns are: name, display_name, email (the last two optional)"}]
         )
     return columns
 

@@ -293,6 +293,15 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     assert shown["unranked"] == f"disqualified: {body['reason']}"
     assert admin.post(f"{where}/disqualify", json=body).status_code == 409
     assert bob.post(f"/v1/submissions/{best}/withdraw").status_code == 403
+    results = f"/v1/challenges/{NAME}/results"
+    first, last = alice.get(results, params={"all": "true"}).json()
+    assert (first["submission_id"], first["rank"], first["status"]) == (other, 1, "ranked")
+    expected = (best, None, "disqualified", body["reason"])
+    assert (last["submission_id"], last["rank"], last["status"], last["reason"]) == expected
+    assert f",disqualified,{body['reason']}," in alice.get(results, params={"all": 1, "format": "csv"}).text
+    assert [one["submission_id"] for one in alice.get(results).json()] == [other]
+    page = alice.get(f"/leaderboard/{NAME}/results").text
+    assert "trained on &lt;b&gt;these&lt;/b&gt; events" in page
     assert admin.post(f"{where}/reinstate").json()["applied"] is True
     assert list(board(alice)) == ["alice", "bob"]
     for banned, names in ((True, ["bob"]), (False, ["alice", "bob"])):
@@ -304,7 +313,14 @@ def test_a_disqualified_best_gives_way_and_may_come_back(
     receipt = bob.post(SUBMIT, content=file).json()
     assert receipt["unranked"] is None
     worse = receipt["submission_id"]
+    run = Caller(fresh_platform, "teacher")
+    shown = run("challenge", "disqualify", NAME, worse, "--reason", "copied", "--preview")
+    assert (shown.stdout, shown.stderr) == ("No rank would change.\n", "This was a preview.\n")
     assert bob.post(f"/v1/submissions/{worse}/withdraw").json()["unranked"] == "withdrawn by its owner"
+    heading, newest, *_ = run("challenge", "submissions", NAME).stdout.splitlines()
+    assert f"{METRIC}  " in heading
+    assert "withdrawn by its owner" in newest
+    assert " ± " in newest
     assert bob.post(f"/v1/submissions/{worse}/withdraw").status_code == 409
     again = bob.post(SUBMIT, content=file).json()
     assert (again["submission_id"], again["unranked"]) == (worse, "withdrawn by its owner")
@@ -357,12 +373,16 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     unzoned = run("challenge", "edit", "course-1", "--closes", "2099-01-01T00:00")
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
-    assert "One day *more*." in edited.stderr, edited.stderr
-    assert "course-1" in run("challenge", "list").stdout
+    assert "One day *more*." in edited.stdout, edited.stdout
+    listed = run("challenge", "list").stdout
+    assert ("course-1" in listed, "no truth yet" in listed) == (True, True), "of the tasks without truth"
     assert run("challenge", "close", "course-1").returncode == 0
     late = run("challenge", "edit", "course-1", "--closes", date)
     assert (late.returncode, "challenge reopen course-1" in late.stderr) == (3, True), late.stderr
     assert run.data("challenge", "reopen", "course-1")["state"] == "open"
+    shown = run("challenge", "show", "course-1")
+    assert ("left today" in shown.stdout, shown.stderr) == (True, "")
+    assert "course-1" in run("operator", "add", "otto", "--challenge", "course-1").stderr
     assert run.data("challenge", "roster", "course-1") == []
     assert run.data("challenge", "submissions", "course-1") == []
     assert run("challenge", "export", "course-1").stdout.startswith("rank,rank_low,rank_high")

@@ -453,7 +453,9 @@ def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:
     assert pupil.data("team", "show", "course-2")["admitted"] is False
     assert pupil.data("team", "join", "course-2", code)["admitted"] is True
     assert pupil.data("team", "new", "course-2", "Über")["team"]["name"] == "Über"
-    code = pupil("team", "invite", "course-2").stdout.strip()
+    invited = pupil("team", "invite", "course-2")
+    code = invited.stdout.strip()
+    assert f"/leaderboard/course-2/team?invitation={code}" in "".join(invited.stderr.split())
     friend = Caller(platform, "pupil2")
     assert friend.data("team", "join", "course-2", code)["team"]["captain"] == "pupil1"
     assert "Über" in friend("team", "show", "course-2").stdout

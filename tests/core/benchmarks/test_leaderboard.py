@@ -151,6 +151,9 @@ def test_all_places_are_read_some_at_a_time(
             assert max(map(len, some)) == 7
             found = [(place.submission_id, place.rank) for chunk in some for place in chunk]
             assert found == by_hand(in_order(rows))
+            results = [one async for chunk in boards.all_results(EDITION, **everything) for one in chunk]
+            expected = [None if one.baseline else rank for one, (_, rank) in zip(results, found, strict=True)]
+            assert [one.rank for one in results] == expected
             challenge.truth_version = "other"
             await challenge.save()
             with pytest.raises(Conflict):

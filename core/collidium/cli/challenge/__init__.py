@@ -8,11 +8,11 @@ from typing import Final
 import click
 
 from collidium.cli.challenge import participants, running
-from collidium.cli.challenge.options import name_argument, show_challenge
+from collidium.cli.challenge.options import name_argument, show_challenge, state_text
 from collidium.cli.context import client
 from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import json_option
-from collidium.cli.output import print_json, show_items
+from collidium.cli.output import ColumnSpec, print_json, print_text, show_items
 from collidium.errors import Unauthenticated
 
 
@@ -54,10 +54,10 @@ def list_(as_json: bool) -> None:
     """
     with client() as server:
         found = server.challenges().items
-    columns = {
+    columns: dict[str, ColumnSpec] = {
         "challenge": "name",
         "task": "task",
-        "state": "state",
+        "state": state_text,
         "opens": "opens_at",
         "closes": "closes_at",
         "results": "results_at",
@@ -75,12 +75,14 @@ def show(name: str, as_json: bool) -> None:
     \b
     collidium challenge show jets-2027
     """
+    from collidium.client.quantities import quota_text
+
     with client() as server:
         found = server.challenge(name)
         show_challenge(found, as_json)
         if not as_json:
             with suppress(Unauthenticated):  # for those who are logged in
-                show_quota(server.quota(name))
+                print_text(quota_text(server.quota(name)))
 
 
 @challenge.command()
@@ -99,7 +101,7 @@ def quota(name: str, as_json: bool) -> None:
 
 @challenge.command()
 @name_argument
-@click.option("--all", "every", is_flag=True, help="Every submission, not each participant's best.")
+@click.option("--all", "every", is_flag=True, help="Every submission, also disqualified and withdrawn ones.")
 @json_option
 def export(name: str, every: bool, as_json: bool) -> None:
     """Write the results of NAME to standard output, as CSV or JSON.
@@ -113,9 +115,8 @@ def export(name: str, every: bool, as_json: bool) -> None:
 
 
 for command in (
-    *(running.new, running.create, running.edit, running.close, running.open_),
+    *(running.new, running.create, running.edit, running.close, running.open_, running.reopen),
     *(participants.submissions, participants.roster, participants.disqualify, participants.reinstate),
     *(participants.members, participants.teams, participants.invite),
 ):
     challenge.add_command(command)
-challenge.add_command(running.open_, "reopen")

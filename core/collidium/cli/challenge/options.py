@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.options import complete_tasks
-from collidium.cli.output import note, show_record
+from collidium.cli.output import print_text, show_record
 from collidium.cli.tasks import data_lines
 
 if TYPE_CHECKING:
@@ -126,13 +126,18 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
+def state_text(found: Challenge) -> str:
+    """The state of a challenge; a task's own is open before it has truth, and takes nothing."""
+    return found.state if found.truth_version else "no truth yet"
+
+
 def show_challenge(found: Challenge, as_json: bool) -> None:
     part = f"{found.public_percent}% public, {found.phase} part counts" if found.phase else "all count"
     rows: dict[str, object] = {
         "challenge": found.name,
         "title": found.title,
         "task": found.task,
-        "state": found.state,
+        "state": state_text(found),
         "opens": found.opens_at,
         "closes": found.closes_at or "when it is closed",
         "final results": found.results_at,
@@ -152,8 +157,8 @@ def show_challenge(found: Challenge, as_json: bool) -> None:
     show_record(found, rows, as_json=as_json)
     if not as_json:
         for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
-            note(text)
+            print_text(text)
         for one in found.announcements:
-            note(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
+            print_text(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
         for line in found.rules.splitlines():
-            note(line)
+            print_text(line)

@@ -11,6 +11,7 @@ import click
 
 from collidium.cli.challenge.options import all_pages, name_argument, preview_option, uses_options
 from collidium.cli.context import client
+from collidium.cli.leaderboard import score_cell
 from collidium.cli.options import json_option, key_option, limit_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message
 
@@ -31,10 +32,15 @@ def submissions(name: str, user: str | None, limit: int, as_json: bool) -> None:
     """
     with client() as server:
         found = server.admin_challenge_submissions(name, user=user, limit=limit).items
+        card = None if as_json else server.challenge(name).card
+    primary = card.primary_metric if card else ""
     columns: dict[str, ColumnSpec] = {
         "submission": "submission_id",
         "account": "hub_username",
+        "team": "team",
         "submitted": "submitted_at",
+        primary: lambda sent: score_cell(sent, primary),
+        "chosen": "chosen_at",
         "no rank because": "unranked",
         "credits": "credits_earned",
     }
@@ -246,5 +252,8 @@ def _show_ranking(ranking: Ranking, as_json: bool) -> None:
     if as_json:
         print_json(ranking)
         return
-    show_items(ranking.changes, columns, as_json=False)
-    note(f"{ranking.challenge} is ranked so now." if ranking.applied else "Nothing has changed.")
+    if ranking.changes:
+        show_items(ranking.changes, columns, as_json=False)
+    else:
+        click.echo("No rank has changed." if ranking.applied else "No rank would change.")
+    note(f"{ranking.challenge} is ranked so now." if ranking.applied else "This was a preview.")

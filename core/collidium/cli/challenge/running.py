@@ -173,12 +173,29 @@ def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
 @key_option
 @json_option
 def open_(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
-    """Open NAME now, or open it again, unless final results were shown; needs ADMIN_TOKEN.
+    """Open NAME now, before its date; needs ADMIN_TOKEN.
 
     \b
     collidium challenge open jets-2027
+    """
+    _open(name, closes_at, idempotency_key, as_json)
+
+
+@click.command()
+@name_argument
+@closes_option
+@key_option
+@json_option
+def reopen(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
+    """Open NAME again after its end, unless final results on withheld events were shown; needs ADMIN_TOKEN.
+
+    \b
     collidium challenge reopen jets-2027 --closes 2027-07-02T12:00+02:00
     """
+    _open(name, closes_at, idempotency_key, as_json)
+
+
+def _open(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
     with client() as server:
         opened = server.admin_open_challenge(name, closes_at=closes_at, idempotency_key=idempotency_key)
     show_challenge(opened, as_json)

@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
 
+import msgspec
 from msgspec import structs
 from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from collidium.api.cards import rendered
-from collidium.client import Challenge, Submission, TaskCard
+from collidium.client import Challenge, Result, Submission, TaskCard
 from collidium.client.quantities import quota_text
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
@@ -99,7 +100,8 @@ async def viewers_quota(card: TaskCard) -> str:
 async def show(name: str) -> Response:
     """``GET /leaderboard/<name>``: of a task, or of another challenge"""
     challenge, card = await board_of(name)
-    challenges = (await backend().challenges()).items
+    listed = (await backend().challenges()).items
+    challenges = [one for one in listed if one.truth_version or one.name == name]
     rules, *announced = await asyncio.gather(
         *(rendered(text, "") for text in (challenge.rules, *(one.text for one in challenge.announcements)))
     )
@@ -134,6 +136,7 @@ async def results(name: str) -> Response:
     """``GET /leaderboard/<name>/results``: all places on one page, for printing"""
     challenge, card = await board_of(name)
     places = await backend().leaderboard(name, limit=PRINTED)
+    every = msgspec.json.decode(await backend().results(name, every=True), type=list[Result])
     return await render(
         "results.html",
         challenge=challenge,
@@ -143,6 +146,7 @@ async def results(name: str) -> Response:
         participants=sum(not place.baseline for place in places.items),
         members=await _members(challenge) if any(place.team for place in places.items) else {},
         more=places.next_cursor is not None,
+        disqualified=[one for one in every if one.status == "disqualified"],
         columns=card.metrics[:COLUMNS],
     )
 
