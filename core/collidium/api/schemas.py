@@ -118,7 +118,9 @@ class LeaderboardQuery(Page):
 
     pareto: bool = Field(False, description="Only the submissions on the Pareto front.")
     all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
-    hub_username: str | None = Field(None, max_length=96, description="Only the places of this account.")
+    hub_username: str | None = Field(
+        None, max_length=96, description="Only the places of this account and its team."
+    )
     model_repo: str | None = Field(
         None, max_length=200, description="Only the places of this hub model, NAMESPACE/NAME."
     )

@@ -33,6 +33,12 @@ async def team_of(account_id: int, challenge: str) -> Team | None:
     return None if member is None else await Team.get(id=member.team_id)
 
 
+async def participant_with(hub_username: str, challenge: str) -> str | None:
+    """The team that the account of this name is in, as submissions have it; None: it is in none."""
+    member = await TeamMember.get_or_none(challenge=challenge, hub_username=hub_username)
+    return None if member is None else f"team:{member.team_id}"
+
+
 def participant(team: Team) -> str:
     """Who competes, as submissions have it."""
     return f"team:{team.id}"

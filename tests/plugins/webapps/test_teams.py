@@ -69,6 +69,11 @@ def test_a_team_is_made_and_joined_by_links(
     with Client(web.base_url, token("team-ben")) as client:
         sent = client.submit("team-course", path).submission_id
     assert "team <bdi>&lt;b&gt;Ω" in ada.get(BOARD).text
+    own = "?user=team-ada"
+    assert f"/leaderboard/submissions/{sent}" in ada.get(BOARD + own).text, "her team's is hers"
+    mine = ada.get("/leaderboard/mine").text
+    assert f'has <a href="/leaderboard/submissions/{sent}">rank 1</a>' in mine
+    assert f"submissions/{sent}" not in ada.get("/leaderboard/mine?task=tracking").text
     stays = ada.fill_in(TEAM, action="remove", account="team-ben")
     assert (stays.status_code, "has submitted" in stays.text) == (409, True)
     with Visitor(web.base_url) as nobody:
@@ -82,17 +87,31 @@ def test_a_team_is_made_and_joined_by_links(
     assert "collidium check team-course" in shown
     assert "Withdraw it" not in shown, "that is its sender's"
     assert ada.fill_in(page, action="choose").status_code == 303
-    assert "chosen for the final results" in ben.get(page).text
+    for shown in (page, "/leaderboard/mine"):
+        assert "chosen" in ben.get(shown).text
     assert ada.fill_in(page, action="withdraw").status_code == 403
     assert ben.fill_in(page, action="drop").status_code == 303
     assert "Choose for the final results" in ben.get(page).text
+    assert ben.fill_in(page, action="choose").status_code == 303
     assert ben.fill_in(page, action="withdraw").status_code == 303
     shown = ben.get(page).text
     assert "no rank: withdrawn by its owner" in shown
+    assert "chosen" not in shown
     assert "Whether it counts" not in shown
     # Until then the task itself takes nothing: it would show what is held back.
     assert admin.post("/admin/challenges/team-course/close").is_success
     eventually(lambda: admin.get("/v1/challenges/team-course").json()["results_at"] is not None)
+    closed = ada.get(f"{BOARD}/submit").text
+    assert "No submissions are taken since" in closed
+    assert f'href="{BOARD}/results"' in closed
+
+
+def test_the_form_of_what_has_not_opened_has_its_date(web: ServerProcess, admin: httpx.Client) -> None:
+    body = {"name": "later-course", "task": "tracking", "opens_at": "2099-01-01T09:00:00Z"}
+    assert admin.post("/admin/challenges", json=body).status_code == 201
+    page = admin.get("/leaderboard/later-course/submit").text
+    assert "Submissions are taken from" in page
+    assert "2099-01-01 09:00" in page
 
 
 def test_rules_and_announcements_run_nothing(web: ServerProcess, admin: httpx.Client) -> None:

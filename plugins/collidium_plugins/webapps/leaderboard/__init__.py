@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final
@@ -13,7 +13,7 @@ from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from collidium.api.cards import rendered
-from collidium.client import Challenge, Submission, TaskCard
+from collidium.client import Challenge, Place, Submission, TaskCard
 from collidium.client.quantities import quota_text
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
@@ -29,6 +29,8 @@ PRINTED: Final = 1000
 #: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
 STEPS: Final = 50
 PLACES: Final = 150
+#: Places of an account that are looked at in each challenge, its best ones.
+PLACES_OF_ONE: Final = 1000
 #: Metrics that have a column; pages of submissions have all.
 COLUMNS: Final = 5
 
@@ -65,6 +67,19 @@ def address_of_place(submission: Submission, rank: int) -> str:
     """Where a submission stands: among all on the first page, beyond it among those of its account."""
     user = None if rank <= ROWS else submission.hub_username
     return with_query(f"/leaderboard/{submission.challenge}", user=user) + f"#s-{submission.submission_id}"
+
+
+async def places_of(hub_username: str, names: Iterable[str]) -> list[tuple[str, Place]]:
+    """The places of an account and of its teams on these leaderboards, each with its challenge."""
+    boards = {name: backend().leaderboard(name, user=hub_username, limit=PLACES_OF_ONE) for name in names}
+    found = await asyncio.gather(*boards.values())
+    return [(name, place) for name, board in zip(boards, found, strict=True) for place in board]
+
+
+async def rank_of(submission: Submission) -> int | None:
+    """The rank of a submission; None unless it is its participant's best."""
+    places = await places_of(submission.hub_username, [submission.challenge])
+    return next((place.rank for _, place in places if place.submission_id == submission.submission_id), None)
 
 
 async def first() -> Response:
