@@ -146,9 +146,10 @@ def test_a_link_signs_in_once_and_gives_a_token(
 ) -> None:
     link = links["anna"]
     import_truth(server)
-    course = {"name": "course", "task": "tracking", "title": "Tracks & more"}
+    course = {"name": "roster-course", "task": "tracking", "title": "Tracks & more"}
     headers = {"X-Admin-Token": server.admin_token}
-    assert browser.post("/admin/challenges", json=course, headers=headers).status_code == 201
+    made = browser.post("/admin/challenges", json=course, headers=headers)
+    assert made.status_code == 201, made.text
     for _ in range(2):  # previews use nothing up
         assert browser.head(link).status_code == 200
         page = browser.get(link)
@@ -159,7 +160,7 @@ def test_a_link_signs_in_once_and_gives_a_token(
     assert welcome.status_code == 200, welcome.text
     token = welcome.text.partition('<pre id="token">')[2].partition("<")[0]
     assert f"export PLATFORM_BACKEND={server.base_url}\ncollidium login" in welcome.text
-    assert f'href="{server.base_url}/leaderboard/course">Tracks &amp; more</a>' in welcome.text
+    assert f'href="{server.base_url}/leaderboard/roster-course">Tracks &amp; more</a>' in welcome.text
     assert "/leaderboard/tracking" not in welcome.text
     assert browser.get("/v1/me").json()["hub_username"] == "anna"  # by its cookie
     about = whoami(browser, token).json()
