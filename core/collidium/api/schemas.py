@@ -225,6 +225,12 @@ class InvitationBody(Body):
     expires_at: Date | None = Field(None, description="With a time zone; null: in 14 days.")
 
 
+class TeamQuery(BaseModel):
+    """Query of how an account takes part."""
+
+    invitation: str | None = Field(None, max_length=200, description="A code: to which team it admits.")
+
+
 class JoinBody(Body):
     """An invitation to use."""
 

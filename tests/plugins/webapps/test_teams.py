@@ -62,7 +62,12 @@ def test_a_team_is_made_and_joined_by_links(
     link = re.search(r"<code>(\S+invitation=\S+)</code>", page)
     assert link is not None, page
     code = link[1].partition("invitation=")[2]
+    shown = ben.get(f"{TEAM}?invitation={code}").text
+    assert "<bdi>team-ada</bdi> invites you to team <bdi>&lt;b&gt;Ω" in shown
+    assert shown.index(">Join<") < shown.index(">Make the team<")
+    assert "Make an invitation" in ada.get(TEAM).text
     assert ben.fill_in(TEAM, action="join", code=code).status_code == 303
+    assert "Make an invitation" not in ada.get(TEAM).text, "the team is full"
     assert ">Leave<" in ben.get(TEAM).text
     assert ">Remove<" not in ben.get(TEAM).text, "that is the captain's"
     path = web.directory / "oracle.parquet"
@@ -75,6 +80,7 @@ def test_a_team_is_made_and_joined_by_links(
     mine = ada.get("/leaderboard/mine").text
     assert f'has <a href="/leaderboard/submissions/{sent}">rank 1</a>' in mine
     assert f"submissions/{sent}" not in ada.get("/leaderboard/mine?task=tracking").text
+    assert not re.search(">(Leave|Remove)<", ada.get(TEAM).text)
     stays = ada.fill_in(TEAM, action="remove", account="team-ben")
     assert (stays.status_code, "has submitted" in stays.text) == (409, True)
     with Visitor(web.base_url) as nobody:
