@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.core.api.conftest import import_truth
 
 from collidium.errors import InvalidInput
 from collidium.testing.server import ServerProcess
@@ -144,6 +145,11 @@ def test_a_link_signs_in_once_and_gives_a_token(
     server: ServerProcess, links: dict[str, str], browser: httpx.Client
 ) -> None:
     link = links["anna"]
+    import_truth(server)
+    course = {"name": "roster-course", "task": "tracking", "title": "Tracks & more"}
+    headers = {"X-Admin-Token": server.admin_token}
+    made = browser.post("/admin/challenges", json=course, headers=headers)
+    assert made.status_code == 201, made.text
     for _ in range(2):  # previews use nothing up
         assert browser.head(link).status_code == 200
         page = browser.get(link)
@@ -153,6 +159,9 @@ def test_a_link_signs_in_once_and_gives_a_token(
     welcome = press(browser, link)
     assert welcome.status_code == 200, welcome.text
     token = welcome.text.partition('<pre id="token">')[2].partition("<")[0]
+    assert f"export PLATFORM_BACKEND={server.base_url}\ncollidium login" in welcome.text
+    assert f'href="{server.base_url}/leaderboard/roster-course">Tracks &amp; more</a>' in welcome.text
+    assert "/leaderboard/tracking" not in welcome.text
     assert browser.get("/v1/me").json()["hub_username"] == "anna"  # by its cookie
     about = whoami(browser, token).json()
     assert (about["fullname"], about["email"]) == ("Anna Müller", "anna@example.org")

@@ -11,6 +11,7 @@ from collidium.api.answers import WrittenPage, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
+from collidium.benchmarks import teams
 from collidium.benchmarks.leaderboard import Edition, Fronts, Histories, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.errors import InvalidInput
@@ -49,9 +50,9 @@ async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
 
     Equal scores share a rank, earlier ones first. Baselines stand among the others and take no rank.
     With `all=true` every submission; with `pareto=true` those of all that no other beats in one of the task's
-    two `pareto` metrics without being worse in the other; with `hub_username` or `model_repo` only theirs,
-    with the ranks that they have among all. The answer has an ETag, so that asking again with If-None-Match
-    costs next to nothing.
+    two `pareto` metrics without being worse in the other; with `hub_username` (also of its team) or
+    `model_repo` only theirs, with the ranks that they have among all. The answer has an ETag, so that asking
+    again with If-None-Match costs next to nothing.
     """
     return await board(task, query_args)
 
@@ -73,7 +74,9 @@ async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
     page = page_of(places, query_args, cursor)
     if places and is_complete:  # any number of cursors lead past the end
         pages[edition, query_args] = page
-    return await _of_edition(edition, page, "" if is_complete else "-without-intervals")
+    # Who joins a team has its places, on the same edition.
+    mark = ("" if is_complete else "-without-intervals") + ("" if places else "-empty")
+    return await _of_edition(edition, page, mark)
 
 
 @blueprint.get("/<task>/history")
@@ -116,7 +119,9 @@ async def _places(
     fronts: Fronts = current_app.extensions[_FRONTS]
     task = platform().tasks.things.get(edition.task)
     front = await fronts.of(edition, task.card if task else None)
-    selection = Selection(query.hub_username, query.model_repo, all=query.all or query.pareto)
+    name = query.hub_username
+    team = None if name is None else await teams.participant_with(name, edition.challenge)
+    selection = Selection(name, query.model_repo, team, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
             edition,

@@ -99,7 +99,9 @@ class LeaderboardQuery(Page):
 
     pareto: bool = Field(False, description="Only the submissions on the Pareto front.")
     all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
-    hub_username: str | None = Field(None, max_length=96, description="Only the places of this account.")
+    hub_username: str | None = Field(
+        None, max_length=96, description="Only the places of this account and its team."
+    )
     model_repo: str | None = Field(
         None, max_length=200, description="Only the places of this hub model, NAMESPACE/NAME."
     )
@@ -202,6 +204,12 @@ class InvitationBody(Body):
 
     uses: int = Field(1, ge=1, le=10_000, strict=True, description="How many accounts.")
     expires_at: Date | None = Field(None, description="With a time zone; null: in 14 days.")
+
+
+class TeamQuery(BaseModel):
+    """Query of how an account takes part."""
+
+    invitation: str | None = Field(None, max_length=200, description="A code: to which team it admits.")
 
 
 class JoinBody(Body):

@@ -7,7 +7,7 @@ from quart_schema import document_response, operation_id, validate_querystring, 
 
 from collidium.api.answers import Page, answer, id_cursor, page_of
 from collidium.api.authentication import caller, memberships, signed_in
-from collidium.api.schemas import InvitationBody, JoinBody, TeamBody
+from collidium.api.schemas import InvitationBody, JoinBody, TeamBody, TeamQuery
 from collidium.benchmarks import teams
 from collidium.records import Invitation, Participation, Team
 
@@ -27,10 +27,11 @@ async def list_(name: str, query_args: Page) -> Response:
 @blueprint.get("/team")
 @signed_in
 @operation_id("team")
+@validate_querystring(TeamQuery)
 @document_response(Participation)
-async def show(name: str) -> Response:
-    """Whether you may submit to a challenge, and your team."""
-    return await _participation(name)
+async def show(name: str, query_args: TeamQuery) -> Response:
+    """Whether you may submit to a challenge, your team, and the one that an invitation is to."""
+    return await _participation(name, code=query_args.invitation)
 
 
 @blueprint.post("/team")
@@ -76,5 +77,5 @@ async def remove(name: str, hub_username: str) -> Response:
     return await _participation(name)
 
 
-async def _participation(name: str, status: int = 200) -> Response:
-    return answer(await teams.participation(await caller(), name, await memberships()), status)
+async def _participation(name: str, status: int = 200, code: str | None = None) -> Response:
+    return answer(await teams.participation(await caller(), name, await memberships(), code), status)

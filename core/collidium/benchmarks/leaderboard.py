@@ -72,15 +72,18 @@ class Selection:
 
     hub_username: str | None = None
     model_repo: str | None = None
+    #: The team of that account, whose places are listed, too.
+    team: str | None = None
     #: Every submission, and not the best of each participant alone.
     all: bool = False
 
     @property
-    def conditions(self) -> dict[str, str | bool]:
+    def conditions(self) -> Q:
         """Filters of the query."""
-        represents = None if self.all else True
-        named = {"hub_username": self.hub_username, "model_repo": self.model_repo, "represents": represents}
-        return {name: value for name, value in named.items() if value is not None}
+        found = Q() if self.all else Q(represents=True)
+        if self.hub_username is not None:
+            found &= Q(hub_username=self.hub_username) | Q(participant=self.team or "")
+        return found if self.model_repo is None else found & Q(model_repo=self.model_repo)
 
     @property
     def is_whole(self) -> bool:
@@ -153,10 +156,10 @@ def ranked(edition: Edition, selection: Selection) -> QuerySet[Submission]:
     score never ranks.
     """
     query = Submission.filter(
+        selection.conditions,
         challenge=edition.challenge,
         truth_version=edition.truth_version,
         rank_score__isnull=False,
-        **selection.conditions,
     )
     return query.order_by("-rank_score", "submitted_at", "id")
 
@@ -290,7 +293,7 @@ async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) 
     size = maximum if selection.is_whole else max(maximum, _CHUNK)
     for begin in range(0, len(ids), size):
         chunk = ids[begin : begin + size]
-        kept = Submission.filter(id__in=chunk, rank_score__isnull=False, **selection.conditions)
+        kept = Submission.filter(selection.conditions, id__in=chunk, rank_score__isnull=False)
         rows = {row.id: row for row in await kept}
         found += [rows[id_] for id_ in chunk if id_ in rows]
         if len(found) >= maximum:

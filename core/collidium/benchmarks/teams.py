@@ -7,6 +7,7 @@ from collections.abc import Collection
 from datetime import datetime
 from typing import TYPE_CHECKING, Final
 
+from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import accounts, records
@@ -31,6 +32,12 @@ async def team_of(account_id: int, challenge: str) -> Team | None:
     """The team that an account is in."""
     member = await TeamMember.get_or_none(challenge=challenge, account_id=account_id)
     return None if member is None else await Team.get(id=member.team_id)
+
+
+async def participant_with(hub_username: str, challenge: str) -> str | None:
+    """The team that the account of this name is in, as submissions have it; None: it is in none."""
+    member = await TeamMember.get_or_none(challenge=challenge, hub_username=hub_username)
+    return None if member is None else f"team:{member.team_id}"
 
 
 def participant(team: Team) -> str:
@@ -60,16 +67,37 @@ async def may_choose(account: AccountView, submission: Submission) -> bool:
 
 
 async def participation(
-    account: AccountView, name: str, organisations: Collection[str]
+    account: AccountView, name: str, organisations: Collection[str], code: str | None = None
 ) -> records.Participation:
-    """Whether an account may submit to a challenge, and its team; raises NotFound."""
+    """Whether an account may submit to a challenge, its team, and that of an invitation; raises NotFound."""
     row = await challenges.visible(name)
-    team = await team_of(account.id, name)
-    return records.Participation(
+    found = records.Participation(
         challenge=name,
         admitted=await members.admits(row, account, organisations),
-        team=None if team is None else await view(team),
+        invited_to=await _invited_to(row, code) if code else None,
     )
+    team = await team_of(account.id, name)
+    if team is None:
+        return found
+    fixed, own = _fixed_since(row) is not None, await view(team)
+    return structs.replace(
+        found,
+        team=own,
+        team_stays=fixed or await _has_submitted(team),
+        team_admits=not fixed and len(own.members) < row.team_size,
+    )
+
+
+async def _invited_to(row: Challenge, code: str) -> records.Team | None:
+    try:
+        invitation = await invitations.find(row, code)
+    except (NotFound, Conflict):
+        return None
+    return None if invitation.team_id is None else await view(await Team.get(id=invitation.team_id))
+
+
+async def _has_submitted(team: Team) -> bool:
+    return await Submission.exists(challenge=team.challenge, participant=participant(team))
 
 
 async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list[records.Team], int | None]:
@@ -191,7 +219,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     if account.id not in {member.account_id, team.captain_id}:
         raise Forbidden(f"only the captain of {team.name} can remove others")
     _require_changeable(row)
-    if await Submission.exists(challenge=name, participant=participant(team)):
+    if await _has_submitted(team):
         raise Conflict(f"the team {team.name!r} has submitted: its members stay")
     await leave(team, member)
 
@@ -203,10 +231,15 @@ async def _own(account: AccountView, name: str) -> Team:
     return team
 
 
+def _fixed_since(row: Challenge) -> datetime | None:
+    """When teams became fixed; None: they are not yet."""
+    end = min((date for date in (row.teams_frozen_at, row.closes_at) if date), default=None)
+    return end if end is not None and end <= now() else None
+
+
 def _require_changeable(row: Challenge) -> None:
     """Raise Conflict once teams are fixed."""
-    end = min((date for date in (row.teams_frozen_at, row.closes_at) if date), default=None)
-    if end is not None and end <= now():
+    if (end := _fixed_since(row)) is not None:
         raise Conflict(f"the teams of {row.name} are fixed since {end:%Y-%m-%d at %H:%M} UTC")
 
 
@@ -231,9 +264,7 @@ async def leave(team: Team, member: TeamMember) -> None:
     """Take someone out of a team; one that is empty goes, unless it has submitted."""
     await member.delete()
     await Invitation.filter(team_id=team.id).delete()
-    if not await _has_captain(team) and not await Submission.exists(
-        challenge=team.challenge, participant=participant(team)
-    ):
+    if not await _has_captain(team) and not await _has_submitted(team):
         await team.delete()
 
 

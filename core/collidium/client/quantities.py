@@ -15,7 +15,7 @@ DIGITS: Final = 4
 #: Powers of ten between which a number is written out.
 _WRITTEN_OUT: Final = range(-4, 9)
 
-_UNITS: Final = {"days": 86_400, "hours": 3600, "minutes": 60, "seconds": 1}
+_UNITS: Final = {"days": 86_400, "hours": 3600, "minutes": 60}
 
 _MINUS: Final = "\N{MINUS SIGN}"
 _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -45,12 +45,12 @@ def team_word(name: str) -> str:
 
 
 def time_until(moment: datetime) -> str:
-    """``3 days``, ``5 hours`` or ``12 minutes``: whole ones; ``no time`` where it has passed."""
+    """``3 days``, ``5 hours`` or ``12 minutes``: whole ones, and no seconds, since texts stay as they are."""
     seconds = int((moment - datetime.now(UTC)).total_seconds())
     for unit, length in _UNITS.items():
-        if (count := seconds // length) >= (2 if length > 1 else 1):
+        if (count := seconds // length) >= 2:
             return f"{count} {unit}"
-    return "no time"
+    return "less than 2 minutes" if seconds > 0 else "no time"
 
 
 def quota_text(quota: Quota) -> str:

@@ -81,6 +81,16 @@ class Participation(Record, frozen=True):
     challenge: str
     admitted: Annotated[bool, Meta(description="Whether it may submit, where only members may.")]
     team: Annotated[Team | None, Meta(description="null: it is in none.")] = None
+    team_stays: Annotated[
+        bool, Meta(description="Whether nobody leaves that team: it has submitted, or teams are fixed.")
+    ] = False
+    team_admits: Annotated[
+        bool,
+        Meta(description="Whether someone may join that team: it is not full, and teams are not fixed."),
+    ] = False
+    invited_to: Annotated[
+        Team | None, Meta(description="The team of the `invitation` asked about; null: of none, or ended.")
+    ] = None
 
 
 class Invitation(Record, frozen=True):

@@ -10,11 +10,12 @@ from typing import Final, TypeVar
 from cachetools import TTLCache
 from quart import Response, current_app
 
-from collidium.client import AsyncClient, DatasetEntry, HubModel, Page, Place, TaskCard
+from collidium.client import AsyncClient, Challenge, DatasetEntry, HubModel, Page, Place, TaskCard
 from collidium.errors import CollidiumError, Unavailable
 from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.webapps.context import Route, backend, origin, web
 from collidium_plugins.webapps.errors import in_words
+from collidium_plugins.webapps.leaderboard import current
 from collidium_plugins.webapps.rendering import render
 
 Result = TypeVar("Result")
@@ -45,6 +46,8 @@ class Overview:
     """What the backend answered; None where it could not."""
 
     tasks: Sequence[TaskCard] | None
+    #: Open or to come, the next to close first.
+    challenges: Sequence[Challenge]
     boards: Sequence[Board]
     datasets: Page[DatasetEntry] | None
     models: Page[HubModel] | None
@@ -70,20 +73,24 @@ async def show() -> Response:
 
 async def _ask() -> Overview:
     server = backend()
-    tasks, datasets, models = await asyncio.gather(
+    tasks, challenges, datasets, models = await asyncio.gather(
         _or_error(server.tasks()),
+        _or_error(server.challenges()),
         _or_error(server.datasets(limit=COUNTED)),
         _or_error(server.models(limit=COUNTED)),
     )
     listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
     boards = await asyncio.gather(*(_or_error(_board(server, task)) for task in listed))
     reasons = [
-        in_words(part) for part in (tasks, datasets, models, *boards) if isinstance(part, CollidiumError)
+        in_words(part)
+        for part in (tasks, challenges, datasets, models, *boards)
+        if isinstance(part, CollidiumError)
     ]
     if isinstance(datasets, Page) and datasets.warning:
         reasons.append(datasets.warning)
     return Overview(
         tasks=None if isinstance(tasks, CollidiumError) else tasks.items,
+        challenges=() if isinstance(challenges, CollidiumError) else current(challenges),
         boards=sorted(
             (board for board in boards if isinstance(board, Board)),
             key=lambda board: (not board.places, not board.task.accepts_submissions),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -14,12 +13,18 @@ from quart import Response, current_app, request
 
 from collidium.api import browsers
 from collidium.api.bodies import ReceivedFile, receive_to_file
-from collidium.client import Checked, Submission, TaskCard
+from collidium.client import Challenge, Checked, Submission, TaskCard
 from collidium.errors import CollidiumError, InvalidInput, Unavailable
 from collidium.runtime.limits import InFlight
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
-from collidium_plugins.webapps.leaderboard import address_of_place, board_of, viewers_quota
+from collidium_plugins.webapps.leaderboard import (
+    address_of_place,
+    board_of,
+    places_of,
+    rank_of,
+    viewers_quota,
+)
 from collidium_plugins.webapps.rendering import (
     SHOWN_ON_FORMS,
     refused,
@@ -32,8 +37,6 @@ from collidium_plugins.webapps.sign_in import forms
 
 #: Submissions on a page.
 PAGE: Final = 25
-#: Places of an account that are looked at in each task, its best ones.
-PLACES: Final = 1000
 
 #: How often the page of models is read again while one has not ended.
 REFRESH_SECONDS: Final = 5
@@ -50,25 +53,19 @@ async def show_mine() -> Response:
         context.backend().tasks(),
     )
     listed = {card.name: card for card in cards}
+    in_teams = {one.name for one in await context.backend().challenges() if one.team_size > 1}
     here = {submission.challenge for submission in page}
+    places = await places_of(session.hub_username, here | in_teams)
     return await render(
         "my-submissions.html",
         submissions=page,
         cards=listed,
-        ranks=await ranks_of(session.hub_username, here),
+        ranks={place.submission_id: place.rank for _, place in places},
+        of_teams=[found for found in places if found[1].team and task in {None, found[0]}],
         task=task,
         first=cursor and with_query("/leaderboard/mine", task=task),
         next=page.next_cursor and with_query("/leaderboard/mine", task=task, cursor=page.next_cursor),
     )
-
-
-async def ranks_of(hub_username: str, challenges: Iterable[str]) -> Mapping[str, int]:
-    """The ranks of an account's best submissions to these challenges, by their ids."""
-    server = context.backend()
-    boards = await asyncio.gather(
-        *(server.leaderboard(name, user=hub_username, limit=PLACES) for name in challenges)
-    )
-    return {place.submission_id: place.rank for board in boards for place in board}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +79,14 @@ class Scored:
 
 async def show_form(task: str) -> Response:
     """``GET /leaderboard/<task>/submit``; with ``receipt`` (and ``again``) after a submission"""
-    _, card = await board_of(task)
+    challenge, card = await board_of(task)
     submission_id = request.args.get("receipt")
     if submission_id is None:
-        return await _page(card)
+        return await _page(challenge, card)
     scored = await _scored(submission_id)
     if scored is None or scored.submission.challenge != card.name:
         return see_other(f"/leaderboard/submissions/{submission_id}")
-    return await _page(card, scored=scored)
+    return await _page(challenge, card, scored=scored)
 
 
 @forms.reads_its_form
@@ -100,7 +97,7 @@ async def send(task: str) -> Response:
     """
     # Asked before a byte is received: a banned account, or one without a valid token, sends nothing.
     sender = (await context.backend_as_user().me()).hub_username
-    _, card = await board_of(task)
+    challenge, card = await board_of(task)
     if card.largest_file_bytes is None:
         raise Unavailable("the task has no truth yet, so it takes no predictions")
     action = ""
@@ -110,9 +107,9 @@ async def send(task: str) -> Response:
         with _in_flight().one_more(sender, settings.evaluations_in_flight):
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
                 action = file.fields.get("action", "")
-                return await _taken(card, file)
+                return await _taken(challenge, card, file)
     except SHOWN_ON_FORMS as refusal:
-        return refused(await _page(card, refusal=refusal, action=action), refusal)
+        return refused(await _page(challenge, card, refusal=refusal, action=action), refusal)
 
 
 def _in_flight() -> InFlight:
@@ -120,14 +117,14 @@ def _in_flight() -> InFlight:
     return kept
 
 
-async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
+async def _taken(challenge: Challenge, card: TaskCard, file: ReceivedFile) -> Response:
     browsers.require_secret(context.signed_in().key, file.fields.get(forms.FIELD, ""))
     if not file.size_bytes:
         raise InvalidInput("no file was chosen")
     model_repo = file.fields.get("model_repo", "").strip()
     if file.fields.get("action") == "check":
         checked = await context.backend_as_user().check(card.name, file.path)
-        return await _page(card, checked=checked, model_repo=model_repo)
+        return await _page(challenge, card, checked=checked, model_repo=model_repo)
     receipt = await context.backend_as_user().submit(card.name, file.path, model_repo or None)
     again = {"again": "1"} if receipt.deduplicated else {}
     query = urlencode({"receipt": receipt.submission_id, **again})
@@ -138,7 +135,7 @@ async def _taken(card: TaskCard, file: ReceivedFile) -> Response:
 async def send_model(task: str) -> Response:
     """``POST /leaderboard/<task>/submit-model``: a form with the files of a model"""
     sender = (await context.backend_as_user().me()).hub_username
-    _, card = await board_of(task)
+    challenge, card = await board_of(task)
     if card.largest_model_bytes is None:
         raise Unavailable("the server runs no models of this task")
     settings = context.web().settings
@@ -153,7 +150,7 @@ async def send_model(task: str) -> Response:
                 await asyncio.to_thread(manifest.write_text, file.fields.get("manifest", ""), "utf-8")
                 await context.backend_as_user().submit_model(card.name, file.path, manifest)
     except SHOWN_ON_FORMS as refusal:
-        return refused(await _page(card, refusal=refusal), refusal)
+        return refused(await _page(challenge, card, refusal=refusal), refusal)
     return see_other("/leaderboard/mine/models")
 
 
@@ -186,11 +183,11 @@ async def _scored(submission_id: str) -> Scored | None:
     viewer = context.viewer()
     if viewer is None or viewer.hub_username != submission.hub_username:
         return None
-    ranks = await ranks_of(submission.hub_username, [submission.challenge])
-    return Scored(submission, ranks.get(submission_id), "again" in request.args)
+    return Scored(submission, await rank_of(submission), "again" in request.args)
 
 
 async def _page(
+    challenge: Challenge,
     card: TaskCard,
     *,
     checked: Checked | None = None,
@@ -201,6 +198,7 @@ async def _page(
 ) -> Response:
     return await render(
         "submit.html",
+        challenge=challenge,
         card=card,
         checked=checked,
         scored=scored,

@@ -18,13 +18,14 @@ async def show(
 ) -> Response:
     """``GET /leaderboard/<name>/team?invitation=``, also of a task"""
     challenge, card = await board_of(name)
+    code = (await request.form).get("code", "").strip() or request.args.get("invitation", "")
     link = invitation and with_query(f"{origin()}/leaderboard/{name}/team", invitation=invitation.code)
     return await render(
         "team.html",
         challenge=challenge,
         card=card,
-        mine=await backend_as_user().team(name),
-        code=(await request.form).get("code") or request.args.get("invitation", ""),
+        mine=await backend_as_user().team(name, code[:200] or None),
+        code=code,
         invitation=invitation,
         link=link,
         refusal=refusal,

@@ -228,7 +228,11 @@ def test_a_file_is_of_the_team_that_its_sender_is_in_when_it_is_kept(
 def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     alice, bob, carol = people("alice"), people("bob"), people("carol")
     new_team(alice, where, "Ä")
+    assert alice.get(f"{where}/team").json()["team_admits"] is True
     code = code_of(alice, where, uses=2)
+    for asked, team in ((code, "Ä"), ("nonsense", None)):
+        found = bob.get(f"{where}/team", params={"invitation": asked}).json()
+        assert (found["team"], (found["invited_to"] or {}).get("name")) == (None, team)
     assert join(alice, where, code).json()["team"]["members"] == [name_of(alice)], "of itself: nothing"
     join(bob, where, code), join(bob, where, code)
     assert join(carol, where, code).status_code == 200, "those who were in used nothing up"
@@ -237,6 +241,8 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     refused(bob.delete(f"{where}/team/members/nobody"), 404, "not in the team")
     code = code_of(alice, where, uses=5)
     refused(join(people("dora"), where, code), 409, "has its 3 members")
+    full = alice.get(f"{where}/team").json()
+    assert (full["team_admits"], full["team_stays"]) == (False, False)
     left = carol.delete(f"{where}/team/members/{name_of(carol)}").json()
     assert (left["team"], left["admitted"]) == (None, True)
     refused(join(carol, where, code), 404, "no such invitation")
@@ -268,6 +274,8 @@ def test_teams_are_fixed_at_a_date(admin: httpx.Client, people: SignIn, where: s
     refused(join(bob, where, code), 409, "are fixed since")
     refused(bob.post(f"{where}/team", json={"name": "late"}), 409, "are fixed since")
     refused(alice.delete(f"{where}/team/members/{name_of(alice)}"), 409, "are fixed since")
+    fixed = alice.get(f"{where}/team").json()
+    assert (fixed["team_admits"], fixed["team_stays"]) == (False, True)
     for client in (alice, bob):
         refused(client.post("/v1/challenges/tracking/team", json={"name": "x"}), 409, "has no teams")
 
@@ -354,7 +362,8 @@ def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, or
     made = admin.post(f"{challenge}/invitations", json={"uses": 1})
     code = made.json()["code"]
     for _ in range(2):
-        assert join(bob, where, code).json() == {"challenge": where[15:], "admitted": True, "team": None}
+        joined = join(bob, where, code).json()
+        assert (joined["challenge"], joined["admitted"], joined["team"]) == (where[15:], True, None)
     refused(join(carol, where, code), 409, "as often as it may be")
     refused(join(carol, where, code[:-1] + "!"), 404, "no such invitation")
     past = (datetime.now(UTC) - timedelta(days=1)).isoformat()

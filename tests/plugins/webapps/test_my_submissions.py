@@ -55,6 +55,13 @@ def test_submissions_come_newest_first_in_pages_with_their_ranks(anna: Visitor, 
     second = anna.get(address).text
     assert [submission for submission in submitted if submission in second] == submitted[:2]
     assert 'class="num">1</td>' in second
+    other = submitted[-1]
+    for address in (MINE, f"/leaderboard/submissions/{other}"):
+        told = anna.get(address).text
+        assert "not your best" in told or "not the best of its participant" in told
+        assert "of the leaderboard</a>" not in told, (
+            "a rank is that of the leaderboard, which has an account's best alone"
+        )
     assert "First page" in second
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from datetime import UTC, datetime, timedelta
 
 import httpx
 import pytest
@@ -61,7 +62,12 @@ def test_a_team_is_made_and_joined_by_links(
     link = re.search(r"<code>(\S+invitation=\S+)</code>", page)
     assert link is not None, page
     code = link[1].partition("invitation=")[2]
+    shown = ben.get(f"{TEAM}?invitation={code}").text
+    assert "<bdi>team-ada</bdi> invites you to team <bdi>&lt;b&gt;Ω" in shown
+    assert shown.index(">Join<") < shown.index(">Make the team<")
+    assert "Make an invitation" in ada.get(TEAM).text
     assert ben.fill_in(TEAM, action="join", code=code).status_code == 303
+    assert "Make an invitation" not in ada.get(TEAM).text, "the team is full"
     assert ">Leave<" in ben.get(TEAM).text
     assert ">Remove<" not in ben.get(TEAM).text, "that is the captain's"
     path = web.directory / "oracle.parquet"
@@ -70,6 +76,12 @@ def test_a_team_is_made_and_joined_by_links(
         sent = client.submit("team-course", path).submission_id
     assert "team <bdi>&lt;b&gt;Ω" in ada.get(BOARD).text
     assert "<bdi>team-ada</bdi>, <bdi>team-ben</bdi>" in ada.get(f"{BOARD}/results").text
+    own = "?user=team-ada"
+    assert f"/leaderboard/submissions/{sent}" in ada.get(BOARD + own).text, "her team's is hers"
+    mine = ada.get("/leaderboard/mine").text
+    assert f'has <a href="/leaderboard/submissions/{sent}">rank 1</a>' in mine
+    assert f"submissions/{sent}" not in ada.get("/leaderboard/mine?task=tracking").text
+    assert not re.search(">(Leave|Remove)<", ada.get(TEAM).text)
     stays = ada.fill_in(TEAM, action="remove", account="team-ben")
     assert (stays.status_code, "has submitted" in stays.text) == (409, True)
     with Visitor(web.base_url) as nobody:
@@ -83,17 +95,61 @@ def test_a_team_is_made_and_joined_by_links(
     assert "collidium check team-course" in shown
     assert "Withdraw it" not in shown, "that is its sender's"
     assert ada.fill_in(page, action="choose").status_code == 303
-    assert "chosen for the final results" in ben.get(page).text
+    for shown in (page, "/leaderboard/mine", BOARD):
+        assert "chosen" in ben.get(shown).text
+    for person, count in ((ada, 1), (visitor("team-cleo"), 0)):
+        board = person.get(BOARD).text
+        assert (board.count(">chosen<"), board.count('class="mine"')) == (count, count)
+    receipt = ben.get(f"{BOARD}/submit?receipt={sent}").text
+    assert "Rank 1" in receipt
+    assert f'href="{page}#counts">Choose or withdraw' in receipt
     assert ada.fill_in(page, action="withdraw").status_code == 403
     assert ben.fill_in(page, action="drop").status_code == 303
     assert "Choose for the final results" in ben.get(page).text
+    assert ben.fill_in(page, action="choose").status_code == 303
     assert ben.fill_in(page, action="withdraw").status_code == 303
     shown = ben.get(page).text
     assert "no rank: withdrawn by its owner" in shown
+    assert "chosen" not in shown
     assert "Whether it counts" not in shown
     # Until then the task itself takes nothing: it would show what is held back.
     assert admin.post("/admin/challenges/team-course/close").is_success
     eventually(lambda: admin.get("/v1/challenges/team-course").json()["results_at"] is not None)
+    closed = ada.get(f"{BOARD}/submit").text
+    assert "No submissions are taken since" in closed
+    assert f'href="{BOARD}/results"' in closed
+
+
+def test_the_form_of_what_has_not_opened_has_its_date(web: ServerProcess, admin: httpx.Client) -> None:
+    body = {"name": "later-course", "task": "tracking", "opens_at": "2099-01-01T09:00:00Z"}
+    assert admin.post("/admin/challenges", json=body).status_code == 201
+    page = admin.get("/leaderboard/later-course/submit").text
+    assert "Submissions are taken from" in page
+    listed = r'href="/leaderboard/later-course">later-course</a> .*upcoming.* opens .*2099-01-01'
+    eventually(lambda: re.search(listed, admin.get("/").text))  # the front page is kept for seconds
+    assert "2099-01-01 09:00" in page
+
+
+def test_a_short_challenge_that_is_open_comes_first(
+    web: ServerProcess, admin: httpx.Client, token: Callable[[str], str]
+) -> None:
+    body: dict[str, object] = {
+        "name": "short-course",
+        "task": "tracking",
+        "closes_at": "2099-01-03T09:00:00Z",
+    }
+    assert admin.post("/admin/challenges", json=body).status_code == 201
+    assert admin.get("/leaderboard").headers["Location"] == "/leaderboard/short-course"
+    path = web.directory / "oracle.parquet"
+    write_oracle(path)
+    with Client(web.base_url, token("short-ada")) as client:
+        client.submit("short-course", path)
+    hours = re.compile(r"what its scores rest on\"><time [^>]*>\d{4}-\d\d-\d\d \d\d:\d\d UTC")
+    for days, found in ((1, True), (5, False)):
+        closes_at = (datetime.now(UTC) + timedelta(days=days)).isoformat()
+        assert admin.patch("/admin/challenges/short-course", json={"closes_at": closes_at}).is_success
+        assert bool(hours.search(admin.get("/leaderboard/short-course").text)) is found
+    assert admin.post("/admin/challenges/short-course/close").is_success
 
 
 def test_rules_and_announcements_run_nothing(web: ServerProcess, admin: httpx.Client) -> None:

@@ -23,9 +23,10 @@ class TeamCalls:
         return Call("GET", _of(challenge, "teams"), listed(Team), Credential.NONE, query=query)
 
     @endpoint
-    def team(self, challenge: str) -> Call[Participation]:
-        """Whether the account may submit to a challenge, and its team."""
-        return Call("GET", _of(challenge, "team"), single(Participation))
+    def team(self, challenge: str, invitation: str | None = None) -> Call[Participation]:
+        """Whether the account may submit to a challenge, its team, and the one that an invitation is to."""
+        query = given(invitation=invitation)
+        return Call("GET", _of(challenge, "team"), single(Participation), query=query)
 
     @endpoint
     def new_team(self, challenge: str, name: str) -> Call[Participation]:

@@ -7,6 +7,7 @@ from quart import Response, request
 from collidium import accounts
 from collidium.api import browsers
 from collidium.api.context import platform
+from collidium.benchmarks import challenges
 from collidium_plugins.local_hub import roster
 from collidium_plugins.local_hub.accounts import Account
 from collidium_plugins.local_hub.failures import HubError
@@ -52,7 +53,9 @@ async def join() -> Response:
     if earlier := browsers.read_cookie(settings, browsers.SESSION):
         await sessions.end(earlier)
     session = await sessions.begin(account.name, for_pages, ACCESS_SECONDS, scopes)
-    response = await page("joined.html", account=account, token=token)
+    listed = await challenges.list_challenges(platform())
+    current = [one for one in listed if one.state == "open" and one.name != one.task]
+    response = await page("joined.html", account=account, token=token, challenges=current)
     browsers.set_cookie(settings, response, browsers.SESSION, session.key, sessions.seconds_left(session))
     return response
 

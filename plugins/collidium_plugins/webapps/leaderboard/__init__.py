@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 import msgspec
@@ -14,7 +14,7 @@ from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
 from collidium.api.cards import rendered
-from collidium.client import Challenge, Result, Submission, TaskCard
+from collidium.client import Challenge, Metric, Place, Result, Submission, TaskCard
 from collidium.client.quantities import quota_text
 from collidium.errors import CollidiumError
 from collidium_plugins.webapps import context
@@ -30,6 +30,10 @@ PRINTED: Final = 1000
 #: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
 STEPS: Final = 50
 PLACES: Final = 150
+#: Places of an account that are looked at in each challenge, its best ones.
+PLACES_OF_ONE: Final = 1000
+#: Leaderboards of challenges below it have the hour of submissions.
+SHORT: Final = timedelta(days=3)
 #: Metrics that have a column; pages of submissions have all.
 COLUMNS: Final = 5
 
@@ -68,9 +72,42 @@ def address_of_place(submission: Submission, rank: int) -> str:
     return with_query(f"/leaderboard/{submission.challenge}", user=user) + f"#s-{submission.submission_id}"
 
 
+async def places_of(hub_username: str, names: Iterable[str]) -> list[tuple[str, Place]]:
+    """The places of an account and of its teams on these leaderboards, each with its challenge."""
+    boards = {name: backend().leaderboard(name, user=hub_username, limit=PLACES_OF_ONE) for name in names}
+    found = await asyncio.gather(*boards.values())
+    return [(name, place) for name, board in zip(boards, found, strict=True) for place in board]
+
+
+async def rank_of(submission: Submission) -> int | None:
+    """The rank of a submission; None unless it is its participant's best."""
+    places = await places_of(submission.hub_username, [submission.challenge])
+    return next((place.rank for _, place in places if place.submission_id == submission.submission_id), None)
+
+
+def _is_short(challenge: Challenge, places: Iterable[Place]) -> bool:
+    """Whether the hours of submissions matter; it began with the first of them where no date is set."""
+    begin = challenge.opens_at or min((place.submitted_at for place in places), default=None)
+    return bool(begin and challenge.closes_at and challenge.closes_at - begin < SHORT)
+
+
+def columns_of(card: TaskCard, places: Iterable[Place]) -> Sequence[Metric]:
+    """The metrics that these places have, and the one that ranks."""
+    had = {card.primary_metric, *(name for place in places for name in place.scores)}
+    return [metric for metric in card.metrics if metric.name in had]
+
+
+def current(challenges: Iterable[Challenge]) -> Sequence[Challenge]:
+    """Those open or to come, but for the endless ones of the tasks."""
+    return [one for one in challenges if one.state in {"open", "upcoming"} and one.name != one.task]
+
+
 async def first() -> Response:
-    """``GET /leaderboard``: the first task that takes submissions, else the first."""
+    """``GET /leaderboard``: the open challenge that closes first, else a task that takes submissions."""
     cards = (await backend().tasks()).items
+    for challenge in current(await backend().challenges()):
+        if challenge.state == "open":
+            return see_other(f"/leaderboard/{challenge.name}")
     if not cards:
         return await render("no-leaderboards.html")
     card = next((card for card in cards if card.accepts_submissions), cards[0])
@@ -97,6 +134,16 @@ async def viewers_quota(card: TaskCard) -> str:
         return ""
 
 
+async def _own(card: TaskCard) -> Mapping[str, bool]:
+    """The best submissions of the viewer and of their team, and whether each is chosen."""
+    viewer = context.viewer()
+    if viewer is None:
+        return {}
+    places = await places_of(viewer.hub_username, [card.name])
+    found = await asyncio.gather(*(backend().submission(place.submission_id) for _, place in places))
+    return {one.submission_id: one.chosen_at is not None for one in found}
+
+
 async def show(name: str) -> Response:
     """``GET /leaderboard/<name>``: of a task, or of another challenge"""
     challenge, card = await board_of(name)
@@ -114,6 +161,7 @@ async def show(name: str) -> Response:
         user=picked.user or None,
         model_repo=picked.model or None,
     )
+    columns = columns_of(card, places)
     is_start = not picked.is_part and not picked.cursor
     return await render(
         "leaderboard.html",
@@ -123,11 +171,14 @@ async def show(name: str) -> Response:
         announcements=list(zip(challenge.announcements, announced, strict=True)),
         card=card,
         places=places.items,
-        columns=card.metrics[:COLUMNS],
+        columns=columns[:COLUMNS],
+        more_columns=len(columns[COLUMNS:]),
+        short=_is_short(challenge, places),
         picked=picked,
         next=places.next_cursor and picked.address(card.name, places.next_cursor),
         first=picked.cursor and picked.address(card.name),
         quota=await viewers_quota(card),
+        own=await _own(card) if places.items else {},
         drawings=await _drawings(card) if is_start and places.items else [],
     )
 
@@ -147,7 +198,8 @@ async def results(name: str) -> Response:
         members=await _members(challenge) if any(place.team for place in places.items) else {},
         more=places.next_cursor is not None,
         disqualified=[one for one in every if one.status == "disqualified"],
-        columns=card.metrics[:COLUMNS],
+        columns=columns_of(card, places)[:COLUMNS],
+        short=_is_short(challenge, places),
     )
 
 

@@ -11,12 +11,10 @@ from collidium.client import Challenge, Place, Submission, TaskCard
 from collidium.client.calls import Links
 from collidium.errors import CollidiumError, NotFound
 from collidium_plugins.webapps.context import Route, backend, backend_as_user, may, origin, viewer, web
-from collidium_plugins.webapps.leaderboard import address_of_place, board_of, drawings
+from collidium_plugins.webapps.leaderboard import PLACES_OF_ONE, address_of_place, board_of, drawings, rank_of
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, retry_after, see_other
 
 _LINKS: Final = ("model_repo", "code_url", "paper_url")
-#: Places of its account among which a submission's own is looked for.
-_LOOKED_AT: Final = 1000
 
 
 async def change(submission_id: str) -> Response:
@@ -60,6 +58,7 @@ async def show(
         challenge=challenge,
         may_choose=challenge is not None and await _may_choose(submission, challenge),
         place=await _place(submission),
+        rank=await rank_of(submission),
         address_of_place=address_of_place,
         commands=_commands(submission),
         links={name: getattr(submission, name) or "" for name in _LINKS} | dict(typed or {}),
@@ -101,9 +100,9 @@ async def _may_choose(submission: Submission, challenge: Challenge) -> bool:
 
 
 async def _place(submission: Submission) -> Place | None:
-    """Its place on the leaderboard of today, if it has one near enough to its account's best."""
+    """Its place among all submissions of today, if it has one near enough to its account's best."""
     places = await backend().leaderboard(
-        submission.challenge, limit=_LOOKED_AT, user=submission.hub_username, every=True
+        submission.challenge, limit=PLACES_OF_ONE, user=submission.hub_username, every=True
     )
     return next((place for place in places if place.submission_id == submission.submission_id), None)
 
