@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,6 +56,8 @@ class Limits(Struct, frozen=True):
     call_seconds: float = 600.0
     #: Of all calls together, from when the model was loaded; wall-clock.
     total_seconds: float = math.inf
+    #: Called each second of a call and before it; what it raises ends the sandbox.
+    look: Callable[[], None] | None = None
 
 
 class Facts(Struct, frozen=True):
@@ -178,7 +180,7 @@ class _Process:
         self._cgroup: Path | None = None
         self._deadline = time.monotonic() + limits.load_seconds
         ours, theirs = socket.socketpair()
-        self._channel = messages.Channel(ours)
+        self._channel = messages.Channel(ours, limits.look)
         words = (os.getpid(), core_of(core), limits.memory_bytes, *(("components",) if has_edges else ()))
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 -- our own script

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import signal
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -18,7 +19,15 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
-from collidium.benchmarks.submissions import evaluations, links, reading, receiving, scorings, submitting
+from collidium.benchmarks.submissions import (
+    evaluating,
+    evaluations,
+    links,
+    reading,
+    receiving,
+    scorings,
+    submitting,
+)
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
@@ -27,6 +36,7 @@ from collidium.errors import Conflict, InvalidInput, TooManyRequests
 from collidium.inference import timing
 from collidium.platform import Platform
 from collidium.runtime import failpoints
+from collidium_tasks import tracking_small
 
 from . import models
 
@@ -109,7 +119,7 @@ async def test_scores_are_kept_exactly_and_shown_to_a_tenth(platform: Platform) 
     exact = (await Scoring.get(submission_id=row.id)).scores
     for name, error in (row.uncertainties or {}).items():
         assert abs(row.scores[name] - exact[name]) <= error / 10
-    shown = await reading.find(row.id)
+    shown = await reading.find(platform, row.id)
     assert (shown.sha256, shown.rows, shown.model and shown.model.nodes) == (
         hashlib.sha256(models.layers()).hexdigest(),
         None,
@@ -122,6 +132,29 @@ async def test_scores_are_kept_exactly_and_shown_to_a_tenth(platform: Platform) 
 )
 def test_scores_are_rounded_to_a_step(error: float, shown: float) -> None:
     assert scorings._to_a_tenth(0.123456, error) == shown
+
+
+@pytest.mark.parametrize("error", [0.0, -1.0, 5e-324, 1e-12, math.nan, math.inf])
+def test_a_model_does_not_choose_the_digits_of_its_score(error: float) -> None:
+    """What it is counted for has all of its own."""
+    card = tracking_small.TrackingSmallTask().card
+    row = Submission(evaluation_id="0" * 32)
+    scores = {TRACKML: 0.123456789, "n_params": 1234567.0}
+    made = scorings.shown(card, row, scores, {TRACKML: error}, ["one"])
+    assert made == {
+        "scores": {TRACKML: 0.1235, "n_params": 1234567.0},
+        "uncertainties": {TRACKML: error if error == math.inf else 0.0},
+        "warnings": [],
+    }
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 5e-324, 1e-10, 1.0, 1e300, 1.7976931348623157e308])
+@pytest.mark.parametrize("error", [0.0, 5e-324, 1e-10, 1e300, 1.7976931348623157e308])
+def test_rounding_raises_for_no_number(value: float, error: float) -> None:
+    for floor in (0, 1e-4):
+        scorings._to_a_tenth(value, error, floor)
+    for odd in (math.nan, math.inf, -math.inf):
+        assert str(scorings._to_a_tenth(odd, error, 1e-4)) == str(odd)
 
 
 async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
@@ -180,6 +213,20 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     assert not await Arrival.all().exists()
 
 
+async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> None:
+    await send(platform, models.layers())
+    taken = await evaluations.claim({}, 60)
+    assert taken is not None
+    run = evaluating._Run(platform, taken)
+    limits = run._limits
+    assert limits.total_seconds == platform.settings.model_seconds
+    assert limits.look is not None
+    limits.look()
+    run.stopped = True
+    with pytest.raises(evaluations.LeaseLost):
+        limits.look()
+
+
 async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
     evaluation_id = await send(platform, models.layers())
     await accounts.set_banned("ada", True)
@@ -219,8 +266,13 @@ async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
     assert final.truth_version != public.truth_version
     exact = await Scoring.get(submission_id=final.id, truth_version=final.truth_version)
     assert final.rank_score == final.scores[TRACKML]
-    assert final.scores == scorings.shown(final, exact.scores, exact.uncertainties, [])["scores"]
-    (earlier,) = (await reading.find(final.id)).earlier_scores
+    assert (
+        final.scores
+        == scorings.shown(platform.tasks.find("tracking").card, final, exact.scores, exact.uncertainties, [])[
+            "scores"
+        ]
+    )
+    (earlier,) = (await reading.find(platform, final.id)).earlier_scores
     assert earlier.scores == public.scores
 
 

@@ -162,8 +162,16 @@ class _Run:
         self.stopped = False
         settings = platform.settings
         self._limits = Limits(
-            settings.model_memory_bytes, call_seconds=min(CALL_SECONDS, settings.model_seconds)
+            settings.model_memory_bytes,
+            call_seconds=min(CALL_SECONDS, settings.model_seconds),
+            total_seconds=settings.model_seconds,
+            look=self._look,
         )
+
+    def _look(self) -> None:
+        """Raise LeaseLost where nobody waits for what a thread does: its sandbox ends, and its locks."""
+        if self.stopped:
+            raise LeaseLost
 
     async def renewed(self, work: Any) -> None:
         """Await work and keep its lease; raises LeaseLost as soon as that is known."""
@@ -276,8 +284,7 @@ class _Run:
 
     def _blocks(self, dataset: Dataset, names: tuple[str, ...], events: EventRange) -> Iterator[Tables]:
         for block, tables in dataset.read(names, events):
-            if self.stopped:
-                raise LeaseLost
+            self._look()
             yield tables
             self._done = block.stop - events.start
 
