@@ -7,7 +7,8 @@ import logging
 import math
 import signal
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -162,6 +163,8 @@ async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     await models.run_all(platform)
     row = await Submission.get(evaluation_id=evaluation_id)
     assert row.verified_at == row.submitted_at
+    (seed,) = {block["seed"] for block in (await evaluations.find(evaluation_id)).timed}
+    assert seed != int(evaluation_id, 16)
     per_event = row.scores["wallclock_s"] / len(EVENTS)
     assert per_event == pytest.approx(row.model["seconds"], rel=0.1)
     relative = row.model["seconds_error"] / row.model["seconds"]
@@ -225,6 +228,39 @@ async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> Non
     run.stopped = True
     with pytest.raises(evaluations.LeaseLost):
         limits.look()
+
+
+async def test_a_machine_that_confines_no_model_runs_none(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The model waits for another machine, however often this one tries."""
+    monkeypatch.setattr(evaluating, "CONFINED_BY", ("network", "moods"))
+    evaluation_id = await send(platform, models.layers())
+    for _ in range(evaluations.ATTEMPTS + 1):
+        await Evaluation.all().update(due_at=now())
+        taken = await evaluations.claim({}, 60)
+        assert taken is not None
+        await evaluating.evaluate(platform, taken)
+    row = await evaluations.find(evaluation_id)
+    assert (row.state, row.facts, row.lease) == ("checking", None, "")
+    assert "keeps no model from: moods" in caplog.text
+    allowed = platform.settings.model_copy(update={"model_unconfined": True})
+    await models.run_all(replace(platform, settings=allowed))
+    assert (await evaluations.find(evaluation_id)).state == "scored"
+
+
+@pytest.mark.parametrize(("events", "done", "shown"), [(100, 57, 50), (100, 100, 100), (0, 0, 0)])
+def test_a_run_is_shown_in_tenths_and_minutes(events: int, done: int, shown: int) -> None:
+    """One that failed, too: a model chooses at which event, and when."""
+    moment = datetime(2026, 5, 1, 12, 0, 30, 7, UTC)
+    times = {f"{name}_at": moment + timedelta(minutes=1) for name in ("checking", "running", "ended")}
+    fields = dict.fromkeys(("challenge", "task", "hub_username", "sha256"), "")
+    row = Evaluation(
+        **fields, size_bytes=0, state="failed", events=events, events_done=done, received_at=moment, **times
+    )
+    made = evaluations.view(row)
+    assert made.events_done == shown
+    assert {made.checking_at, made.running_at, made.ended_at} == {datetime(2026, 5, 1, 12, 1, tzinfo=UTC)}
 
 
 async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
