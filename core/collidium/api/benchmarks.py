@@ -117,7 +117,7 @@ async def checked(challenge: str) -> Response:
 @document_response(Submission)
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
-    return answer(await reading.find(submission_id))
+    return answer(await reading.find(platform(), submission_id))
 
 
 @blueprint.patch("/submissions/<submission_id>")
@@ -135,9 +135,9 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
     final = changes.pop("final", None)
     if final is not None and not changes:  # it may be another's of the same team
         await standing.choose(account, submission_id, final)
-        return answer(await reading.find(submission_id))
+        return answer(await reading.find(platform(), submission_id))
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
-        return answer(await standing.change(account, submission_id, changes, final, check_claim))
+        return answer(await standing.change(platform(), account, submission_id, changes, final, check_claim))
 
 
 @blueprint.post("/submissions/<submission_id>/withdraw")

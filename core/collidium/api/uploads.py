@@ -123,7 +123,7 @@ async def _completed(upload: Upload) -> Response:
     """The receipt once more, for a client that has lost it."""
     if request.content_length or "Transfer-Encoding" in request.headers:
         raise BadRequest("the upload is complete: nothing can be appended")
-    return _final(Receipt.of(await reading.find(upload.submission_id or ""), deduplicated=True))
+    return _final(Receipt.of(await reading.find(platform(), upload.submission_id or ""), deduplicated=True))
 
 
 def _final(receipt: Receipt) -> Response:

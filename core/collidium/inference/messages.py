@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -21,6 +22,7 @@ MAX_CALLS: Final = 256
 _MAX_ARRAYS: Final = 300
 _MAX_AXES: Final = 8
 _MAX_OPERATORS: Final = 500
+_LOOK_SECONDS: Final = 1.0
 
 Array = npt.NDArray[Any]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
@@ -160,10 +162,11 @@ class Oversized(Exception):
 
 
 class Channel:
-    """One end of a pair of sockets."""
+    """One end of a pair of sockets; ``look`` is called each second of waiting, and may raise."""
 
-    def __init__(self, connection: socket.socket) -> None:
+    def __init__(self, connection: socket.socket, look: Callable[[], None] | None = None) -> None:
         self._connection = connection
+        self._look = look
 
     def send(self, message: Struct | None, deadline: float | None = None) -> None:
         """Send a message. Raises TimeoutError after ``deadline`` (``time.monotonic``), and Closed."""
@@ -191,10 +194,14 @@ class Channel:
         data = bytearray(size)
         view, read = memoryview(data), 0
         while read < size:
-            self._until(deadline)
+            if self._look:
+                self._look()
+            self._until(deadline, _LOOK_SECONDS if self._look else math.inf)
             try:
                 received = self._connection.recv_into(view[read:])
             except TimeoutError:
+                if deadline is None or time.monotonic() < deadline:
+                    continue
                 raise
             except OSError as error:
                 raise Closed from error
@@ -203,8 +210,9 @@ class Channel:
             read += received
         return data
 
-    def _until(self, deadline: float | None) -> None:
-        self._connection.settimeout(None if deadline is None else max(deadline - time.monotonic(), 0.001))
+    def _until(self, deadline: float | None, longest: float = math.inf) -> None:
+        left = math.inf if deadline is None else max(deadline - time.monotonic(), 0.001)
+        self._connection.settimeout(None if math.inf == min(left, longest) else min(left, longest))
 
 
 UNDECODABLE: Final = (msgspec.DecodeError, ValueError, LookupError, TypeError, RecursionError)

@@ -13,7 +13,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -56,6 +56,14 @@ class Limits(Struct, frozen=True):
     call_seconds: float = 600.0
     #: Of all calls together, from when the model was loaded; wall-clock.
     total_seconds: float = math.inf
+    #: Called each second of a call and before it; what it raises ends the sandbox.
+    look: Callable[[], None] | None = None
+    #: What has to be out of the process's reach, see :class:`Facts`.
+    confined_by: tuple[str, ...] = ()
+
+
+class Unconfined(CollidiumError):
+    """This machine does not confine models as far as it has to."""
 
 
 class Facts(Struct, frozen=True):
@@ -153,6 +161,8 @@ def opened(
         Where the model cannot be loaded.
     ConfigurationError
         Without onnxruntime.
+    Unconfined
+        Before a byte of the model is read, where what the limits name is in its reach.
     """
     if len(content) > MAX_MODEL_BYTES:
         raise ModelRefused(Code.TOO_LARGE, f"It has {len(content):,} bytes." if details else "")
@@ -178,7 +188,7 @@ class _Process:
         self._cgroup: Path | None = None
         self._deadline = time.monotonic() + limits.load_seconds
         ours, theirs = socket.socketpair()
-        self._channel = messages.Channel(ours)
+        self._channel = messages.Channel(ours, limits.look)
         words = (os.getpid(), core_of(core), limits.memory_bytes, *(("components",) if has_edges else ()))
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 -- our own script
@@ -196,6 +206,8 @@ class _Process:
             started = self._receive(messages.Started)
         except ModelRefused as error:  # no byte of a model was read yet
             raise CollidiumError(f"a sandbox does not start: {error.code.value}") from error
+        if missing := set(self._limits.confined_by).difference(started.confined_by):
+            raise Unconfined(f"this machine keeps no model from: {', '.join(sorted(missing))}")
         self._cgroup = self._in_cgroup()
         cgroup = ("cgroup",) if self._cgroup else ()
         self._details = details
@@ -356,4 +368,4 @@ def _environment() -> dict[str, str]:
     return own | {name: os.environ[name] for name in kept if name in os.environ}
 
 
-__all__ = ["Batch", "Facts", "Interface", "Limits", "Outcome", "Sandbox", "opened"]
+__all__ = ["Batch", "Facts", "Interface", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]

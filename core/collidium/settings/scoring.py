@@ -91,6 +91,11 @@ class ScoringSettings(BaseSettings):
     model_seconds: float = Field(
         3600, gt=0, description="Time that a submitted model may take for all events of a challenge."
     )
+    model_unconfined: bool = Field(
+        False,
+        description="Whether submitted models run where the system does not keep them from network, files "
+        "and system calls: only for events that anybody may see.",
+    )
 
     @property
     def scoring_limits(self) -> Limits:

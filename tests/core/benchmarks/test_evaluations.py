@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import math
 import signal
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from pathlib import Path
@@ -18,7 +20,15 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
-from collidium.benchmarks.submissions import evaluations, links, reading, receiving, scorings, submitting
+from collidium.benchmarks.submissions import (
+    evaluating,
+    evaluations,
+    links,
+    reading,
+    receiving,
+    scorings,
+    submitting,
+)
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
@@ -27,6 +37,7 @@ from collidium.errors import Conflict, InvalidInput, TooManyRequests
 from collidium.inference import timing
 from collidium.platform import Platform
 from collidium.runtime import failpoints
+from collidium_tasks import tracking_small
 
 from . import models
 
@@ -109,7 +120,7 @@ async def test_scores_are_kept_exactly_and_shown_to_a_tenth(platform: Platform) 
     exact = (await Scoring.get(submission_id=row.id)).scores
     for name, error in (row.uncertainties or {}).items():
         assert abs(row.scores[name] - exact[name]) <= error / 10
-    shown = await reading.find(row.id)
+    shown = await reading.find(platform, row.id)
     assert (shown.sha256, shown.rows, shown.model and shown.model.nodes) == (
         hashlib.sha256(models.layers()).hexdigest(),
         None,
@@ -124,11 +135,36 @@ def test_scores_are_rounded_to_a_step(error: float, shown: float) -> None:
     assert scorings._to_a_tenth(0.123456, error) == shown
 
 
+@pytest.mark.parametrize("error", [0.0, -1.0, 5e-324, 1e-12, math.nan, math.inf])
+def test_a_model_does_not_choose_the_digits_of_its_score(error: float) -> None:
+    """What it is counted for has all of its own."""
+    card = tracking_small.TrackingSmallTask().card
+    row = Submission(evaluation_id="0" * 32)
+    scores = {TRACKML: 0.123456789, "n_params": 1234567.0}
+    made = scorings.shown(card, row, scores, {TRACKML: error}, ["one"])
+    assert made == {
+        "scores": {TRACKML: 0.1235, "n_params": 1234567.0},
+        "uncertainties": {TRACKML: error if error == math.inf else 0.0},
+        "warnings": [],
+    }
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 5e-324, 1e-10, 1.0, 1e300, 1.7976931348623157e308])
+@pytest.mark.parametrize("error", [0.0, 5e-324, 1e-10, 1e300, 1.7976931348623157e308])
+def test_rounding_raises_for_no_number(value: float, error: float) -> None:
+    for floor in (0, 1e-4):
+        scorings._to_a_tenth(value, error, floor)
+    for odd in (math.nan, math.inf, -math.inf):
+        assert str(scorings._to_a_tenth(odd, error, 1e-4)) == str(odd)
+
+
 async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     evaluation_id = await send(platform, models.layers(), to="tracking_latency")
     await models.run_all(platform)
     row = await Submission.get(evaluation_id=evaluation_id)
     assert row.verified_at == row.submitted_at
+    (seed,) = {block["seed"] for block in (await evaluations.find(evaluation_id)).timed}
+    assert seed != int(evaluation_id, 16)
     per_event = row.scores["wallclock_s"] / len(EVENTS)
     assert per_event == pytest.approx(row.model["seconds"], rel=0.1)
     relative = row.model["seconds_error"] / row.model["seconds"]
@@ -180,6 +216,53 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     assert not await Arrival.all().exists()
 
 
+async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> None:
+    await send(platform, models.layers())
+    taken = await evaluations.claim({}, 60)
+    assert taken is not None
+    run = evaluating._Run(platform, taken)
+    limits = run._limits
+    assert limits.total_seconds == platform.settings.model_seconds
+    assert limits.look is not None
+    limits.look()
+    run.stopped = True
+    with pytest.raises(evaluations.LeaseLost):
+        limits.look()
+
+
+async def test_a_machine_that_confines_no_model_runs_none(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The model waits for another machine, however often this one tries."""
+    monkeypatch.setattr(evaluating, "CONFINED_BY", ("network", "moods"))
+    evaluation_id = await send(platform, models.layers())
+    for _ in range(evaluations.ATTEMPTS + 1):
+        await Evaluation.all().update(due_at=now())
+        taken = await evaluations.claim({}, 60)
+        assert taken is not None
+        await evaluating.evaluate(platform, taken)
+    row = await evaluations.find(evaluation_id)
+    assert (row.state, row.facts, row.lease) == ("checking", None, "")
+    assert "keeps no model from: moods" in caplog.text
+    allowed = platform.settings.model_copy(update={"model_unconfined": True})
+    await models.run_all(replace(platform, settings=allowed))
+    assert (await evaluations.find(evaluation_id)).state == "scored"
+
+
+@pytest.mark.parametrize(("events", "done", "shown"), [(100, 57, 50), (100, 100, 100), (0, 0, 0)])
+def test_a_run_is_shown_in_tenths_and_minutes(events: int, done: int, shown: int) -> None:
+    """One that failed, too: a model chooses at which event, and when."""
+    moment = datetime(2026, 5, 1, 12, 0, 30, 7, UTC)
+    times = {f"{name}_at": moment + timedelta(minutes=1) for name in ("checking", "running", "ended")}
+    fields = dict.fromkeys(("challenge", "task", "hub_username", "sha256"), "")
+    row = Evaluation(
+        **fields, size_bytes=0, state="failed", events=events, events_done=done, received_at=moment, **times
+    )
+    made = evaluations.view(row)
+    assert made.events_done == shown
+    assert {made.checking_at, made.running_at, made.ended_at} == {datetime(2026, 5, 1, 12, 1, tzinfo=UTC)}
+
+
 async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
     evaluation_id = await send(platform, models.layers())
     await accounts.set_banned("ada", True)
@@ -219,8 +302,13 @@ async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
     assert final.truth_version != public.truth_version
     exact = await Scoring.get(submission_id=final.id, truth_version=final.truth_version)
     assert final.rank_score == final.scores[TRACKML]
-    assert final.scores == scorings.shown(final, exact.scores, exact.uncertainties, [])["scores"]
-    (earlier,) = (await reading.find(final.id)).earlier_scores
+    assert (
+        final.scores
+        == scorings.shown(platform.tasks.find("tracking").card, final, exact.scores, exact.uncertainties, [])[
+            "scores"
+        ]
+    )
+    (earlier,) = (await reading.find(platform, final.id)).earlier_scores
     assert earlier.scores == public.scores
 
 

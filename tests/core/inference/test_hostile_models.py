@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec import structs
 
 pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
-from tests.core.inference.hostile_models import MODELS, Hostile
+from tests.core.inference.hostile_models import MODELS, Hostile, endless_loop
 
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.messages import InputSpec, OutputSpec
@@ -32,3 +33,20 @@ def test_hostile_models_answer_with_their_code(model: Hostile) -> None:
     except ModelRefused as error:
         found = error.code
     assert found in model.codes
+
+
+def test_a_look_ends_a_call_before_its_time() -> None:
+    """A run that was cancelled holds no core for minutes."""
+    looks: list[bool] = []
+    calling = False
+
+    def look() -> None:
+        looks.append(calling)
+        if looks.count(True) == 5:
+            raise InterruptedError
+
+    limits = structs.replace(PATIENT, look=look)
+    with opened(endless_loop().SerializeToString(), INTERFACE, limits, details=False) as sandbox:
+        calling = True
+        with pytest.raises(InterruptedError):
+            sandbox.predict([BATCH])

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import secrets
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
@@ -46,7 +47,7 @@ from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, predict, tables_of
-from collidium.inference.sandbox import Limits
+from collidium.inference.sandbox import Limits, Unconfined
 from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
@@ -73,6 +74,11 @@ BUSY: Final = timedelta(minutes=5)
 #: Events that are timed, at random, and the longest call of a model.
 TIMED_EVENTS: Final = 100
 CALL_SECONDS: Final = 600.0
+#: What models cannot reach, unless a setting allows it: hidden events would leave by it.
+CONFINED_BY: Final = ("calls", "files", "network")
+#: Kept with each block, as a number of JSON: which events are timed.
+_SEED: Final = "seed"
+_SEED_BITS: Final = 53
 #: Names the model in the predictions' file, so that those of two models are two files.
 _MODEL: Final = "collidium.model"
 
@@ -131,6 +137,9 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
             await evaluations.give_back(row, BUSY, tried=True)
         else:
             await evaluations.mark_failed(row, error.code.value, error.detail)
+    except Unconfined as error:
+        logger.error("evaluation %s waits: %s (PLATFORM_MODEL_UNCONFINED)", row.id, error)
+        await evaluations.give_back(row, BUSY, tried=False)
     except Exception as error:
         if (code := _code_of(error)) is not None:
             await evaluations.mark_failed(row, code)
@@ -162,8 +171,17 @@ class _Run:
         self.stopped = False
         settings = platform.settings
         self._limits = Limits(
-            settings.model_memory_bytes, call_seconds=min(CALL_SECONDS, settings.model_seconds)
+            settings.model_memory_bytes,
+            call_seconds=min(CALL_SECONDS, settings.model_seconds),
+            total_seconds=settings.model_seconds,
+            look=self._look,
+            confined_by=() if settings.model_unconfined else CONFINED_BY,
         )
+
+    def _look(self) -> None:
+        """Raise LeaseLost where nobody waits for what a thread does: its sandbox ends, and its locks."""
+        if self.stopped:
+            raise LeaseLost
 
     async def renewed(self, work: Any) -> None:
         """Await work and keep its lease; raises LeaseLost as soon as that is known."""
@@ -172,7 +190,7 @@ class _Run:
         try:
             while not (await asyncio.wait({task}, timeout=min(LOOK_SECONDS, seconds / RENEWALS)))[0]:
                 looks += 1
-                tenths = self._done * 10 // self._row.events
+                tenths = self._done * 10 // max(self._row.events, 1)
                 if tenths != written or looks * LOOK_SECONDS >= seconds / RENEWALS:
                     await evaluations.renew(self._row, seconds, self._done)
                     written, looks = tenths, 0
@@ -209,17 +227,19 @@ class _Run:
         timed = self._row.timed
         if "seconds" not in interface_of(task).measured.values() or len(timed) == timing.BLOCKS:
             return True
-        block = await self._in_thread(partial(self._time, model, task, dataset, events))
+        # The same events in each block; nobody is shown which.
+        seed = timed[0].get(_SEED) if timed else None
+        seed = secrets.randbits(_SEED_BITS) if seed is None else seed
+        block = await self._in_thread(partial(self._time, model, task, dataset, events, seed))
         reached("evaluate.timed")
-        await evaluations.mark_timed(self._row, [*timed, structs.asdict(block)])
+        await evaluations.mark_timed(self._row, [*timed, structs.asdict(block) | {_SEED: seed}])
         if len(timed) + 1 == timing.BLOCKS:
             return True
         await evaluations.give_back(self._row, APART, tried=False)
         return False
 
-    def _time(self, model: Model, task: Task, dataset: Dataset, events: EventRange) -> TimedBlock:
-        # The same events in each block; nobody knows which.
-        chance = np.random.default_rng(int(self._row.id, 16))
+    def _time(self, model: Model, task: Task, dataset: Dataset, events: EventRange, seed: int) -> TimedBlock:
+        chance = np.random.default_rng(seed)
         size = min(TIMED_EVENTS, len(events))
         chosen = pa.array(events.start + np.sort(chance.choice(len(events), size, replace=False)))
         parts = [
@@ -276,8 +296,7 @@ class _Run:
 
     def _blocks(self, dataset: Dataset, names: tuple[str, ...], events: EventRange) -> Iterator[Tables]:
         for block, tables in dataset.read(names, events):
-            if self.stopped:
-                raise LeaseLost
+            self._look()
             yield tables
             self._done = block.stop - events.start
 

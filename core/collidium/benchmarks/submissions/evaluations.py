@@ -87,8 +87,9 @@ async def list_evaluations(
 
 
 def view(row: Evaluation) -> records.Evaluation:
-    """The record of a row. Progress is in tenths: how long each event takes is the model's to choose."""
-    done = row.events_done if row.ended_at else row.events_done * _STEPS // row.events * row.events // _STEPS
+    """The record of a row. Progress is in tenths, times are in minutes: a model chooses how long it takes."""
+    tenths = row.events_done * _STEPS // max(row.events, 1)
+    times = {name: getattr(row, name) for name in ("checking_at", "running_at", "ended_at")}
     text = ""
     if row.code:
         text = REASONS.get(row.code) or Code.of(row.code).text
@@ -97,7 +98,11 @@ def view(row: Evaluation) -> records.Evaluation:
         evaluation_id=row.id,
         model_sha256=row.sha256,
         model_bytes=row.size_bytes,
-        events_done=done,
+        events_done=tenths * row.events // _STEPS,
+        **{
+            name: time and max(time.replace(second=0, microsecond=0), row.received_at)
+            for name, time in times.items()
+        },
         reason=f"{text} {row.detail}".strip() or None,
         n_params=(row.facts or {}).get("n_params"),
     )

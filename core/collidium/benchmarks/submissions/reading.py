@@ -32,12 +32,13 @@ _STANDINGS: Final = {
 }
 
 
-async def find(submission_id: str) -> records.Submission:
+async def find(platform: Platform, submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
     unranked = why_unranked(row, await challenges.find(row.challenge))
-    found = view(row, truth, await scorings.earlier(row), unranked)
+    task = platform.tasks.things.get(row.task)  # may be uninstalled
+    found = view(row, truth, await scorings.earlier(task.card if task else None, row), unranked)
     return structs.replace(found, curves=await scorings.curves_of(row))
 
 

@@ -317,8 +317,9 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
         return
     await scorings.keep_current(row)
     row.scorer_version, row.truth_version = target.versions
-    row.update_from_dict(scorings.shown(row, scoring.scores, scoring.uncertainties, scoring.warnings))
-    row.rank_score = scorings.rank_score(target.task.card, row.scores) if row.standing == "ranked" else None
+    card = target.task.card
+    row.update_from_dict(scorings.shown(card, row, scoring.scores, scoring.uncertainties, scoring.warnings))
+    row.rank_score = scorings.rank_score(card, row.scores) if row.standing == "ranked" else None
     await row.save()
     if scoring.applied_at is None:
         scoring.applied_at = now()

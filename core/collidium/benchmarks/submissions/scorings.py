@@ -9,6 +9,7 @@ import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+#: Scores of models are rounded to so much at least, in parts of 1 and of themselves.
+_SMALLEST_STEP: Final = 1e-4
 #: What this process lent to other machines and could not delete afterwards.
 _LEFT: Final[set[str]] = set()
 
@@ -48,6 +51,7 @@ def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
 
 
 def shown(
+    card: Card | None,
     submission: Submission,
     scores: Mapping[str, float],
     uncertainties: Mapping[str, float] | None,
@@ -55,14 +59,21 @@ def shown(
 ) -> dict[str, Any]:
     """What counts and is shown of scores: of a model to a tenth of their errors, and without warnings.
 
-    A model can put what it reads of hidden events into its predictions, and so into digits.
+    A model can put what it reads of hidden events into its predictions, and so into digits. What the
+    platform has counted or measured is exact where it has no error.
     """
     if submission.evaluation_id is None:
         return {"scores": scores, "uncertainties": uncertainties, "warnings": warnings}
     errors = uncertainties or {}
+    measured = {metric.name for metric in card.metrics if metric.self_reported} if card else set()
+    floors = {name: 0 if name in measured else _SMALLEST_STEP for name in scores.keys() | errors.keys()}
     return {
-        "scores": {name: _to_a_tenth(value, errors.get(name, 0)) for name, value in scores.items()},
-        "uncertainties": {name: float(f"{error:.1e}") for name, error in errors.items()},
+        "scores": {
+            name: _to_a_tenth(value, errors.get(name, 0), floors[name]) for name, value in scores.items()
+        },
+        "uncertainties": {
+            name: float(f"{error:.1e}") if error >= floors[name] else 0.0 for name, error in errors.items()
+        },
         "warnings": [],
     }
 
@@ -79,15 +90,20 @@ def use_measured_errors(card: Card, submission: Submission, evaluation: Evaluati
                 found.uncertainties[metric.name] = abs(found.metrics[metric.name]) * relative
 
 
-def _to_a_tenth(value: float, error: float) -> float:
-    """Round to the largest of 1, 2 and 5 times a power of ten that is at most a tenth of the error."""
-    if error <= 0 or not math.isfinite(value):
+def _to_a_tenth(value: float, error: float, floor: float = 0) -> float:
+    """Round to the largest of 1, 2 and 5 times a power of ten that is at most a tenth of the error.
+
+    The step is not less than a part ``floor`` of 1 and of the value: a model may choose its error, too.
+    """
+    step = max(error / 10 if math.isfinite(error) else 0, floor * max(1, abs(value)))
+    if step <= 0 or not math.isfinite(value):
         return value
-    exponent = math.floor(math.log10(error / 10))
-    step = (
-        max(unit for unit in (1, 2, 5) if unit * 10.0**exponent <= error / 10 * (1 + 1e-9)) * 10.0**exponent
-    )
-    return round(round(value / step) * step, -exponent)
+    # Decimals neither overflow nor underflow at what floats can be.
+    wanted = Decimal(step) * (1 + Decimal("1e-9"))
+    exponent = wanted.adjusted()
+    unit = max(unit for unit in (1, 2, 5) if unit <= wanted.scaleb(-exponent))
+    exact = Decimal(unit).scaleb(exponent)
+    return float(round(Decimal(value) / exact) * exact)
 
 
 async def keep(
@@ -150,13 +166,13 @@ async def of_versions(scorer_version: str, truth_version: str) -> list[Scoring]:
     return await Scoring.filter(scorer_version=scorer_version, truth_version=truth_version)
 
 
-async def earlier(submission: Submission) -> list[EarlierScores]:
+async def earlier(card: Card | None, submission: Submission) -> list[EarlierScores]:
     """What counted before, the latest first."""
     rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
     current = submission.scorer_version, submission.truth_version
     is_public = parts.is_public(submission.truth_version)
     return [
-        _earlier(submission, row)
+        _earlier(card, submission, row)
         for row in rows
         if (row.scorer_version, row.truth_version) != current
         # On all events, from before they were split: the difference is what is held back.
@@ -164,8 +180,8 @@ async def earlier(submission: Submission) -> list[EarlierScores]:
     ]
 
 
-def _earlier(submission: Submission, row: Scoring) -> EarlierScores:
-    found = shown(submission, row.scores, row.uncertainties, [])
+def _earlier(card: Card | None, submission: Submission, row: Scoring) -> EarlierScores:
+    found = shown(card, submission, row.scores, row.uncertainties, [])
     return EarlierScores.of(row, scores=found["scores"], uncertainties=found["uncertainties"] or {})
 
 

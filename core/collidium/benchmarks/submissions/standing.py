@@ -58,6 +58,7 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
 
 
 async def change(
+    platform: Platform,
     account: AccountView,
     submission_id: str,
     changes: Mapping[str, str | None],
@@ -70,7 +71,7 @@ async def change(
     """
     kept = await links.checked(account, submission_id, changes, check_claim)
     await _change_once(account, submission_id, kept, final)
-    return await reading.find(submission_id)
+    return await reading.find(platform, submission_id)
 
 
 @transactional
@@ -95,7 +96,7 @@ async def withdraw(platform: Platform, account: AccountView, submission_id: str)
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
     # A participant does not decide who is paid, and no participant's name looks like an operator's.
     await _change(platform, row, Standing("withdrawn"), f"account:{account.id}", "withdraw", "", pays=False)
-    return await reading.find(submission_id)
+    return await reading.find(platform, submission_id)
 
 
 async def preview(platform: Platform, challenge: str, submission_id: str, *, pays: bool) -> records.Ranking:

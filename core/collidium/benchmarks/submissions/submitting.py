@@ -440,6 +440,7 @@ async def _keep_once(
     submission.rows = evaluation.rows
     submission.update_from_dict(
         scorings.shown(
+            card,
             submission,
             evaluation.metrics,
             evaluation.uncertainties,

@@ -33,7 +33,7 @@ async def verify(
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {row.task!r} has no self-reported metric: there is nothing to verify")
     await _verify_once(platform.settings, task, row, actor, http_request_id)
-    return await reading.find(submission_id)
+    return await reading.find(platform, submission_id)
 
 
 @transactional
