@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.sandboxes import allowance
 from tortoise.timezone import now
 
 from collidium import accounts
@@ -56,6 +57,7 @@ def chosen(migrated_database_url: str, tmp_path: Path) -> dict[str, Any]:
         "database_url": migrated_database_url,
         "data_dir": tmp_path / "data",
         "hub_url": "http://127.0.0.1:9",
+        "model_unconfined": bool(allowance()),
     }
 
 
@@ -235,12 +237,13 @@ async def test_a_machine_that_confines_no_model_runs_none(
 ) -> None:
     """The model waits for another machine, however often this one tries."""
     monkeypatch.setattr(evaluating, "CONFINED_BY", ("network", "moods"))
+    strict = replace(platform, settings=platform.settings.model_copy(update={"model_unconfined": False}))
     evaluation_id = await send(platform, models.layers())
     for _ in range(evaluations.ATTEMPTS + 1):
         await Evaluation.all().update(due_at=now())
         taken = await evaluations.claim({}, 60)
         assert taken is not None
-        await evaluating.evaluate(platform, taken)
+        await evaluating.evaluate(strict, taken)
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.facts, row.lease) == ("checking", None, "")
     assert "keeps no model from: moods" in caplog.text

@@ -14,6 +14,7 @@ import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from tests.core.api.conftest import import_truth
 from tests.hub import token_on
+from tests.sandboxes import allowance
 
 from collidium.testing import browser as browsing
 from collidium.testing.browser import PATIENCE, Watch, chromium
@@ -29,6 +30,7 @@ def shared_web(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProce
         "PLATFORM_CORS_ORIGINS": "http://pages.example",
         "PLATFORM_IDENTITY_CACHE_SECONDS": "0",
         "PLATFORM_SIGN_INS_PER_MINUTE": "1000",
+        **allowance(),
     }
     with ServerProcess(tmp_path_factory.mktemp("web"), env=environment) as server:
         yield server

@@ -12,6 +12,7 @@ from zipfile import ZipFile
 import httpx
 import numpy as np
 import pytest
+from tests.sandboxes import allowance
 
 from collidium.client import Client, write_predictions
 from collidium.datasets.writing import write_dataset
@@ -31,7 +32,7 @@ TABLES = tables(FLAVOURS * (EVENTS // len(FLAVOURS)), first=0)
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     source = tmp_path_factory.mktemp("events")
     write_dataset(source, "ttbar_pu0", [TABLES], events_per_shard=8)
-    with ServerProcess(tmp_path_factory.mktemp("site")) as server:
+    with ServerProcess(tmp_path_factory.mktemp("site"), env=allowance()) as server:
         imported = server.run("truth", "import", "jets", "--from", str(source), "--events", f"0:{EVENTS}")
         assert imported.returncode == 0, imported.stderr
         yield server
