@@ -27,7 +27,8 @@ from collidium.api.openapi import predictions_body
 from collidium.api.schemas import FromHubBody, LinksBody, MySubmissionsQuery, SubmitQuery, UploadHeaders
 from collidium.benchmarks import tasklist
 from collidium.benchmarks.submissions import from_hub, links, reading, standing, submitting, uploads
-from collidium.benchmarks.submissions.submitting import Admission, Predictions, admitted
+from collidium.benchmarks.submissions.admissions import Admission, admitted
+from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.errors import BadRequest
 from collidium.records import Checked, Receipt, Submission, TaskCard
 from collidium.runtime import metrics

@@ -14,7 +14,7 @@ from collidium.api.context import platform
 from collidium.api.openapi import predictions_body, table_answer
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery, SubmitQuery
 from collidium.benchmarks import challenges, closing
-from collidium.benchmarks.submissions import submitting
+from collidium.benchmarks.submissions import admissions
 from collidium.records import BestStep, Challenge, Checked, Place, Quota, Receipt, Result
 
 blueprint = Blueprint("challenges", __name__, url_prefix="/v1/challenges")
@@ -46,7 +46,7 @@ async def show(name: str) -> Response:
 @document_response(Quota)
 async def quota(name: str) -> Response:
     """How many submissions you have left today, and until when they are taken."""
-    return answer(await submitting.quota(platform(), await caller(), name))
+    return answer(await admissions.quota(platform(), await caller(), name))
 
 
 @blueprint.post("/<name>/submit")

@@ -20,8 +20,9 @@ from collidium.api.bodies import append_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import partial_body
 from collidium.api.schemas import AppendHeaders
-from collidium.benchmarks.submissions import reading, submitting, uploads
-from collidium.benchmarks.submissions.submitting import Admission, Predictions
+from collidium.benchmarks.submissions import admissions, reading, uploads
+from collidium.benchmarks.submissions.admissions import Admission
+from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.submissions.uploads import Upload
 from collidium.errors import BadRequest, CollidiumError, Conflict, TooLarge
 from collidium.files.held import GrowingFile
@@ -56,7 +57,7 @@ async def append(upload_id: str, headers: AppendHeaders) -> Response:
         return await _completed(upload)
     is_last = headers.upload_complete == "?1"
     async with benchmarks.admission_to(upload.challenge, upload.began_at) as admission:
-        await submitting.require_in_time(platform(), admission)
+        await admissions.require_in_time(platform(), admission)
         async with _opened(upload, headers.upload_offset) as file:
             try:
                 await append_to_file(request, file, upload.size_bytes)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from collidium import accounts
-from collidium.benchmarks.submissions import reading, submitting
+from collidium.benchmarks.submissions import admissions, reading, submitting
 from collidium.benchmarks.submissions.links import Claim
 from collidium.client import write_predictions
 from collidium.contracts.task import EventRange, Reconstruction, Task
@@ -54,7 +54,7 @@ async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
     await _publish_model(seeding, task, baseline)
     account = await accounts.find(ACCOUNT)
     async with (
-        submitting.admitted(seeding.platform, account, seeding.board(task), early=True) as admission,
+        admissions.admitted(seeding.platform, account, seeding.board(task), early=True) as admission,
         scratch_directory(seeding.state.directory) as scratch,
     ):
         path = scratch / "predictions.parquet"

@@ -15,7 +15,7 @@ from toy_task import Toy
 from collidium import accounts, database
 from collidium.benchmarks.models import Challenge, Submission, TruthVersion
 from collidium.benchmarks.submissions import standing, submitting
-from collidium.benchmarks.submissions.submitting import Admission
+from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.plugins import Provided

@@ -22,13 +22,13 @@ from collidium import accounts
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import (
+    admissions,
     evaluating,
     evaluations,
     links,
     reading,
     receiving,
     scorings,
-    submitting,
 )
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import truth_versions
@@ -82,7 +82,7 @@ async def send(
     file = platform.settings.data_dir / "model.onnx"
     file.write_bytes(model)
     sent = Predictions(file, hashlib.sha256(model).hexdigest(), len(model))
-    async with submitting.admitted(platform, account, to) as admission:
+    async with admissions.admitted(platform, account, to) as admission:
         text = manifest or models.MANIFEST.format(task=to)
         row, _ = await receiving.receive(platform, admission, sent, text, check_claim=_no_claim)
     return str(row.id)

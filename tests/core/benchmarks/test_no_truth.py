@@ -7,7 +7,7 @@ from datetime import timedelta
 from tortoise.timezone import now
 
 from collidium.benchmarks.models import Challenge
-from collidium.benchmarks.submissions import submitting
+from collidium.benchmarks.submissions import admissions
 
 
 async def test_open_challenges_of_a_task_without_truth_are_named(connected: str) -> None:
@@ -16,5 +16,5 @@ async def test_open_challenges_of_a_task_without_truth_are_named(connected: str)
     await Challenge.create(name="jets-draft", task="jets", truth_version="1", listed=False)
     await Challenge.create(name="jets-old", task="jets", truth_version="1", closes_at=now() - timedelta(1))
     await Challenge.create(name="tracks-mini", task="tracking", truth_version="1")
-    reason = await submitting._without_truth(own)
+    reason = await admissions._without_truth(own)
     assert reason == "it has no truth yet to score them against; open challenges of its task: jets-mini"

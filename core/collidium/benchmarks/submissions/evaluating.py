@@ -27,9 +27,10 @@ import pyarrow.parquet as pq
 from msgspec import convert, structs
 
 from collidium import accounts
-from collidium.benchmarks.submissions import evaluations, submitting
+from collidium.benchmarks.submissions import admissions, evaluations, submitting
+from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
-from collidium.benchmarks.submissions.submitting import Admission, Predictions
+from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import model_inputs
 from collidium.contracts.task import EventRange
 from collidium.database.leased_loop import LeasedLoop
@@ -202,7 +203,7 @@ class _Run:
     async def step(self) -> None:
         """Check the model, or time it once, or run it and have it scored."""
         await accounts.require_not_banned(self._row.account_id)
-        admission = await submitting.readmission(self._platform, self._row)
+        admission = await admissions.readmission(self._platform, self._row)
         task = admission.task
         async with scratch_directory(self._settings.uploads) as scratch:
             file = scratch / "model.onnx"

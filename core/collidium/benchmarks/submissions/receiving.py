@@ -10,7 +10,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks.models import Challenge
-from collidium.benchmarks.submissions import evaluations, links, submitting
+from collidium.benchmarks.submissions import admissions, evaluations, links
 from collidium.benchmarks.submissions.evaluations import Evaluation
 from collidium.benchmarks.truth import model_inputs
 from collidium.database import transactional
@@ -19,8 +19,9 @@ from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
 
 if TYPE_CHECKING:
+    from collidium.benchmarks.submissions.admissions import Admission
     from collidium.benchmarks.submissions.links import CheckClaim
-    from collidium.benchmarks.submissions.submitting import Admission, Predictions
+    from collidium.benchmarks.submissions.submitting import Predictions
     from collidium.platform import Platform
 
 
@@ -67,10 +68,10 @@ async def receive(
         return first, True
     if admission.refusal is not None:
         raise admission.refusal
-    await submitting.require_in_time(platform, admission)
+    await admissions.require_in_time(platform, admission)
     if model_repo is not None:
         row.model_claim = await check_claim(model_repo) or "unverified"
-    await submitting.require_submission_left(admission, platform.settings, now())
+    await admissions.require_submission_left(admission, platform.settings, now())
     key = evaluations.model_key(file.sha256)
     if not await platform.storage.exists(key):
         await platform.storage.put(key, file.path)
@@ -87,7 +88,7 @@ async def _receive_once(platform: Platform, admission: Admission, row: Evaluatio
     if challenge.ended_at is not None and not admission.practice:
         raise Conflict(f"{challenge.name} closed while the model was received")
     row.received_at = now()
-    await submitting.require_submission_left(admission, platform.settings, row.received_at)
+    await admissions.require_submission_left(admission, platform.settings, row.received_at)
     await evaluations.enqueue(row)
     await row.save(force_create=True)
     return row, False

@@ -9,7 +9,7 @@ from tortoise.timezone import now
 from collidium import records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions import submitting
+from collidium.benchmarks.submissions import admissions
 from collidium.contracts.identity import USERNAME
 from collidium.database import loaded, rows_of
 from collidium.errors import UnknownCursor
@@ -53,7 +53,7 @@ async def roster(
     participants = [
         f"team:{row['team_id']}" if row["team_id"] else f"account:{row['account_id']}" for row in rows
     ]
-    left = await submitting.left_today(challenge, participants, platform.settings, now())
+    left = await admissions.left_today(challenge, participants, platform.settings, now())
     return [
         records.RosterEntry(
             hub_username=row["hub_username"],

@@ -26,7 +26,7 @@ from collidium.files.held import GrowingFile, durable_size
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
-    from collidium.benchmarks.submissions.submitting import Admission
+    from collidium.benchmarks.submissions.admissions import Admission
     from collidium.settings import Settings
 
 __all__ = ["AGE", "Upload", "begin", "complete", "discard", "find", "offset_of", "opened", "path_of", "prune"]

@@ -1,0 +1,261 @@
+"""Admissions: whose files a challenge takes, until when, and how many a day."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from tortoise.expressions import Q
+from tortoise.timezone import now
+
+from collidium import accounts, records
+from collidium.benchmarks import challenges, members, tasklist, teams
+from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
+from collidium.benchmarks.rewards import midnight_before
+from collidium.benchmarks.submissions import evaluations
+from collidium.benchmarks.truth import truth_versions
+from collidium.errors import Conflict, TooManyRequests, Unavailable
+from collidium.scoring.parts import Part
+
+if TYPE_CHECKING:
+    from collidium.accounts import AccountView
+    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.contracts.task import Task
+    from collidium.platform import Platform
+    from collidium.settings import Settings
+
+
+#: How often the lease of a file on its way is renewed before it would run out.
+RENEWALS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Admission:
+    """An account whose predictions a challenge accepts, and the truth that they are scored against."""
+
+    account: AccountView
+    challenge: Challenge
+    task: Task
+    truth: TruthRecord
+    #: Maximum size of the file, in bytes.
+    largest_file: int
+    #: Whether it is scored after closing, and never ranked.
+    practice: bool
+    #: Names the file on its way, for which the end of the challenge waits.
+    arrival: str
+    #: Whether it is admitted before the challenge is listed and opens.
+    early: bool
+    #: The team that the account is in.
+    team: Team | None
+    #: Why nothing new is taken; a file that was sent before is answered as it was then.
+    refusal: Conflict | None = None
+    #: The model that has made the predictions; None: they were sent.
+    evaluation: evaluations.Evaluation | None = None
+
+    @property
+    def participant(self) -> str:
+        """Who competes."""
+        return participant_of(self.account, self.team, self.arrival)
+
+
+def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
+    """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
+    if account.baseline:
+        return f"baseline:{arrival}"
+    return teams.participant(team) if team else teams.alone(account.id)
+
+
+@asynccontextmanager
+async def admitted(
+    platform: Platform,
+    account: AccountView,
+    name: str,
+    organisations: Collection[str] = (),
+    began_at: datetime | None = None,
+    *,
+    early: bool = False,
+    again: bool = False,
+) -> AsyncIterator[Admission]:
+    """Admit a file of an account to a challenge, for the duration of the context.
+
+    ``organisations`` are those of the hub that the account is in; ``began_at`` is when an upload that is
+    resumed was admitted first; baselines may be ``early``, before it is listed and opens; ``again``: also a
+    file that may have been sent before, where nothing new is taken.
+    Raises NotFound for one that is not listed, Conflict for one that is not open, Forbidden for one that does
+    not admit the account, and Unavailable for one that cannot score now.
+    """
+    if await challenges.find(name) is None:
+        raise await tasklist.unknown(name)
+    # Before its state is read: the end of the challenge then waits for the file, or it is refused here.
+    lease = timedelta(seconds=platform.settings.lease_seconds)
+    arrival = Arrival(id=uuid.uuid4().hex, challenge=name, leased_until=now() + lease)
+    await arrival.save(force_create=True)
+    renewal = asyncio.create_task(_renew(arrival.id, lease))
+    try:
+        row = await challenges.get(name)
+        admission = await _admission(
+            platform, account, row, arrival.id, organisations, began_at or now(), early
+        )
+        if admission.refusal is not None:
+            await arrival.delete()  # nothing waits for it
+            if not again or not await Submission.exists(challenge=name, account_id=account.id):
+                raise admission.refusal
+        yield admission
+    finally:
+        renewal.cancel()
+        await Arrival.filter(id=arrival.id).delete()
+
+
+async def readmission(platform: Platform, evaluation: evaluations.Evaluation) -> Admission:
+    """Admit what a model predicted as the model was when it was received. Raises as :func:`admitted`."""
+    account, row = await accounts.find(evaluation.hub_username), await challenges.get(evaluation.challenge)
+    admission = await _admission(
+        platform, account, row, evaluation.id, None, evaluation.received_at, early=False
+    )
+    if admission.refusal is not None:
+        raise admission.refusal
+    return replace(admission, evaluation=evaluation)
+
+
+async def _renew(arrival: str, lease: timedelta) -> None:
+    while True:
+        await asyncio.sleep(lease.total_seconds() / RENEWALS)
+        with suppress(Exception):  # the database is away: the lease may run out, as that of a killed process
+            await Arrival.filter(id=arrival).update(leased_until=now() + lease)
+
+
+async def _admission(
+    platform: Platform,
+    account: AccountView,
+    row: Challenge,
+    arrival: str,
+    organisations: Collection[str] | None,
+    began_at: datetime,
+    early: bool,
+) -> Admission:
+    """``organisations``: None for an account that was admitted before."""
+    status = tasklist.status_in(platform.tasks, row.task, row, began_at)
+    early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
+    if not (status.listed or early):
+        raise await tasklist.unknown(row.name)
+    if row.truth_version is None or not status.installed:
+        reason = await _without_truth(row) if status.installed else status.reason
+        raise Unavailable(f"{row.name} takes no submissions now: {reason}", retry_after=3600)
+    task = platform.tasks.get(row.task)
+    practice = challenges.state_of(row, began_at) == "practice"
+    part = Part.of(row.truth_version)
+    version = str(replace(part, kind="public")) if practice and part else row.truth_version
+    refusal = None
+    try:
+        if not early and (reason := challenges.why_closed(row, began_at)):
+            raise Conflict(f"{row.name} takes no submissions: {reason}")
+        await challenges.require_concealed(row, version)
+        if organisations is not None:
+            await members.require_admitted(row, account, organisations)
+    except Conflict as error:
+        refusal = error
+    truth = await truth_versions.find(row.task, version)
+    largest_file = truth_versions.largest_file(task, truth, platform.settings)
+    team = await teams.team_of(account.id, row.name)
+    return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
+
+
+async def _without_truth(row: Challenge) -> str:
+    """Why a challenge takes no predictions yet, and which of its task do."""
+    others = await Challenge.filter(task=row.task, listed=True, truth_version__isnull=False).order_by("name")
+    names = [other.name for other in others if challenges.state_of(other, now()) == "open"]
+    reason = "it has no truth yet to score them against"
+    return f"{reason}; open challenges of its task: {', '.join(names)}" if names else reason
+
+
+async def require_in_time(platform: Platform, admission: Admission) -> datetime:
+    """Return the moment; raises Conflict where a file is too late after the deadline."""
+    # Read again: it may have been closed meanwhile.
+    closes_at, moment = (await challenges.get(admission.challenge.name)).closes_at, now()
+    grace = timedelta(seconds=platform.settings.deadline_grace_seconds)
+    if closes_at is not None and moment > closes_at + grace and not admission.practice:
+        raise Conflict(
+            f"{admission.challenge.name} closed on {closes_at:%Y-%m-%d at %H:%M} UTC, and the file was not "
+            f"complete {grace} later"
+        )
+    return moment
+
+
+async def received(platform: Platform, admission: Admission) -> None:
+    """Note that a file is there as a whole; raises Conflict where it came too late after the deadline."""
+    moment = await require_in_time(platform, admission)
+    await Arrival.filter(id=admission.arrival).update(received_at=moment)
+
+
+async def quota(platform: Platform, account: AccountView, name: str) -> records.Quota:
+    """What an account may still submit to a challenge; raises NotFound."""
+    challenge, moment = await challenges.get(name), now()
+    if not challenge.listed:
+        raise await challenges.unknown(name)
+    participant = participant_of(account, await teams.team_of(account.id, name))
+    left = await left_today(challenge, [participant], platform.settings, moment)
+    return records.Quota(
+        submissions_per_day=_per_day(challenge, platform.settings),
+        submissions_left=left[participant],
+        resets_at=_midnight_after(moment),
+        state=challenges.state_of(challenge, moment),
+        opens_at=challenge.opens_at,
+        closes_at=challenge.closes_at,
+    )
+
+
+async def left_today(
+    challenge: Challenge, participants: Collection[str], settings: Settings, now: datetime
+) -> dict[str, int]:
+    """How many submissions each participant has left of the UTC day; 0 where none is taken now."""
+    if challenges.why_closed(challenge, now):
+        return dict.fromkeys(participants, 0)
+    kept = await _kept_today(challenge, participants, now)
+    per_day = _per_day(challenge, settings)
+    return {participant: max(per_day - kept[participant], 0) for participant in participants}
+
+
+async def _kept_today(challenge: Challenge, participants: Collection[str], now: datetime) -> Counter[str]:
+    """Count the day's submissions of participants; of a team, what its members submitted before, too."""
+    members = await teams.members_of(participants)
+    theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
+    midnight = midnight_before(now)
+    files = Submission.filter(theirs, challenge=challenge.name, evaluation_id__isnull=True)
+    sent = await files.filter(submitted_at__gte=midnight).values_list("participant", "account_id")
+    kept: Counter[str] = Counter()
+    for participant, account in [*sent, *await evaluations.counted(challenge.name, theirs, midnight)]:
+        counted = {str(participant), members.get(account, str(participant))}
+        kept.update(counted)
+    return kept
+
+
+def _per_day(challenge: Challenge, settings: Settings) -> int:
+    return challenge.submissions_per_day or settings.submissions_per_day
+
+
+def _midnight_after(moment: datetime) -> datetime:
+    return midnight_before(moment) + timedelta(days=1)
+
+
+async def require_submission_left(admission: Admission, settings: Settings, now: datetime) -> None:
+    """Raise TooManyRequests when the participant's submissions of the UTC day are used up.
+
+    Exact in the transaction that keeps a submission, under the challenge's lock; elsewhere it saves work.
+    """
+    if admission.evaluation is not None:
+        return  # it was counted when the model was received
+    challenge, per_day = admission.challenge, _per_day(admission.challenge, settings)
+    kept = await _kept_today(challenge, [admission.participant], now)
+    if kept[admission.participant] >= per_day:
+        again = _midnight_after(now)
+        raise TooManyRequests(
+            f"{per_day} submissions a day are taken for {challenge.name}; the next from "
+            f"{again:%Y-%m-%d} 00:00 UTC. Checks are not counted",
+            retry_after=int((again - now).total_seconds()) + 1,
+        )
