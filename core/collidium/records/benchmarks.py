@@ -379,6 +379,10 @@ class Result(Record, frozen=True):
     model_claim: ModelClaim = None
     team: TeamName = None
     baseline: Baseline = False
+    model: Annotated[
+        EvaluatedModel | None,
+        Meta(description="The model that the platform ran; null: predictions were sent."),
+    ] = None
     rank_low: int | None = None
     rank_high: int | None = None
     may_be_equal: bool | None = None

@@ -54,7 +54,7 @@ def test_a_backup_looks_for_the_files_in_the_store(
         restored = ServerProcess(tmp_path / "restored", env=variables)
         done = restored.run("restore", str(tmp_path / "backup"), "--json")
         assert done.returncode == 0, done.stderr
-        assert json.loads(done.stdout)["stored_files"] == 4, "a manifest, two tables, a file of predictions"
+        assert json.loads(done.stdout)["stored_files"] == 5, "a manifest, two tables, inputs, predictions"
         client = own_s3.client()
         (found,) = client.list_objects_v2(Bucket="files", Prefix="predictions/")["Contents"]
         client.delete_object(Bucket="files", Key=found["Key"])

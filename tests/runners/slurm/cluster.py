@@ -105,11 +105,14 @@ class SlurmCluster:
         self._programs = _programs()
         # Not below pytest's directories: those are closed to other users, and too long for a socket.
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-slurm-"))
+        before = os.umask(0o022)  # MUNGE refuses directories that other users cannot enter
         try:
             self._start()
         except BaseException:  # also Ctrl-C leaves nothing running behind
             self._end()
             raise
+        finally:
+            os.umask(before)
         return self
 
     def __exit__(
