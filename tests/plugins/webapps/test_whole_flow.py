@@ -103,11 +103,11 @@ def compete(page: Page, directory: Path) -> None:
     bad = good.drop_columns(["track_id"]).append_column("extra", pa.array([1.5] * good.num_rows))
     pq.write_table(bad, directory / "bad.parquet")
     pq.write_table(good, directory / "good.parquet")
-    page.locator("input[type=file]").set_input_files(directory / "bad.parquet")
+    page.locator("#predictions").set_input_files(directory / "bad.parquet")
     page.get_by_role("button", name="Check").click()
     for column in ("track_id", "extra"):
         expect(page.get_by_role("main")).to_contain_text(column)
-    page.locator("input[type=file]").set_input_files(directory / "good.parquet")
+    page.locator("#predictions").set_input_files(directory / "good.parquet")
     page.get_by_role("button", name="Check").click()
     page.get_by_role("button", name="Submit").click()
     page.get_by_role("link", name="See it on the leaderboard").click()
