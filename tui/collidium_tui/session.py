@@ -134,7 +134,7 @@ class Session:
         if self._client is None:
             raise Unreachable("not connected yet")
         try:
-            answer = await self._with_timeout(call(self._client))
+            return await self._with_timeout(call(self._client))
         except CollidiumError as error:
             self._set(
                 link=_LINKS.get(type(error), self.status.link),
@@ -142,9 +142,6 @@ class Session:
                 last_error_at=datetime.now(UTC),
             )
             raise
-        if self.status.last_error:
-            self._set(last_error="", last_error_at=None)
-        return answer
 
     async def _with_timeout(self, answer: Awaitable[Result]) -> Result:
         """Bound the whole response: the client's timeout bounds each chunk alone.
