@@ -240,6 +240,12 @@ class EvaluatedModel(Record, frozen=True):
     seconds_error: float | None = None
 
 
+ModelThatRan = Annotated[
+    EvaluatedModel | None,
+    Meta(description="The model that the platform ran; null: predictions were sent."),
+]
+
+
 class Evaluation(Record, frozen=True):
     """A model that the platform runs on the events of a challenge."""
 
@@ -309,10 +315,7 @@ class Submission(Record, frozen=True):
     ] = None
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
-    model: Annotated[
-        EvaluatedModel | None,
-        Meta(description="The model that the platform ran; null: predictions were sent."),
-    ] = None
+    model: ModelThatRan = None
 
 
 class Place(Record, frozen=True):
@@ -339,10 +342,7 @@ class Place(Record, frozen=True):
     model_claim: ModelClaim = None
     team: TeamName = None
     baseline: Baseline = False
-    model: Annotated[
-        EvaluatedModel | None,
-        Meta(description="The model that the platform ran; null: predictions were sent."),
-    ] = None
+    model: ModelThatRan = None
     rank_low: Annotated[
         int | None,
         Meta(
@@ -379,10 +379,7 @@ class Result(Record, frozen=True):
     model_claim: ModelClaim = None
     team: TeamName = None
     baseline: Baseline = False
-    model: Annotated[
-        EvaluatedModel | None,
-        Meta(description="The model that the platform ran; null: predictions were sent."),
-    ] = None
+    model: ModelThatRan = None
     rank_low: int | None = None
     rank_high: int | None = None
     may_be_equal: bool | None = None

@@ -187,7 +187,9 @@ async def results(name: str) -> Response:
     """``GET /leaderboard/<name>/results``: all places on one page, for printing"""
     challenge, card = await board_of(name)
     places = await backend().leaderboard(name, limit=PRINTED)
-    every = msgspec.json.decode(await backend().results(name, every=True), type=list[Result])
+    decode = msgspec.json.Decoder(list[Result]).decode
+    # Of thousands of submissions it takes long enough to hold up the event loop.
+    every = await asyncio.to_thread(decode, await backend().results(name, every=True))
     return await render(
         "results.html",
         challenge=challenge,
