@@ -25,10 +25,10 @@ from collidium.hub.models import ModelZoo
 from collidium.hub.repo_cards import RepoCards
 from collidium.plugins import Plugins, Provided
 from collidium.runtime import metrics
+from collidium.runtime.watching import Watching
 from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions
-from collidium.simulations.watching import Watching
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -81,6 +81,13 @@ def answer_list(records: Sequence[Record]) -> Response:
 def cut(items: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
     """The page from ``limit + 1`` items asked for, and its last item when there is more."""
     return items[:limit], items[limit - 1] if len(items) > limit else None
+
+
+def answer_stream(events: AsyncIterator[bytes]) -> Response:
+    """Server-sent events, which no cache keeps and no proxy holds back."""
+    response = Response(events, content_type="text/event-stream")
+    response.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+    return response
 
 
 async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type: str) -> Response:

@@ -24,13 +24,28 @@ from collidium.api.authentication import caller, check_claim, hub_token, members
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
 from collidium.api.openapi import predictions_body
-from collidium.api.schemas import FromHubBody, LinksBody, MySubmissionsQuery, SubmitQuery, UploadHeaders
+from collidium.api.schemas import (
+    ComparisonQuery,
+    FromHubBody,
+    LinksBody,
+    MySubmissionsQuery,
+    SubmitQuery,
+    UploadHeaders,
+)
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import from_hub, links, reading, standing, submitting, uploads
+from collidium.benchmarks.submissions import (
+    comparing,
+    from_hub,
+    links,
+    reading,
+    standing,
+    submitting,
+    uploads,
+)
 from collidium.benchmarks.submissions.admissions import Admission, admitted
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.errors import BadRequest
-from collidium.records import Checked, Receipt, Submission, TaskCard
+from collidium.records import Checked, Comparison, Receipt, Submission, TaskCard
 from collidium.runtime import metrics
 from collidium.runtime.limits import InFlight
 from collidium.scoring.predictions import ExtraColumns
@@ -119,6 +134,15 @@ async def checked(challenge: str) -> Response:
 async def submission(submission_id: str) -> Response:
     """A submission: its scores, and the versions and file they belong to."""
     return answer(await reading.find(platform(), submission_id))
+
+
+@blueprint.get("/submissions/<submission_id>/comparison")
+@operation_id("compare")
+@validate_querystring(ComparisonQuery)
+@document_response(Comparison)
+async def compare(submission_id: str, query_args: ComparisonQuery) -> Response:
+    """The differences between the scores of two submissions to a task, the first less the other."""
+    return answer(await comparing.compare(submission_id, query_args.other))
 
 
 @blueprint.patch("/submissions/<submission_id>")

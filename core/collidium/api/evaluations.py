@@ -6,13 +6,13 @@ from msgspec import structs
 from quart import Blueprint, Response, request
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import answer, cut, page_of
+from collidium.api.answers import answer, answer_stream, cut, page_of
 from collidium.api.authentication import caller, check_claim, signed_in
 from collidium.api.benchmarks import admission_to
 from collidium.api.bodies import receive_to_file
 from collidium.api.bodies.receive import FORM
 from collidium.api.context import platform
-from collidium.api.openapi import model_body
+from collidium.api.openapi import model_body, stream_answer
 from collidium.api.schemas import EvaluationsQuery, SubmitQuery
 from collidium.benchmarks.submissions import evaluations, receiving
 from collidium.benchmarks.submissions.submitting import Predictions
@@ -82,6 +82,25 @@ async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
 async def show(evaluation_id: str) -> Response:
     """How far your model is, and what became of it."""
     return answer(evaluations.view(await evaluations.find(evaluation_id, (await caller()).id)))
+
+
+@blueprint.get("/evaluations/<evaluation_id>/progress")
+@operation_id("evaluation_progress")
+@signed_in
+@stream_answer
+async def watch(evaluation_id: str) -> Response:
+    """The same as server-sent events: its JSON at once, and again within two seconds of a change.
+
+    The stream ends with the evaluation, after some minutes, and when the server stops: call again. An account
+    has a few at once (429).
+    """
+    account = await caller()
+    await evaluations.find(evaluation_id, account.id)
+
+    async def look() -> Evaluation:
+        return evaluations.view(await evaluations.find(evaluation_id))
+
+    return answer_stream(platform().watching.stream(evaluation_id, account.id, look))
 
 
 @blueprint.post("/evaluations/<evaluation_id>/cancel")

@@ -237,6 +237,12 @@ class MySubmissionsQuery(Page):
     challenge: str | None = Field(None, max_length=64, description="Only those to this challenge.")
 
 
+class ComparisonQuery(BaseModel):
+    """What a submission is compared with."""
+
+    other: str = Field(max_length=64, description="The id of the other submission.")
+
+
 class SubmitQuery(BaseModel):
     """Query of a submission."""
 

@@ -15,7 +15,15 @@ from quart_schema import (
 
 from collidium import simulations
 from collidium.accounts import AccountView
-from collidium.api.answers import answer, answer_list, answer_with_file, cut, id_cursor, page_of
+from collidium.api.answers import (
+    answer,
+    answer_list,
+    answer_stream,
+    answer_with_file,
+    cut,
+    id_cursor,
+    page_of,
+)
 from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
@@ -118,10 +126,7 @@ async def watch(request_id: str) -> Response:
     has a few at once (429).
     """
     account = await caller()
-    stream = await platform().watching.stream(platform(), request_id, account.id)
-    response = Response(stream, content_type="text/event-stream")
-    response.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
-    return response
+    return answer_stream(await simulations.watch(platform(), request_id, account.id))
 
 
 @blueprint.get("/requests/<request_id>/output")

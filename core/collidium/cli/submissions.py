@@ -11,7 +11,7 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.evaluations import show_evaluation
-from collidium.cli.leaderboard import model_cell, score_cell, show_quota
+from collidium.cli.leaderboard import model_cell, score_cell, show_quota, value_cell
 from collidium.cli.options import EXISTING_FILE, ask, complete_tasks, json_option, limit_option, yes_option
 from collidium.cli.output import (
     ColumnSpec,
@@ -30,16 +30,19 @@ from collidium.errors import CollidiumError, Forbidden
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from collidium.client import EvaluatedModel, Receipt, Submission
+    from collidium.client import Client, Comparison, EvaluatedModel, Receipt, Submission
     from collidium.client.calls import Links
 
 
 @click.command()
 @click.argument("submission_id", metavar="[SUBMISSION]", required=False)
 @click.option("--task", metavar="TASK", help="Only submissions to this task.", shell_complete=complete_tasks)
+@click.option("--with", "other", metavar="SUBMISSION", help="Compare with this submission to the same task.")
 @limit_option("submissions")
 @json_option
-def submissions(submission_id: str | None, task: str | None, limit: int, as_json: bool) -> None:
+def submissions(
+    submission_id: str | None, task: str | None, other: str | None, limit: int, as_json: bool
+) -> None:
     """List your submissions, newest first; or show SUBMISSION, of any account, with its scores in bins.
 
     `collidium link` sets model, code and paper of yours.
@@ -48,25 +51,46 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
     collidium submissions
     collidium submissions --task tracking --json
     collidium submissions 0123456789abcdef0123456789abcdef
+    collidium submissions 0123456789abcdef0123456789abcdef --with fedcba9876543210fedcba9876543210
     """
+    if other is not None and submission_id is None:
+        raise click.UsageError("--with compares SUBMISSION: give it, too")
     with client() as server:
+        if submission_id is not None and other is not None:
+            found = server.compare(submission_id, other)
+            print_json(found) if as_json else _show_comparison(server, found)
+            return
         if submission_id is not None:
             one = server.submission(submission_id)
             print_json(one) if as_json else _show_submission(one)
             return
-        found = server.submissions(task=task, limit=limit).items
+        listed = server.submissions(task=task, limit=limit).items
     columns: dict[str, ColumnSpec] = {
         "submission": "submission_id",
         "task": "task",
-        **({"challenge": _challenge_cell} if any(map(_challenge_cell, found)) else {}),
+        **({"challenge": _challenge_cell} if any(map(_challenge_cell, listed)) else {}),
         "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
         "no rank because": "unranked",
-        **({"chosen": _chosen_cell} if any(map(_chosen_cell, found)) else {}),
+        **({"chosen": _chosen_cell} if any(map(_chosen_cell, listed)) else {}),
         "credits": "credits_earned",
         "model": model_cell,
         "submitted": "submitted_at",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(listed, columns, as_json=as_json)
+
+
+def _show_comparison(server: Client, found: Comparison) -> None:
+    one, other = server.submission(found.submission_id), server.submission(found.other_id)
+    rows: list[tuple[object, ...]] = [
+        (name, score_cell(one, name), score_cell(other, name), value_cell(apart.value, apart.uncertainty))
+        for name, apart in found.differences.items()
+    ]
+    if one.model and other.model:
+        theirs = _model_rows(other.model)
+        rows += [(name, value, theirs.get(name), None) for name, value in _model_rows(one.model).items()]
+    print_table(("metric", one.hub_username, other.hub_username, "difference"), rows)
+    if any(not apart.paired for apart in found.differences.values()):
+        note("Scored on other events, by another scorer or without draws: errors are added in quadrature.")
 
 
 def _challenge_cell(sent: Submission) -> str | None:

@@ -5,6 +5,7 @@
     contract = 1
     task = "jets"
     batch = "events"                     # or "event": one event a call
+    license = "Apache-2.0"               # optional
 
     [inputs]                             # input of the graph = where it comes from
     d0 = { source = "tracks.d0", dtype = "float32", unit = "mm" }
@@ -131,12 +132,30 @@ class Manifest(Struct, frozen=True):
     postprocess: Components | None = None
     kind: Literal["onnx"] = "onnx"
     contract: Literal[1] = 1
+    #: Of the model, as an SPDX identifier; shown with its scores.
+    license: str = ""
 
     @property
     def wanted(self) -> tuple[str, ...]:
         """The outputs of the graph that are computed."""
         made = (self.postprocess.edges, self.postprocess.scores) if self.postprocess else ()
         return (*self.outputs, *made)
+
+
+def summary(content: bytes) -> dict[str, Any]:
+    """Inputs and outputs in words, and the licence, as :class:`~collidium.records.ModelGraph` has them.
+
+    Of a manifest that was valid for the task when it was read.
+    """
+    manifest = _convert(_toml(content), _Problems())
+    outputs = {name: ", ".join(columns) for name, columns in manifest.outputs.items()}
+    if (made := manifest.postprocess) is not None:
+        outputs |= {made.edges: "edges between hits", made.scores: f"scores of edges, cut at {made.cut:g}"}
+    inputs = {
+        name: ", ".join(filter(None, (given.source, given.unit, given.dtype, given.layout)))
+        for name, given in manifest.inputs.items()
+    }
+    return {"inputs": inputs, "outputs": outputs, "batch": manifest.batch, "license": manifest.license}
 
 
 def interface_of(task: Task) -> ModelInterface:
@@ -237,6 +256,7 @@ def _convert(raw: Mapping[str, Any], problems: _Problems) -> Manifest:
         batch=read("batch", Literal["event", "events"], raw.get("batch", "event"), "event"),
         inputs=items("inputs", Input),
         outputs=outputs,
+        license=read("license", Annotated[str, Meta(max_length=100)], raw.get("license", ""), ""),
         postprocess=None if postprocess is None else read("postprocess", Components, postprocess),
     )
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from importlib.resources import files
-from typing import Final
+from pathlib import Path
+from statistics import median
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from collidium.contracts.task import Tables, Task
 from collidium.inference.batching import Inputs
@@ -28,8 +30,13 @@ PASSES: Final = 5
 WARM_UP: Final = 2
 #: Blocks of a measurement, each in fresh processes; a server runs them minutes apart.
 BLOCKS: Final = 3
-#: What one call of the reference model takes on the nominal machine: that of perf/README.md, idle.
+#: CPU seconds of one call of the reference model on the nominal machine: the unit of all speeds. To set it, run
+#: `perf/model_timing.py` on the machine that is to be nominal, idle, and take the `reference` that it prints,
+#: rounded to one digit. A new value is a new scale: what is on leaderboards has to be run again, and a faster
+#: machine is no reason for one.
 NOMINAL_SECONDS: Final = 0.3e-3
+#: Where the kernel counts energy.
+POWERCAP: Final = Path("/sys/class/powercap")
 #: ``reference.onnx``: a dense network of so many rows and columns; docs/make_reference_model.py writes it.
 REFERENCE_ROWS, REFERENCE_COLUMNS = 4000, 16
 #: Calls of the reference in each pass.
@@ -54,6 +61,9 @@ class TimedBlock(Struct, frozen=True):
         The most memory that the process has held.
     reference_seconds, reference_scatter
         CPU seconds of a call of the reference model here, and how they scatter between passes, as a fraction.
+    joules
+        Energy of the processors for an event, the mean over passes, with all else that they did; None where
+        the kernel does not let this process read it.
     """
 
     seconds: list[float]
@@ -62,6 +72,7 @@ class TimedBlock(Struct, frozen=True):
     memory_bytes: int
     reference_seconds: float
     reference_scatter: float
+    joules: float | None = None
 
 
 class Timing(Struct, frozen=True):
@@ -71,6 +82,16 @@ class Timing(Struct, frozen=True):
     error: float
     events: int
     blocks: list[TimedBlock]
+
+    @property
+    def in_addition(self) -> dict[str, Any]:
+        """Wall-clock seconds and energy of an event, and memory, to two digits: models choose them, too."""
+        joules = [block.joules for block in self.blocks if block.joules is not None]
+        return {
+            "wall_seconds": _two_digits(median(block.wall_seconds for block in self.blocks)),
+            "memory_bytes": int(_two_digits(max(block.memory_bytes for block in self.blocks))),
+            "joules": _two_digits(median(joules)) if joules else None,
+        }
 
 
 def time_block(
@@ -112,7 +133,7 @@ def time_block(
     events = len(inputs.event_ids)
     chance = np.random.default_rng(seed)
     core = core_of(core)
-    cpu, wall, of_reference, seen = [], [], [], set()
+    cpu, wall, of_reference, joules, seen = [], [], [], [], set()
     with (
         open_model(model, task, limits=limits, details=details, core=core) as sandbox,
         opened(_reference(), _REFERENCE, limits or Limits(), details=True, core=core) as reference,
@@ -120,7 +141,9 @@ def time_block(
         _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
         for number in range(WARM_UP + passes):
             order = chance.permutation(events)
+            before = _energy()
             seconds, digest = _pass(sandbox, (inputs.batch(range(place, place + 1)) for place in order))
+            spent = [after - before for after, before in zip(_energy(), before, strict=True)]
             again, _ = _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
             back = np.argsort(order)
             seen.add(tuple(digest[place] for place in back))
@@ -130,10 +153,13 @@ def time_block(
                 cpu.append(seconds[0][back])
                 wall.append(seconds[1][back])
                 of_reference.append(again[0].min())
+                if spent and min(spent) >= 0:  # a counter that is full begins at 0
+                    joules.append(sum(spent) / 1e6 / events)
             if progress:
                 progress(number + 1, WARM_UP + passes)
         peak = sandbox.peak_bytes()
-    return _summary(np.stack(cpu), np.stack(wall), np.array(of_reference), peak)
+    block = _summary(np.stack(cpu), np.stack(wall), np.array(of_reference), peak)
+    return structs.replace(block, joules=float(np.mean(joules)) if joules else None)
 
 
 def combine(blocks: Sequence[TimedBlock]) -> Timing:
@@ -183,6 +209,18 @@ def _summary(
         reference_seconds=of_reference,
         reference_scatter=scatter,
     )
+
+
+def _energy() -> list[int]:
+    """Microjoules that each processor has counted (RAPL); empty where they cannot be read."""
+    try:
+        return [int(file.read_text()) for file in sorted(POWERCAP.glob("intel-rapl:?/energy_uj"))]
+    except (OSError, ValueError):
+        return []
+
+
+def _two_digits(value: float) -> float:
+    return float(f"{value:.1e}")
 
 
 def _reference() -> bytes:

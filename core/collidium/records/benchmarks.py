@@ -224,6 +224,16 @@ class EarlierScores(Record, frozen=True):
     uncertainties: StandardErrors = field(default_factory=dict)
 
 
+class ModelGraph(Record, frozen=True):
+    """What a model computes with, reads and returns, by its file and its manifest."""
+
+    operators: Annotated[dict[str, int], Meta(description="How often each is there.")]
+    inputs: Annotated[dict[str, str], Meta(description="Input -> source, type and layout.")]
+    outputs: Annotated[dict[str, str], Meta(description="Output -> columns of predictions.")]
+    batch: str
+    license: Annotated[str, Meta(description="As the manifest names it; empty where it does not.")] = ""
+
+
 class EvaluatedModel(Record, frozen=True):
     """A model that the platform has run: its file, its size and its speed."""
 
@@ -238,6 +248,15 @@ class EvaluatedModel(Record, frozen=True):
         float | None, Meta(description="CPU seconds of an event on the nominal machine; null: not measured.")
     ] = None
     seconds_error: float | None = None
+    wall_seconds: Annotated[
+        float | None, Meta(description="Of an event on the machine that measured; null: not measured.")
+    ] = None
+    memory_bytes: Annotated[int | None, Meta(description="The most that its process has held.")] = None
+    joules: Annotated[
+        float | None,
+        Meta(description="Of an event, with all else that the machine did; null: it reports no energy."),
+    ] = None
+    graph: Annotated[ModelGraph | None, Meta(description="null in lists.")] = None
 
 
 ModelThatRan = Annotated[
@@ -316,6 +335,22 @@ class Submission(Record, frozen=True):
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
     model: ModelThatRan = None
+
+
+class Difference(Record, frozen=True):
+    """How far two submissions are apart in a metric."""
+
+    value: Annotated[float, Meta(description="That of the first less that of the other.")]
+    uncertainty: Annotated[float | None, Meta(description="Its standard error; null: not known.")]
+    paired: Annotated[bool, Meta(description="Whether the error is of the same resampled events of both.")]
+
+
+class Comparison(Record, frozen=True):
+    """Two submissions to the same task."""
+
+    submission_id: str
+    other_id: str
+    differences: Annotated[dict[str, Difference], Meta(description="By metric, those that both have.")]
 
 
 class Place(Record, frozen=True):

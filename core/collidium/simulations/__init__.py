@@ -21,7 +21,7 @@ from collidium.simulations.requests import (
     were_ordered,
 )
 from collidium.simulations.totals import TotalMismatch, audit
-from collidium.simulations.watching import Watching, find_with_progress
+from collidium.simulations.watching import find_with_progress, watch
 
 __all__ = [
     "PRESETS",
@@ -30,7 +30,6 @@ __all__ = [
     "State",
     "Step",
     "TotalMismatch",
-    "Watching",
     "audit",
     "cancel",
     "cancel_as_operator",
@@ -51,5 +50,6 @@ __all__ = [
     "stored_files",
     "sweep_scratch",
     "unfinished",
+    "watch",
     "were_ordered",
 ]

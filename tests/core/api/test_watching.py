@@ -11,7 +11,7 @@ import httpx
 import pytest
 from tests.waiting import eventually
 
-from collidium.simulations import watching
+from collidium.runtime import watching
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 

@@ -273,7 +273,7 @@ class _Run:
             "runtime": f"onnxruntime {version('onnxruntime')}",
         }
         if speed is not None:
-            card |= {"seconds": speed.seconds, "seconds_error": speed.error}
+            card |= {"seconds": speed.seconds, "seconds_error": speed.error, **speed.in_addition}
         await submitting.submit_predicted(self._platform, admission, predictions, card)
         metrics.SUBMISSIONS.labels(self._row.task).inc()
         reached("evaluate.kept")

@@ -21,6 +21,7 @@ from collidium.contracts.identity import ERASED
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, NotFound
 from collidium.inference.codes import Code
+from collidium.inference.manifest import summary
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
 
@@ -106,6 +107,14 @@ def view(row: Evaluation) -> records.Evaluation:
         reason=f"{text} {row.detail}".strip() or None,
         n_params=(row.facts or {}).get("n_params"),
     )
+
+
+async def graph_of(evaluation_id: str | None) -> records.ModelGraph | None:
+    """What a model computes with, reads and returns; None of one whose manifest is not kept."""
+    row = await Evaluation.get_or_none(id=evaluation_id)
+    if row is None or not row.manifest or row.facts is None:
+        return None
+    return records.ModelGraph(operators=row.facts["operators"], **summary(row.manifest.encode()))
 
 
 @transactional

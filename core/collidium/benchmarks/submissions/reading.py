@@ -12,7 +12,7 @@ from tortoise.expressions import Q
 from collidium import records
 from collidium.benchmarks import challenges, tasklist
 from collidium.benchmarks.models import Challenge, Submission
-from collidium.benchmarks.submissions import scorings
+from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
 
@@ -39,6 +39,9 @@ async def find(platform: Platform, submission_id: str) -> records.Submission:
     unranked = why_unranked(row, await challenges.find(row.challenge))
     task = platform.tasks.things.get(row.task)  # may be uninstalled
     found = view(row, truth, await scorings.earlier(task.card if task else None, row), unranked)
+    if found.model is not None:
+        graph = await evaluations.graph_of(row.evaluation_id)
+        found = structs.replace(found, model=structs.replace(found.model, graph=graph))
     return structs.replace(found, curves=await scorings.curves_of(row))
 
 

@@ -11,6 +11,7 @@ from collidium.records import (
     BestStep,
     Challenge,
     Checked,
+    Comparison,
     Evaluation,
     Page,
     Place,
@@ -194,6 +195,12 @@ class BenchmarkCalls:
         """A submission as it is kept."""
         where = f"/v1/submissions/{segment(submission_id)}"
         return Call("GET", where, single(Submission), Credential.NONE)
+
+    @endpoint
+    def compare(self, submission_id: str, other: str) -> Call[Comparison]:
+        """The differences between the scores of two submissions to a task, the first less the other."""
+        where = f"/v1/submissions/{segment(submission_id)}/comparison"
+        return Call("GET", where, single(Comparison), Credential.NONE, query={"other": other})
 
     @endpoint
     def withdraw(self, submission_id: str) -> Call[Submission]:
