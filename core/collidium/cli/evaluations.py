@@ -10,7 +10,6 @@ from collidium import __version__
 from collidium.cli.context import client
 from collidium.cli.options import EXISTING_FILE, FILE, json_option, limit_option
 from collidium.cli.output import ColumnSpec, note, print_json, print_record, printable, show_items
-from collidium.errors import InvalidInput
 
 STATES: Final = ("received", "checking", "running", "scored", "failed", "cancelled")
 
@@ -64,29 +63,17 @@ def bundle(submission_id: str, model: Path, manifest: Path, output: Path, as_jso
     """
     from zipfile import ZIP_DEFLATED, ZipFile
 
-    from collidium.files.durable import sha256_of
+    from collidium.cli.reproduce import require_same_files
     from collidium.records import encode
 
     with client() as server:
         sent = server.submission(submission_id)
-    if sent.model is None:
-        raise InvalidInput(f"submission {submission_id} is of predictions, not of a model")
-    files = {
-        "model.onnx": (model, sent.model.sha256),
-        "manifest.toml": (manifest, sent.model.manifest_sha256),
-    }
-    problems = [
-        {"field": name, "detail": f"{path} is not what was submitted, which has the sha256 {sha256}"}
-        for name, (path, sha256) in files.items()
-        if sha256_of(path) != sha256
-    ]
-    if problems:
-        raise InvalidInput("these are other files", errors=problems)
+    ran = require_same_files(sent, model, manifest)
     with ZipFile(output, "x", ZIP_DEFLATED) as written:
-        for name, (path, _) in files.items():
-            written.write(path, name)
+        written.write(model, "model.onnx")
+        written.write(manifest, "manifest.toml")
         written.writestr("submission.json", encode(sent))
-        requirement = sent.model.runtime.replace(" ", "==")
+        requirement = ran.runtime.replace(" ", "==")
         readme = _README.format(sent=sent, release=__version__, requirement=requirement)
         written.writestr("README.md", readme)
     if as_json:
@@ -110,6 +97,11 @@ collidium score {sent.task} predictions.parquet --from DIRECTORY --events FIRST:
 ```
 
 DIRECTORY has events with truth, such as the training events that `collidium tasks {sent.task}` shows.
+With this bundle, one command does the same, and compares the results with those of the server:
+
+```sh
+collidium model reproduce BUNDLE.zip --from DIRECTORY --events FIRST:STOP
+```
 """
 
 

@@ -7,61 +7,42 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from collidium.cli.model_sources import (
+    TIMED,
+    events_of,
+    manifest_option,
+    model_argument,
+    read_manifest,
+    read_model,
+    source_options,
+    timed,
+)
 from collidium.cli.options import (
     DIRECTORY,
     EXISTING_FILE,
     FILE,
-    SourceType,
-    cache_option,
     complete_installed_tasks,
-    config_option,
     events_option,
-    hub_options,
     json_option,
-    locate_source,
 )
 from collidium.cli.output import note, print_json, show_record
 from collidium.cli.progress import progress_bar
+from collidium.cli.reproduce import reproduce
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from collidium.contracts.model import ModelInterface
-    from collidium.contracts.task import EventRange, Task
-    from collidium.datasets import Dataset
-    from collidium.inference.running import Model
+    from collidium.contracts.task import EventRange
     from collidium.inference.sandbox import Facts
 
-#: Events that are timed unless others are named.
-_TIMED: Final = 100
 _MIB: Final = 1024**2
-
-model_argument = click.argument("file", type=EXISTING_FILE, metavar="MODEL")
-manifest_option = click.option(
-    "--manifest",
-    type=EXISTING_FILE,
-    help="The manifest; default: manifest.toml next to MODEL.",
-)
-
-
-def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name events."""
-    source = click.option(
-        "--from",
-        "source",
-        type=SourceType(file_okay=False),
-        required=True,
-        metavar="DIR|REPO",
-        help="Dataset with the inputs: a directory, or a repository on the hub.",
-    )
-    for option in (hub_options, cache_option, config_option):
-        command = option(command)
-    return source(command)
 
 
 @click.group()
 def model() -> None:
     """Check, run and time models as a server does: ONNX files with a manifest, in a sandbox."""
+
+
+model.add_command(reproduce)
 
 
 @model.command()
@@ -77,7 +58,7 @@ def check(file: Path, manifest: Path | None, as_json: bool) -> None:
     """
     from collidium.inference.running import check as check_here
 
-    _show_facts(check_here(*_read(file, manifest)), as_json=as_json)
+    _show_facts(check_here(*read_model(file, manifest)), as_json=as_json)
 
 
 @model.command()
@@ -100,7 +81,7 @@ def count(file: Path, as_json: bool) -> None:
 @model.command()
 @model_argument
 @manifest_option
-@source_options
+@source_options()
 @events_option("Events to run; default: all of the dataset.")
 @click.option(
     "--output",
@@ -122,8 +103,8 @@ def run(
     """
     from collidium.inference.running import write_predictions
 
-    read, task = _read(file, manifest)
-    dataset, wanted = _events(read, task, events, **source)
+    read, task = read_model(file, manifest)
+    dataset, wanted = events_of(read, task, events, **source)
     with progress_bar("Running (events)") as progress:
         rows = write_predictions(read, task, dataset, wanted, output, progress=progress)
     record = {"task": task.card.name, "events": str(wanted), "rows": rows, "predictions": output}
@@ -135,8 +116,8 @@ def run(
 @model.command()
 @model_argument
 @manifest_option
-@source_options
-@events_option(f"Events to time; default: the first {_TIMED} of the dataset.")
+@source_options()
+@events_option(f"Events to time; default: the first {TIMED} of the dataset.")
 @click.option(
     "--blocks",
     type=click.IntRange(1, 100),
@@ -156,21 +137,10 @@ def time(
     collidium model time model.onnx --from ./ttbar
     collidium model time model.onnx --from ./ttbar --events 0:20 --blocks 1 --json
     """
-    from collidium.datasets.reading.dataset import MAX_BLOCK_EVENTS
-    from collidium.errors import InvalidInput
-    from collidium.inference.running import tables_of
-    from collidium.inference.timing import combine, time_block
-
-    read, task = _read(file, manifest)
-    dataset, wanted = _events(read, task, events, first=_TIMED, **source)
-    if len(wanted) > MAX_BLOCK_EVENTS:
-        raise InvalidInput(f"--events: {MAX_BLOCK_EVENTS} are timed at most, not {len(wanted)}")
-    ((_, tables),) = dataset.read(tables_of(read, task), wanted, block_bytes=2**62)  # all in memory
-    made = []
-    for number in range(blocks):
-        with progress_bar(f"Timing, block {number + 1} of {blocks} (passes)") as progress:
-            made.append(time_block(read, task, tables, progress=progress))
-    timing = combine(made)
+    read, task = read_model(file, manifest)
+    dataset, wanted = events_of(read, task, events, first=TIMED, **source)
+    timing = timed(read, task, dataset, wanted, blocks)
+    made = timing.blocks
     if as_json:
         print_json(timing)
         return
@@ -179,6 +149,7 @@ def time(
         "CPU seconds here": ", ".join(f"{block.cpu_seconds:.4g}" for block in made),
         "wall-clock seconds here": ", ".join(f"{block.wall_seconds:.4g}" for block in made),
         "memory": f"{max(block.memory_bytes for block in made) / _MIB:.0f} MiB",
+        **({"energy here": f"{joules:.2g} J"} if (joules := timing.in_addition["joules"]) else {}),
         "reference": ", ".join(f"{block.reference_seconds:.3g} s" for block in made),
         "events": timing.events,
     }
@@ -238,7 +209,7 @@ def export(estimator: str, manifest: Path, output: Path, as_json: bool) -> None:
     from collidium.inference.running import Model
     from collidium.inference.running import check as check_here
 
-    read, task = _read_manifest(manifest)
+    read, task = read_manifest(manifest)
     content = of_estimator(estimator, read, task)
     facts = check_here(Model(content, read), task)
     output.write_bytes(content)
@@ -269,58 +240,6 @@ def _show_interface(interface: ModelInterface, examples: tuple[str, ...], *, as_
         "examples": ", ".join(examples) or "none",
     }
     show_record(record, shown, as_json=as_json)
-
-
-def _read(file: Path, manifest: Path | None) -> tuple[Model, Task]:
-    from collidium.errors import NotFound
-    from collidium.inference.running import Model
-
-    place = manifest or file.with_name("manifest.toml")
-    if not place.exists():
-        raise NotFound(f"there is no {place}; name it by --manifest")
-    read, task = _read_manifest(place)
-    return Model(file.read_bytes(), read), task
-
-
-def _read_manifest(place: Path) -> Any:
-    from collidium import plugins
-    from collidium.inference.manifest import read_manifest, task_of
-
-    content = place.read_bytes()
-    task = plugins.load().tasks().find(task_of(content))
-    return read_manifest(content, task), task
-
-
-def _events(
-    model: Model,
-    task: Task,
-    events: EventRange | None,
-    *,
-    source: str,
-    config: str | None,
-    cache: Path | None,
-    hub: str | None,
-    revision: str | None,
-    first: int | None = None,
-) -> tuple[Dataset, EventRange]:
-    """The dataset, downloaded where it is not here, and the events that are wanted or there."""
-    from collidium import datasets
-    from collidium.contracts.task import EventRange
-    from collidium.inference.running import tables_of
-
-    place = locate_source(source, hub, revision)
-    tables = tables_of(model, task)
-    if isinstance(place, Path):
-        directory = place
-    else:
-        with progress_bar("Downloading", sizes=True) as progress:
-            fetched = datasets.download(place, config, tables, events, cache=cache, progress=progress)
-        directory = fetched.directory
-    dataset = datasets.Dataset(directory, config)
-    if events is None:
-        ids = dataset.table(tables[0]).event_ids
-        events = EventRange(int(ids[0]), int(ids[: first or len(ids)][-1]) + 1)
-    return dataset, events
 
 
 def _show_facts(facts: Facts, *, as_json: bool) -> None:

@@ -100,13 +100,9 @@ def score(
     task = name
     if source is None or "-" in name:  # as names of challenges have, and no task's
         with client() as server:
-            card, backend = server.task(name), server.backend
-        task, data = card.name, card.training_data
-        if source is None:
-            if data is None:
-                raise InvalidInput(f"{name} names no events with truth: choose some with --from")
-            source, hub, config = data.repository, hub or data.hub or f"{backend}/hub", config or data.config
-            revision = revision or data.revision
+            task = server.task(name).name
+    if source is None:
+        source, hub, config, revision = training_events(name, hub, config, revision)
     place = locate_source(source, hub, revision)
     try:
         with progress_bars(_BARS) as progress:
@@ -129,6 +125,25 @@ def score(
     if plots is not None:
         for path in _plotted(made.curves, plots):
             note(f"Wrote {path}")
+
+
+def training_events(
+    name: str, hub: str | None, config: str | None, revision: str | None
+) -> tuple[str, str, str, str]:
+    """The events to learn from of a task or challenge: repository, hub, config and revision.
+
+    Raises InvalidInput where its card names none.
+    """
+    with client() as server:
+        data, backend = server.task(name).training_data, server.backend
+    if data is None:
+        raise InvalidInput(f"{name} names no events with truth: choose some with --from")
+    return (
+        data.repository,
+        hub or data.hub or f"{backend}/hub",
+        config or data.config,
+        revision or data.revision,
+    )
 
 
 def _show(made: LocalScores) -> None:

@@ -30,10 +30,10 @@ PASSES: Final = 5
 WARM_UP: Final = 2
 #: Blocks of a measurement, each in fresh processes; a server runs them minutes apart.
 BLOCKS: Final = 3
-#: CPU seconds of one call of the reference model on the nominal machine: the unit of all speeds. To set it, run
-#: `perf/model_timing.py` on the machine that is to be nominal, idle, and take the `reference` that it prints,
-#: rounded to one digit. A new value is a new scale: what is on leaderboards has to be run again, and a faster
-#: machine is no reason for one.
+#: CPU seconds of one call of the reference model on the nominal machine: the unit of all speeds. To set it,
+#: run `perf/model_timing.py` on the machine that is to be nominal, idle, and take the `reference` that it
+#: prints, rounded to one digit. A new value is a new scale: what is on leaderboards has to be run again,
+#: and a faster machine is no reason for one.
 NOMINAL_SECONDS: Final = 0.3e-3
 #: Where the kernel counts energy.
 POWERCAP: Final = Path("/sys/class/powercap")

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Final, Protocol
+from typing import Final
 
 from cachetools import TTLCache
 
@@ -18,6 +18,8 @@ from collidium.runtime.shared_calls import SharedCalls
 
 logger = logging.getLogger(__name__)
 
+Watched = records.SimulationRequest | records.Evaluation
+
 #: Seconds between two looks at what is watched, however many watch it.
 LOOK_SECONDS: Final = 1.0
 #: Streams of one account that a process serves at once, and how long one lasts before its client calls again.
@@ -25,15 +27,6 @@ STREAMS: Final = 8
 STREAM_SECONDS: Final = 300.0
 #: Records whose last look is kept.
 _KEPT: Final = 1000
-
-
-class Watched(Protocol):
-    """A record of something that ends."""
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more will become of it."""
-        ...
 
 
 class Watching:

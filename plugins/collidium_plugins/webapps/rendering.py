@@ -63,6 +63,13 @@ async def render(template: str, **values: Any) -> Response:
     return Response(text, content_type="text/html; charset=utf-8")
 
 
+async def part(response: Response) -> Response:
+    """A part that is asked for again and again; nothing of it is sent while it stays the same."""
+    response.headers["Cache-Control"] = "private, no-store"
+    await response.add_etag()
+    return await response.make_conditional(request)
+
+
 def _csrf_field(secret: str) -> Markup:
     return Markup('<input type="hidden" name="csrf_token" value="{}">').format(secret)
 

@@ -27,6 +27,7 @@ from collidium_plugins.webapps.leaderboard import (
 )
 from collidium_plugins.webapps.rendering import (
     SHOWN_ON_FORMS,
+    part,
     refused,
     render,
     retry_after,
@@ -148,10 +149,10 @@ async def send_model(task: str) -> Response:
                 browsers.require_secret(context.signed_in().key, file.fields.get(forms.FIELD, ""))
                 manifest = Path(directory, "manifest.toml")
                 await asyncio.to_thread(manifest.write_text, file.fields.get("manifest", ""), "utf-8")
-                await context.backend_as_user().submit_model(card.name, file.path, manifest)
+                sent = await context.backend_as_user().submit_model(card.name, file.path, manifest)
     except SHOWN_ON_FORMS as refusal:
         return refused(await _page(challenge, card, refusal=refusal), refusal)
-    return see_other("/leaderboard/mine/models")
+    return see_other(f"/leaderboard/mine/models/{sent.evaluation_id}")
 
 
 async def show_models() -> Response:
@@ -170,11 +171,24 @@ async def show_models() -> Response:
     return response
 
 
+async def show_model(evaluation_id: str) -> Response:
+    """``GET /leaderboard/mine/models/<evaluation_id>``"""
+    context.signed_in()
+    found = await context.backend_as_user().evaluation(evaluation_id)
+    return await render("evaluation.html", model=found, refresh_seconds=REFRESH_SECONDS)
+
+
+async def live_model(evaluation_id: str) -> Response:
+    """``GET /leaderboard/mine/models/<evaluation_id>/live``: the part of its page that changes"""
+    found = await context.backend_as_user().evaluation(evaluation_id)
+    return await part(await render("evaluation-live.html", model=found))
+
+
 async def cancel_model(evaluation_id: str) -> Response:
     """``POST /leaderboard/mine/models/<evaluation_id>/cancel``"""
     context.signed_in()
     await context.backend_as_user().cancel_evaluation(evaluation_id)
-    return see_other("/leaderboard/mine/models")
+    return see_other(f"/leaderboard/mine/models/{evaluation_id}")
 
 
 async def _scored(submission_id: str) -> Scored | None:
@@ -217,5 +231,7 @@ ROUTES: Final[list[Route]] = [
     ("POST", "/<task>/submit", send),
     ("POST", "/<task>/submit-model", send_model),
     ("GET", "/mine/models", show_models),
+    ("GET", "/mine/models/<evaluation_id>", show_model),
+    ("GET", "/mine/models/<evaluation_id>/live", live_model),
     ("POST", "/mine/models/<evaluation_id>/cancel", cancel_model),
 ]

@@ -8,7 +8,7 @@ from decimal import Decimal
 import pytest
 from msgspec.structs import replace
 
-from collidium.client import BestStep, EvalEvents, Metric, Place, TaskCard
+from collidium.client import BestStep, EvalEvents, EvaluatedModel, Metric, Place, TaskCard
 from collidium_plugins.webapps.charts import Datum
 from collidium_plugins.webapps.leaderboard import drawings
 
@@ -95,6 +95,26 @@ def test_a_front_joins_its_own_points_alone() -> None:
     assert drawing.plot.x_name == "n_params ↓"
     assert [tick.label for tick in drawing.plot.x_ticks] == ["100", "1,000", "10,000", "10⁵"]
     assert drawing.rows == [("1", "user-1", "0.9000", "10,000"), ("3", "user-3", "0.6000", "100")]
+
+
+def test_models_are_drawn_by_what_they_cost() -> None:
+    """Size is drawn where the card does not trade it already, speed where it was measured."""
+    places = [
+        replace(place(rank, score, None, pareto=False), model=EvaluatedModel("", 1, size, 1, 17, **speed))
+        for rank, score, size, speed in (
+            (1, 0.9, 300, {"seconds": 0.5, "seconds_error": 0.02}),
+            (2, 0.8, 400, {}),
+            (3, 0.7, 100, {"seconds": 0.6, "seconds_error": 0.03}),
+        )
+    ]
+    sized, timed = drawings.of_models(replace(CARD, pareto=None), [*places, place(4, 1.0, 1, pareto=True)])
+    assert sized.plot is not None
+    assert [mark.kind for mark in sized.plot.marks] == ["front", "other", "front"]
+    assert sized.rows == [("1", "user-1", "0.9000", "300"), ("3", "user-3", "0.7000", "100")]
+    assert timed.plot is not None
+    assert [len(mark.bars) for mark in timed.plot.marks] == [1, 1]
+    assert timed.rows == [("1", "user-1", "0.9000", "0.500 ± 0.020")]
+    assert [drawing.id for drawing in drawings.of_models(CARD, places)] == ["front-seconds"]
 
 
 @pytest.mark.parametrize("days", [0, 1, 400])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
 from zipfile import ZipFile
@@ -29,9 +29,15 @@ TABLES = tables(FLAVOURS * (EVENTS // len(FLAVOURS)), first=0)
 
 
 @pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    source = tmp_path_factory.mktemp("events")
-    write_dataset(source, "ttbar_pu0", [TABLES], events_per_shard=8)
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Events with truth."""
+    directory = tmp_path_factory.mktemp("events")
+    write_dataset(directory, "ttbar_pu0", [TABLES], events_per_shard=8)
+    return directory
+
+
+@pytest.fixture(scope="module")
+def server(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     with ServerProcess(tmp_path_factory.mktemp("site"), env=allowance()) as server:
         imported = server.run("truth", "import", "jets", "--from", str(source), "--events", f"0:{EVENTS}")
         assert imported.returncode == 0, imported.stderr
@@ -48,7 +54,7 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 def test_a_baseline_as_a_model_scores_what_its_predictions_do(
-    server: ServerProcess, model: tuple[Path, Path], tmp_path: Path
+    server: ServerProcess, model: tuple[Path, Path], source: Path, tmp_path: Path
 ) -> None:
     write_predictions(JetsTask().baselines()["deepsets"](TABLES), tmp_path / "own.parquet")
     with Client(server.base_url, token=server.add_user("bea")) as client:
@@ -71,8 +77,30 @@ def test_a_baseline_as_a_model_scores_what_its_predictions_do(
     with ZipFile(tmp_path / "b.zip") as bundle:
         assert bundle.read("model.onnx") == model[0].read_bytes()
         assert "collidium model run" in bundle.read("README.md").decode()
+    reproduced_at_home(server, output, source, own.scores)
     assert found.model is not None
+    assert found.model.graph is not None
+    assert found.model.graph.inputs == {"tracks": "features/tracks, float32, flat"}
     assert (found.sha256, found.rows, found.model.sha256) == (sent.model_sha256, None, sent.model_sha256)
+
+
+def reproduced_at_home(
+    server: ServerProcess, bundle: str, source: Path, expected: Mapping[str, float]
+) -> None:
+    again = server.run("model", "reproduce", bundle, "--from", str(source), "--json")
+    assert again.returncode == 0, again.stderr
+    rows = {row["name"]: row for row in json.loads(again.stdout)["results"]}
+    assert rows.keys() == {*expected, "parameters"}
+    assert {name: rows[name]["here"] for name in expected} == pytest.approx(expected, abs=1e-6)
+    with ZipFile(bundle) as packed, ZipFile(f"{bundle}.forged", "w") as forged:
+        sent = json.loads(packed.read("submission.json"))
+        sent["scores"]["btag_auc"] = 0.1
+        forged.writestr("submission.json", json.dumps(sent))
+        for name in ("model.onnx", "manifest.toml"):
+            forged.writestr(name, packed.read(name))
+    other = server.run("model", "reproduce", f"{bundle}.forged", "--from", str(source))
+    assert (other.returncode, "Some results do not agree" in other.stderr) == (1, True), other.stderr
+    assert server.run("model", "reproduce", str(source / "README.md"), "--from", str(source)).returncode == 3
 
 
 def kept(server: ServerProcess, submission_id: str) -> dict[str, float]:

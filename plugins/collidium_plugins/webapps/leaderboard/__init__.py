@@ -227,11 +227,11 @@ async def _drawings(card: TaskCard) -> Sequence[Drawing]:
         for metric, steps in zip(card.metrics, histories, strict=True)
         if steps.items
     ]
+    best = await server.leaderboard(card.name, limit=PLACES)
+    found = drawings.of_models(card, best.items) + found
     if card.pareto is None:
         return found
-    front, best = await asyncio.gather(
-        server.leaderboard(card.name, limit=PLACES, pareto=True), server.leaderboard(card.name, limit=PLACES)
-    )
+    front = await server.leaderboard(card.name, limit=PLACES, pareto=True)
     return [drawings.front(card, front.items, best.items), *found]
 
 

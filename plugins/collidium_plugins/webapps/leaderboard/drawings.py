@@ -6,12 +6,22 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from math import inf
+from typing import Final
+
+from msgspec import structs
 
 from collidium.client import BestStep, BinnedScore, Metric, Place, Submission, TaskCard
 from collidium.client.quantities import written
 from collidium_plugins.webapps import charts, scales
 from collidium_plugins.webapps.charts import Datum, Plot
 from collidium_plugins.webapps.scales import Scale
+
+#: Of models that the server has run, as their card names it.
+_COSTS: Final = (
+    Metric("n_params", higher_is_better=False, description="Numbers in the file."),
+    Metric("seconds", higher_is_better=False, description="CPU seconds of an event."),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +89,7 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
     data = [datum for place in placed if (datum := _traded(place, x, y)) is not None]
     ours = [datum for datum in data if datum.kind == "front"]
     return Drawing(
-        id="front",
+        id=f"front-{x.name}",
         title=f"Pareto front of {y.name} and {x.name}",
         text=f"{len(ours)} of the places shown are on the front: no other is at least as good in both "
         "metrics and better in one.",
@@ -98,6 +108,41 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
             )
             for place in on_front
         ],
+    )
+
+
+def of_models(card: TaskCard, best: Sequence[Place]) -> list[Drawing]:
+    """What size and speed buy in the primary metric, of the models that the server has run."""
+    found = []
+    quality = next(metric for metric in card.metrics if metric.name == card.primary_metric)
+    for cost in _COSTS:
+        ran = [placed for place in best if (placed := _with_cost(place, quality, cost)) is not None]
+        if not ran or card.pareto == (quality.name, cost.name):
+            continue
+        sign = -1 if quality.higher_is_better else 1
+        points = [(place.scores[cost.name], sign * place.scores[quality.name]) for place in ran]
+        undominated, least = set(), inf
+        for point in sorted(set(points)):
+            if point[1] < least:
+                undominated.add(point)
+                least = point[1]
+        ran = [
+            structs.replace(place, pareto=point in undominated)
+            for place, point in zip(ran, points, strict=True)
+        ]
+        traded = structs.replace(card, metrics=(quality, cost), pareto=(quality.name, cost.name))
+        found.append(front(traded, [place for place in ran if place.pareto], ran))
+    return found
+
+
+def _with_cost(place: Place, quality: Metric, cost: Metric) -> Place | None:
+    """The place with the cost of its model among its scores; None where that was not measured."""
+    value = getattr(place.model, cost.name, None)
+    if value is None or place.scores.get(quality.name) is None:
+        return None
+    errors = {cost.name: error} if (error := getattr(place.model, f"{cost.name}_error", None)) else {}
+    return structs.replace(
+        place, scores={**place.scores, cost.name: value}, uncertainties={**place.uncertainties, **errors}
     )
 
 

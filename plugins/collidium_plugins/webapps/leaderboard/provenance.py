@@ -52,6 +52,9 @@ async def show(
         drawings=drawings.curves(submission, other),
         compared=compared[:32],
         other=other,
+        differences=(await backend().compare(submission_id, other.submission_id)).differences
+        if other
+        else {},
         may_link=may("link"),
         submission=submission,
         card=card,
@@ -108,7 +111,17 @@ async def _place(submission: Submission) -> Place | None:
 
 
 def _commands(submission: Submission) -> str:
-    """How to see that a file is this one, and what it scores."""
+    """How to run a model again; how to see that a file is this one, and what it scores."""
+    if submission.model is not None:
+        return "\n".join(
+            (
+                f"export PLATFORM_BACKEND={web().api_base or origin()}",
+                "pip install 'collidium[onnx]'",
+                f"collidium bundle {submission.submission_id} --model model.onnx --manifest manifest.toml",
+                "collidium model reproduce bundle.zip",
+                "collidium model reproduce bundle.zip --from ./events --events 0:1000 --time",
+            )
+        )
     model = f" --model-repo {submission.model_repo}" if submission.model_repo else ""
     return "\n".join(
         (

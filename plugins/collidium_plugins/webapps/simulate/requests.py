@@ -12,7 +12,7 @@ from quart import Response, request
 from collidium.client import OutputFile, SimulationRequest
 from collidium.errors import CollidiumError, Conflict, Forbidden
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.rendering import refused, render, see_other, with_query
+from collidium_plugins.webapps.rendering import part, refused, render, see_other, with_query
 
 #: Requests next to the form, and on a page of all.
 LATEST: Final = 8
@@ -36,7 +36,7 @@ class Output:
 async def latest() -> Response:
     """``GET /simulate/latest``: the part of the form's page that changes"""
     requests = await context.backend_as_user().requests(limit=LATEST)
-    return await _part(await render("simulate-latest.html", requests=requests, output_of=output_of))
+    return await part(await render("simulate-latest.html", requests=requests, output_of=output_of))
 
 
 async def show_all() -> Response:
@@ -64,7 +64,7 @@ async def live(request_id: str) -> Response:
     """``GET /simulate/requests/<request_id>/live``: the part of its page that changes"""
     found = await context.backend_as_user().request(request_id)
     files = await _files(found)
-    return await _part(await render("request-live.html", request=found, output_of=output_of, files=files))
+    return await part(await render("request-live.html", request=found, output_of=output_of, files=files))
 
 
 async def cancel(request_id: str) -> Response:
@@ -94,13 +94,6 @@ async def _files(found: SimulationRequest) -> Sequence[OutputFile]:
     if found.state != "completed" or found.output_hub_repo is not None:
         return ()
     return (await context.backend_as_user().output(found.request_id)).items
-
-
-async def _part(part: Response) -> Response:
-    """A part that is asked for again and again; nothing of it is sent while it stays the same."""
-    part.headers["Cache-Control"] = "private, no-store"
-    await part.add_etag()
-    return await part.make_conditional(request)
 
 
 def output_of(found: SimulationRequest) -> Output | None:

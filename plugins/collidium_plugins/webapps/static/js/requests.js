@@ -4,7 +4,7 @@
 
 const PAUSE = 1500;
 const LAST = 30000;
-const ENDED = new Set(["completed", "failed", "cancelled"]);
+const ENDED = new Set(["completed", "scored", "failed", "cancelled"]);
 
 class LivePart {
   constructor(part) {

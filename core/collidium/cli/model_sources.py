@@ -1,0 +1,131 @@
+"""Models and events that commands of ``collidium model`` are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from collidium.cli.options import (
+    EXISTING_FILE,
+    SourceType,
+    cache_option,
+    config_option,
+    hub_options,
+    locate_source,
+)
+from collidium.cli.progress import progress_bar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from collidium.contracts.task import EventRange, Task
+    from collidium.datasets import Dataset
+    from collidium.inference.manifest import Manifest
+    from collidium.inference.running import Model
+    from collidium.inference.timing import Timing
+
+#: Events that are timed unless others are named.
+TIMED: Final = 100
+
+model_argument = click.argument("file", type=EXISTING_FILE, metavar="MODEL")
+manifest_option = click.option(
+    "--manifest",
+    type=EXISTING_FILE,
+    help="The manifest; default: manifest.toml next to MODEL.",
+)
+
+
+def source_options(default: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the options that name events; ``default`` describes those of none that are named."""
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        source = click.option(
+            "--from",
+            "source",
+            type=SourceType(file_okay=False),
+            required=not default,
+            metavar="DIR|REPO",
+            help="Dataset with the inputs: a directory, or a repository on the hub."
+            + (f" Default: {default}." if default else ""),
+        )
+        for option in (hub_options, cache_option, config_option):
+            command = option(command)
+        return source(command)
+
+    return add
+
+
+def timed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks: int) -> Timing:
+    """Measure the speed of a model on events, with a bar for each block. Raises InvalidInput for too many."""
+    from collidium.datasets.reading.dataset import MAX_BLOCK_EVENTS
+    from collidium.errors import InvalidInput
+    from collidium.inference.running import tables_of
+    from collidium.inference.timing import combine, time_block
+
+    if len(events) > MAX_BLOCK_EVENTS:
+        raise InvalidInput(f"--events: {MAX_BLOCK_EVENTS} are timed at most, not {len(events)}")
+    ((_, tables),) = dataset.read(tables_of(model, task), events, block_bytes=2**62)  # all in memory
+    made = []
+    for number in range(blocks):
+        with progress_bar(f"Timing, block {number + 1} of {blocks} (passes)") as progress:
+            made.append(time_block(model, task, tables, progress=progress))
+    return combine(made)
+
+
+def read_model(file: Path, manifest: Path | None) -> tuple[Model, Task]:
+    """A model and its task; the manifest is next to the file unless it is named. Raises NotFound."""
+    from collidium.errors import NotFound
+    from collidium.inference.running import Model
+
+    place = manifest or file.with_name("manifest.toml")
+    if not place.exists():
+        raise NotFound(f"there is no {place}; name it by --manifest")
+    read, task = read_manifest(place)
+    return Model(file.read_bytes(), read), task
+
+
+def read_manifest(place: Path) -> tuple[Manifest, Task]:
+    """A manifest and its task. Raises InvalidInput."""
+    from collidium import plugins
+    from collidium.inference import manifest
+
+    content = place.read_bytes()
+    task = plugins.load().tasks().find(manifest.task_of(content))
+    return manifest.read_manifest(content, task), task
+
+
+def events_of(
+    model: Model,
+    task: Task,
+    events: EventRange | None,
+    *,
+    source: str,
+    config: str | None,
+    cache: Path | None,
+    hub: str | None,
+    revision: str | None,
+    first: int | None = None,
+) -> tuple[Dataset, EventRange]:
+    """The dataset, downloaded where it is not here, and the events that are wanted or there.
+
+    ``first``: only so many, unless some are wanted.
+    """
+    from collidium import datasets
+    from collidium.contracts.task import EventRange
+    from collidium.inference.running import tables_of
+
+    place = locate_source(source, hub, revision)
+    tables = tables_of(model, task)
+    if isinstance(place, Path):
+        directory = place
+    else:
+        with progress_bar("Downloading", sizes=True) as progress:
+            fetched = datasets.download(place, config, tables, events, cache=cache, progress=progress)
+        directory = fetched.directory
+    dataset = datasets.Dataset(directory, config)
+    if events is None:
+        ids = dataset.table(tables[0]).event_ids
+        events = EventRange(int(ids[0]), int(ids[: first or len(ids)][-1]) + 1)
+    return dataset, events
