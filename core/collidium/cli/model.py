@@ -190,27 +190,29 @@ def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
 
 
 @model.command()
-@click.argument("estimator", metavar="MODULE:NAME")
+@click.argument("trained", metavar="MODULE:NAME")
 @click.argument("manifest", type=EXISTING_FILE)
 @click.option(
     "--output", type=FILE, default=Path("model.onnx"), show_default=True, metavar="FILE", help="The model."
 )
 @json_option
-def export(estimator: str, manifest: Path, output: Path, as_json: bool) -> None:
-    """Write a fitted estimator of scikit-learn as a model for MANIFEST, and check it.
+def export(trained: str, manifest: Path, output: Path, as_json: bool) -> None:
+    """Write a fitted estimator of scikit-learn, or a function of JAX, as a model for MANIFEST, and check it.
 
-    The manifest has one input, float32 features, and one of the outputs `probabilities`, `variable` or
-    `scores`. Of JAX and torch: jax2onnx and torch.onnx write models, which `collidium model check` reads.
+    Of an estimator, the manifest has one input, float32 features, and one of the outputs `probabilities`,
+    `variable` or `scores`. A function is called with the inputs of the manifest, and returns its outputs, in
+    their order; it needs collidium[jax]. torch.onnx writes models, which `collidium model check` reads.
 
     \b
     collidium model export my_training:forest manifest.toml
+    collidium model export my_training:deep_set manifest.toml --output deepset.onnx
     """
-    from collidium.inference.export import of_estimator
+    from collidium.inference.export import exported
     from collidium.inference.running import Model
     from collidium.inference.running import check as check_here
 
     read, task = read_manifest(manifest)
-    content = of_estimator(estimator, read, task)
+    content = exported(trained, read, task)
     facts = check_here(Model(content, read), task)
     output.write_bytes(content)
     _show_facts(facts, as_json=as_json)

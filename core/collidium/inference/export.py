@@ -1,35 +1,55 @@
-"""Estimators of scikit-learn as models. Needs skl2onnx, of the extra ``onnx``."""
+"""What Python has trained as models: estimators of scikit-learn, and functions of JAX.
+
+They need skl2onnx, of the extra ``onnx``, and jax2onnx, of the extra ``jax``.
+"""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Final, cast
 
+import numpy as np
+
+from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import Task
 from collidium.errors import ConfigurationError, InvalidInput
-from collidium.inference.manifest import Manifest, interface_of
+from collidium.inference.manifest import Input, Manifest, interface_of
 
 #: The opsets of what is written: onnxruntime 1.20 and later load them.
-_OPSETS = {"": 17, "ai.onnx.ml": 3}
+_OPSETS: Final = {"": 17, "ai.onnx.ml": 3}
 
 
-def of_estimator(address: str, manifest: Manifest, task: Task) -> bytes:
-    """The file of a fitted estimator.
+def exported(address: str, manifest: Manifest, task: Task) -> bytes:
+    """The file of a fitted estimator, or of a function of JAX.
 
     Parameters
     ----------
     address
-        ``MODULE:NAME``; a module of the current directory is found, too.
+        ``MODULE:NAME``; a module of the current directory is found, too. What has a method ``predict`` is an
+        estimator, all else is called with the inputs of the manifest, in its order.
     manifest
-        It has one input: features of the task, float32.
+        Of an estimator it has one input: features of the task, float32.
 
     Raises
     ------
     InvalidInput
-        For another manifest, or no such estimator.
+        For another manifest, or no such name.
     """
+    found = _find(address)
+    if hasattr(found, "predict") or hasattr(found, "transform"):
+        model = _of_estimator(found, manifest, task)
+    elif callable(found):
+        model = _of_function(found, manifest, interface_of(task))
+    else:
+        raise InvalidInput(f"{address} is neither an estimator nor a function")
+    content: bytes = model.SerializeToString(deterministic=True)
+    return content
+
+
+def _of_estimator(estimator: Any, manifest: Manifest, task: Task) -> Any:
     features = interface_of(task).features
     given = [(name, features[one.feature]) for name, one in manifest.inputs.items() if one.feature]
     if len(given) != 1 or len(manifest.inputs) != 1:
@@ -40,16 +60,55 @@ def of_estimator(address: str, manifest: Manifest, task: Task) -> bytes:
     except ImportError:
         raise ConfigurationError("export needs skl2onnx: pip install 'collidium[onnx]'") from None
     name, feature = given[0]
-    estimator = _find(address)
     options = {id(estimator): {"zipmap": False}} if hasattr(estimator, "predict_proba") else None
-    model: Any = to_onnx(
+    return to_onnx(
         estimator,
         initial_types=cast(Any, [(name, FloatTensorType([None, *feature.shape]))]),
         target_opset=_OPSETS,
         options=options,
     )
-    content: bytes = model.SerializeToString(deterministic=True)
-    return content
+
+
+def _of_function(function: Callable[..., Any], manifest: Manifest, interface: ModelInterface) -> Any:
+    try:
+        import jax  # pyright: ignore[reportMissingImports]
+        from jax2onnx import to_onnx  # pyright: ignore[reportMissingImports]
+    except ImportError:
+        raise ConfigurationError("export of JAX needs jax2onnx: pip install 'collidium[jax]'") from None
+    inputs = []
+    for given in manifest.inputs.values():
+        tail = (
+            interface.features[given.feature].shape if given.feature else (given.padded,) * bool(given.padded)
+        )
+        # The first axis is free; arrays of the same rows share it.
+        shape: Any = (interface.rows or "events" if given.feature else _axis(given), *tail)
+        inputs.append(jax.ShapeDtypeStruct(shape, np.dtype(given.dtype)))
+    wide = any(given.dtype == "float64" for given in manifest.inputs.values())
+    model = to_onnx(function, inputs, opset=_OPSETS[""], enable_double_precision=wide)
+    if len(model.graph.output) != len(manifest.wanted):
+        raise InvalidInput(
+            f"the function returns {len(model.graph.output)} arrays: {manifest.wanted} are wanted"
+        )
+    _rename(model.graph, dict(zip((one.name for one in model.graph.input), manifest.inputs, strict=True)))
+    _rename(model.graph, dict(zip((one.name for one in model.graph.output), manifest.wanted, strict=True)))
+    return model
+
+
+def _axis(given: Input) -> str:
+    """What the rows of an input are of."""
+    is_nested = bool(given.column) and given.is_nested
+    if given.padded:
+        return given.table if is_nested else "events"
+    rows = given.source if is_nested else given.table
+    return f"{rows}_splits" if given.kind == "row_splits" else rows
+
+
+def _rename(graph: Any, names: Mapping[str, str]) -> None:
+    for value in (*graph.input, *graph.output):
+        value.name = names.get(value.name, value.name)
+    for node in graph.node:
+        for values in (node.input, node.output):
+            values[:] = [names.get(name, name) for name in values]
 
 
 def _find(address: str) -> Any:

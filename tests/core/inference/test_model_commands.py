@@ -8,11 +8,15 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from tests.core.inference.toy_models import JETS
 
+from collidium.contracts.task import EventRange
+from collidium.datasets import Dataset
 from collidium.inference import timing
 from collidium.testing.server import run_command
+from collidium_tasks.jets.baselines.deepsets import reconstruct
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
 
@@ -86,6 +90,32 @@ def test_an_estimator_becomes_a_model(tmp_path: Path) -> None:
     assert facts["operators"] == {"ai.onnx.ml.TreeEnsembleClassifier": 1}
     made = answer(collidium("model", "run", "model.onnx", "--from", JETS, "--json", directory=tmp_path))
     assert made["rows"] == 139
+
+
+def test_a_function_of_jax_becomes_a_model(tmp_path: Path) -> None:
+    """The deep sets of the baseline, as JAX trained them: they predict what NumPy does."""
+    pytest.importorskip("jax2onnx")
+    (tmp_path / "my_training.py").write_text(
+        "import jax\n"
+        "from collidium_tasks.jets.baselines import deepsets\n"
+        "weights = {name: array.astype('f4') for name, array in deepsets.weights().items()}\n"
+        "def deep_set(tracks):\n"
+        "    own, seen = tracks[..., :-1], tracks[..., -1]\n"
+        "    return jax.nn.softmax(deepsets.outputs(weights, own, seen))\n"
+    )
+    (tmp_path / "manifest.toml").write_text(
+        'contract = 1\ntask = "jets"\nbatch = "events"\n[inputs]\n'
+        'tracks = { source = "features/tracks", dtype = "float32" }\n[outputs]\n'
+        'probabilities = ["prob_light", "prob_c", "prob_b"]\n'
+    )
+    words = ("my_training:deep_set", "manifest.toml", "--json")
+    answer(collidium("model", "export", *words, directory=tmp_path))
+    answer(collidium("model", "run", "model.onnx", "--from", JETS, "--json", directory=tmp_path))
+    ((_, tables),) = Dataset(JETS).read(("jets", "tracks"), EventRange(0, 40))
+    own = reconstruct(tables)
+    made = pq.read_table(tmp_path / "predictions.parquet")
+    for name in ("prob_b", "prob_c", "prob_light"):
+        assert made[name].to_pylist() == pytest.approx(own[name].to_pylist(), abs=1e-6)
 
 
 def test_examples_are_listed(tmp_path: Path) -> None:
