@@ -82,7 +82,8 @@ def _of_function(function: Callable[..., Any], manifest: Manifest, interface: Mo
         )
         # The first axis is free; arrays of the same rows share it.
         shape: Any = (interface.rows or "events" if given.feature else _axis(given), *tail)
-        inputs.append(jax.ShapeDtypeStruct(shape, np.dtype(given.dtype)))
+        struct: Any = jax.ShapeDtypeStruct
+        inputs.append(struct(shape, np.dtype(given.dtype)))
     wide = any(given.dtype == "float64" for given in manifest.inputs.values())
     model = to_onnx(function, inputs, opset=_OPSETS[""], enable_double_precision=wide)
     if len(model.graph.output) != len(manifest.wanted):

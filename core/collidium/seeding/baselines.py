@@ -30,6 +30,8 @@ from collidium.scoring.bench.data_loading import Slice, time_slice
 from collidium.seeding.access import ACCOUNT
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from collidium.seeding.plan import DatasetPlan
     from collidium.seeding.steps import Seeding
 
@@ -42,7 +44,7 @@ async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
     if not await seeding.has_truth(task):
         return False
     account = await accounts.find(ACCOUNT)
-    wanted = _model(seeding, task, baseline), task.version, await seeding.truth_version(task)
+    wanted = model_repo(seeding, task, baseline), task.version, await seeding.truth_version(task)
     kept = await reading.list_submissions(
         seeding.platform, limit=1000, challenge=seeding.board(task), account_id=account.id
     )
@@ -51,7 +53,11 @@ async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
 
 async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
     """Make the baseline's predictions, and submit them with its model."""
-    await _publish_model(seeding, task, baseline)
+    card = model_card(
+        *(task, baseline, seeding.baselines(task)[baseline]), seeding.platform.settings.platform_tag
+    )
+    files = {**task.model_files(baseline), cards.CARD: card.encode()}
+    await publish(seeding, model_repo(seeding, task, baseline), files)
     account = await accounts.find(ACCOUNT)
     async with (
         admissions.admitted(seeding.platform, account, seeding.board(task), early=True) as admission,
@@ -66,14 +72,15 @@ async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
             ) from error
         sha256 = await asyncio.to_thread(sha256_of, path)
         predictions = submitting.Predictions(path, sha256, path.stat().st_size)
-        model = _model(seeding, task, baseline)
+        model = model_repo(seeding, task, baseline)
         await submitting.submit(
-            *(seeding.platform, admission, predictions), check_claim=_own, model_repo=model
+            *(seeding.platform, admission, predictions), check_claim=own, model_repo=model
         )
     reached("seed.submitted")
 
 
-def _model(seeding: Seeding, task: Task, baseline: str) -> str:
+def model_repo(seeding: Seeding, task: Task, baseline: str) -> str:
+    """The repository of a baseline's model."""
     owner = next(iter(seeding.state.published.values()))["repo"].partition("/")[0]
     return f"{owner}/{task.card.name}-{baseline}"
 
@@ -103,37 +110,34 @@ def _time_reading(seeding: Seeding, task: Task, one: DatasetPlan, events: EventR
     time_slice(part, loaders.load, repeats=_READINGS).write(path)
 
 
-async def _publish_model(seeding: Seeding, task: Task, baseline: str) -> None:
-    """Make the baseline's model repository, with a card and what it has learned, where there is none."""
+async def publish(seeding: Seeding, repo: str, files: Mapping[str, bytes]) -> None:
+    """Make a model repository with files, its card among them, where there is none."""
     from huggingface_hub import CommitOperationAdd
 
-    model, hub = _model(seeding, task, baseline), seeding.hub
+    hub = seeding.hub
     with hub_failures(hub.endpoint):
-        await hub.ask(lambda api: api.create_repo(model, exist_ok=True))
-        if await hub.ask(lambda api: api.file_exists(model, cards.CARD)):
+        await hub.ask(lambda api: api.create_repo(repo, exist_ok=True))
+        if await hub.ask(lambda api: api.file_exists(repo, cards.CARD)):
             return
-        tag = seeding.platform.settings.platform_tag
-        card = model_card(task, baseline, seeding.baselines(task)[baseline], tag)
-        files = {**task.model_files(baseline), cards.CARD: card.encode()}
         operations = [CommitOperationAdd(*file) for file in files.items()]
-        await hub.ask(
-            lambda api: api.create_commit(model, operations, commit_message=f"The baseline {baseline}")
-        )
+        message = f"The model {repo.partition('/')[2]}"
+        await hub.ask(lambda api: api.create_commit(repo, operations, commit_message=message))
 
 
 def model_card(task: Task, baseline: str, reconstruct: Reconstruction | None, tag: str) -> str:
     """Return the card of a baseline's model repository, which describes it by its docstring."""
-    matter = {
-        "tags": [tag, f"{tag}-task:{task.card.name}"],
-        "library_name": "collidium",
-        "description": f"The baseline {baseline} of {task.card.title}",
-    }
     description = inspect.getdoc(reconstruct or loaders.load) or ""
     body = f"# {baseline}\n\nThe baseline `{baseline}` of the task `{task.card.name}`.\n\n{description}\n"
-    return cards.card(matter, body)
+    return cards.card(matter(task, f"The baseline {baseline} of {task.card.title}", tag), body)
 
 
-async def _own(_: str) -> Claim | None:
+def matter(task: Task, description: str, tag: str) -> dict[str, object]:
+    """What a model's card has before its text."""
+    tags = [tag, f"{tag}-task:{task.card.name}"]
+    return {"tags": tags, "library_name": "collidium", "description": description}
+
+
+async def own(_: str) -> Claim | None:
     """The claim to a repository that the same token has just written."""
     return "verified"
 

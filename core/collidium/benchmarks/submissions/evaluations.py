@@ -157,6 +157,14 @@ async def counted(challenge: str, of: Q, since: datetime) -> list[tuple[Any, ...
     return await found.values_list("participant", "account_id")
 
 
+async def was_received(model_repo: str, scorer_version: str, truth_version: str) -> bool:
+    """Whether a model of that repository was received for a scorer and truth, and not cancelled."""
+    found = Evaluation.filter(
+        model_repo=model_repo, scorer_version=scorer_version, truth_version=truth_version
+    )
+    return await found.exclude(state="cancelled").exists()
+
+
 async def stored_models() -> dict[str, str]:
     """SHA-256 of every model in the storage, by key; those of erased persons are gone."""
     rows = await Evaluation.all().distinct().values_list("hub_username", "sha256")
