@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from docs.make_reference_model import PLACE, reference_model
+from msgspec import structs
 from tests.core.inference.toy_models import events, example, task
 
 from collidium.inference import timing
@@ -31,6 +34,26 @@ def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     assert block.cpu_seconds > 0 < block.wall_seconds
     assert block.memory_bytes > 2**20
     assert seen[-1] == (4, 4)
+
+
+def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Where the kernel counts it: the mean over passes, without those in which a counter began again."""
+    monkeypatch.setattr(timing, "_MAX_SCATTER", np.inf)
+    monkeypatch.setattr(timing, "_LEAST_SHARE", 0)
+    # Warm-up, then 3, 5 and less than nothing; of two processors.
+    counts = iter([0, 9, 9, 9, 10, 13, 20, 25, 25, 1])
+    monkeypatch.setattr(timing, "_energy", lambda: [next(counts) * 1_000_000] * 2)
+    made = example("jets", "trees")
+    block = time_block(made, task("jets"), events(made, last=4), passes=3)
+    assert block.joules == pytest.approx((3 + 5) / 2 * 2 / 4)
+    monkeypatch.undo()
+    for number, count in enumerate((7, 8)):
+        (tmp_path / f"intel-rapl:{number}").mkdir()
+        (tmp_path / f"intel-rapl:{number}" / "energy_uj").write_text(f"{count}\n")
+    monkeypatch.setattr(timing, "POWERCAP", tmp_path)
+    assert timing._energy() == [7, 8]
+    (tmp_path / "intel-rapl:1" / "energy_uj").write_text("?")
+    assert timing._energy() == []
 
 
 def summary(cpu: list[list[float]], reference: list[float]) -> TimedBlock:
@@ -67,6 +90,11 @@ def test_blocks_are_combined_with_their_errors() -> None:
     of_events = np.std([4.1 / 3, 10.1 / 3], ddof=1) / np.sqrt(2)
     of_blocks = np.std([2.0, 3.0, 2.1], ddof=1)
     assert made.error == pytest.approx(np.sqrt(of_events**2 + of_blocks**2 / 2 + (0.02 * 2.1) ** 2))
+
+
+def test_what_a_model_chooses_has_two_digits() -> None:
+    blocks = [structs.replace(block(1.0), wall_seconds=each, memory_bytes=123_456) for each in (1.236, 9, 1)]
+    assert combine(blocks).in_addition == {"wall_seconds": 1.2, "memory_bytes": 120_000, "joules": None}
 
 
 def test_the_error_is_two_percent_at_least() -> None:
