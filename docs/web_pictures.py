@@ -28,6 +28,7 @@ from collidium.testing.browser import PATIENCE, chromium, sign_in
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
+from collidium_tasks.tracking import examples
 
 PICTURES: Final = Path(__file__).with_name("pictures")
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
@@ -42,7 +43,7 @@ PAGES: Final = {
     "models": "/models",
 }
 THEMES: Final[tuple[Literal["light", "dark"], ...]] = ("light", "dark")
-SETTINGS: Final = {"PLATFORM_MOCK_SECONDS": "0.1"}
+SETTINGS: Final = {"PLATFORM_MOCK_SECONDS": "0.1", "PLATFORM_MODEL_UNCONFINED": "true"}
 #: Who submits one after the other, and the share of hits that their model puts on the right track.
 PEOPLE: Final = {"dirac": 0.8, "chien": 0.89, "bohr": 0.93, "emmy": 0.91, "anna": 0.98}
 #: Models on the hub, and what they say of themselves.
@@ -67,16 +68,20 @@ def make(directory: Path) -> None:
     with tempfile.TemporaryDirectory() as home, ServerProcess(Path(home), env=SETTINGS) as server:
         furnished = furnish(server)
         with chromium() as browser:
-            _pictures(browser, server.base_url, furnished, directory)
+            _pictures(browser, server.base_url, furnished, directory, PAGES)
+            model = f"/leaderboard/submissions/{run_model(server, furnished.tokens['anna'])}#model"
+            _pictures(browser, server.base_url, furnished, directory, {"model": model})
 
 
-def _pictures(browser: Browser, base_url: str, furnished: Furnished, directory: Path) -> None:
+def _pictures(
+    browser: Browser, base_url: str, furnished: Furnished, directory: Path, pages: Mapping[str, str]
+) -> None:
     with browser.new_context(base_url=base_url, viewport=SIZE) as context:
         context.set_default_timeout(PATIENCE)
         page = context.new_page()
         sign_in(page, furnished.tokens["anna"])
         page.emulate_media(reduced_motion="reduce")
-        for name, address in PAGES.items():
+        for name, address in pages.items():
             page.goto(address.format(submission_id=furnished.submission_id), wait_until="networkidle")
             for theme in THEMES:
                 page.emulate_media(color_scheme=theme)
@@ -104,6 +109,17 @@ def furnish(server: ServerProcess, *, order: bool = True) -> Furnished:
         with Client(server.base_url, tokens[name]) as client:
             receipt = client.submit("tracking", reconstruction(share), model_repo=model)
     return Furnished(tokens, receipt.submission_id, _order(server, tokens["anna"]) if order else "")
+
+
+def run_model(server: ServerProcess, token: str) -> str:
+    """Have the server run an example of models; its submission. Needs onnxruntime."""
+    with tempfile.TemporaryDirectory() as directory, Client(server.base_url, token) as client:
+        for name, content in examples.labels_model("tracking").items():
+            Path(directory, name).write_bytes(content)
+        sent = client.submit_model(
+            "tracking", Path(directory, "model.onnx"), Path(directory, "manifest.toml")
+        )
+        return client.wait_for_model(sent.evaluation_id).submission_id or ""
 
 
 def _order(server: ServerProcess, token: str) -> str:

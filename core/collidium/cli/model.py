@@ -9,6 +9,7 @@ import click
 
 from collidium.cli.model_sources import (
     TIMED,
+    chosen,
     events_of,
     manifest_option,
     model_argument,
@@ -81,7 +82,7 @@ def count(file: Path, as_json: bool) -> None:
 @model.command()
 @model_argument
 @manifest_option
-@source_options()
+@source_options
 @events_option("Events to run; default: all of the dataset.")
 @click.option(
     "--output",
@@ -98,25 +99,27 @@ def run(
     """Run MODEL on events, and write its predictions: those that a server would score.
 
     \b
+    collidium model run model.onnx
     collidium model run model.onnx --from ./ttbar --events 0:1000
     collidium score jets predictions.parquet --from ./ttbar
     """
     from collidium.inference.running import write_predictions
 
     read, task = read_model(file, manifest)
-    dataset, wanted = events_of(read, task, events, **source)
+    where = f" --from {source['source']}" if source["source"] else ""
+    dataset, wanted = events_of(read, task, events, **chosen(task.card.name, source))
     with progress_bar("Running (events)") as progress:
         rows = write_predictions(read, task, dataset, wanted, output, progress=progress)
     record = {"task": task.card.name, "events": str(wanted), "rows": rows, "predictions": output}
     show_record(record, record, as_json=as_json)
     if not as_json:
-        note(f"Score it: collidium score {task.card.name} {output} --from {source['source']}")
+        note(f"Score it: collidium score {task.card.name} {output}{where}")
 
 
 @model.command()
 @model_argument
 @manifest_option
-@source_options()
+@source_options
 @events_option(f"Events to time; default: the first {TIMED} of the dataset.")
 @click.option(
     "--blocks",
@@ -134,11 +137,11 @@ def time(
     It is the measure of leaderboards; a busy machine is reported, and not measured.
 
     \b
-    collidium model time model.onnx --from ./ttbar
+    collidium model time model.onnx
     collidium model time model.onnx --from ./ttbar --events 0:20 --blocks 1 --json
     """
     read, task = read_model(file, manifest)
-    dataset, wanted = events_of(read, task, events, first=TIMED, **source)
+    dataset, wanted = events_of(read, task, events, first=TIMED, **chosen(task.card.name, source))
     timing = timed(read, task, dataset, wanted, blocks)
     made = timing.blocks
     if as_json:

@@ -16,6 +16,7 @@ from collidium.cli.options import (
     locate_source,
 )
 from collidium.cli.progress import progress_bar
+from collidium.cli.score import training_events
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,24 +38,31 @@ manifest_option = click.option(
 )
 
 
-def source_options(default: str = "") -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Add the options that name events; ``default`` describes those of none that are named."""
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that name events; :func:`chosen` has those of none that are named."""
+    source = click.option(
+        "--from",
+        "source",
+        type=SourceType(file_okay=False),
+        metavar="DIR|REPO",
+        help="Dataset with the inputs: a directory, or a repository on the hub; default: the events to learn "
+        "from that the server's card of the task names.",
+    )
+    for option in (hub_options, cache_option, config_option):
+        command = option(command)
+    return source(command)
 
-    def add(command: Callable[..., Any]) -> Callable[..., Any]:
-        source = click.option(
-            "--from",
-            "source",
-            type=SourceType(file_okay=False),
-            required=not default,
-            metavar="DIR|REPO",
-            help="Dataset with the inputs: a directory, or a repository on the hub."
-            + (f" Default: {default}." if default else ""),
-        )
-        for option in (hub_options, cache_option, config_option):
-            command = option(command)
-        return source(command)
 
-    return add
+def chosen(name: str, where: dict[str, Any]) -> dict[str, Any]:
+    """The options that name events; where there are none, the events to learn from of a task or challenge.
+
+    Raises InvalidInput where its card names none.
+    """
+    if where["source"] is not None:
+        return where
+    names = "source", "hub", "config", "revision"
+    found = training_events(name, where["hub"], where["config"], where["revision"])
+    return {**where, **dict(zip(names, found, strict=True))}
 
 
 def timed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks: int) -> Timing:

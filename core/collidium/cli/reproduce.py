@@ -12,11 +12,10 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.leaderboard import value_cell
-from collidium.cli.model_sources import TIMED, events_of, read_model, source_options, timed
+from collidium.cli.model_sources import TIMED, chosen, events_of, read_model, source_options, timed
 from collidium.cli.options import EXISTING_FILE, events_option, json_option, locate_source
 from collidium.cli.output import note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bar
-from collidium.cli.score import training_events
 from collidium.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _MAX_JSON_BYTES: Final = 16 * 1024**2
 @click.argument("source_of_model", metavar="BUNDLE|SUBMISSION")
 @click.option("--model", type=EXISTING_FILE, help="The ONNX file of SUBMISSION; default: model.onnx here.")
 @click.option("--manifest", type=EXISTING_FILE, help="Its manifest; default: manifest.toml next to it.")
-@source_options("the events to learn from that the server's card names")
+@source_options
 @events_option("Events to run; default: all of the dataset.")
 @click.option("--time", "speed", is_flag=True, help=f"Measure the speed, too, on at most {TIMED} events.")
 @json_option
@@ -41,7 +40,6 @@ def reproduce(
     source_of_model: str,
     model: Path | None,
     manifest: Path | None,
-    source: str | None,
     events: EventRange | None,
     speed: bool,
     as_json: bool,
@@ -71,15 +69,13 @@ def reproduce(
         model = model or Path("model.onnx")
         ran = require_same_files(sent, model, manifest or model.with_name("manifest.toml"))
         read, task = read_model(model, manifest)
-        if source is None:
-            found = training_events(sent.challenge, where["hub"], where["config"], where["revision"])
-            source, where["hub"], where["config"], where["revision"] = found
+        where = chosen(sent.challenge, where)
         parameters = check(read, task).n_params
-        dataset, wanted = events_of(read, task, events, source=source, **where)
+        dataset, wanted = events_of(read, task, events, **where)
         path = Path(directory, "predictions.parquet")
         with progress_bar("Running (events)") as progress:
             write_predictions(read, task, dataset, wanted, path, progress=progress)
-        place = locate_source(source, where["hub"], where["revision"])
+        place = locate_source(where["source"], where["hub"], where["revision"])
         made = score(
             task, path, truth_from=place, config=where["config"], events=wanted, cache=where["cache"]
         )

@@ -85,12 +85,12 @@ class Timing(Struct, frozen=True):
 
     @property
     def in_addition(self) -> dict[str, Any]:
-        """Wall-clock seconds and energy of an event, and memory, to two digits: models choose them, too."""
+        """Wall-clock seconds and energy of an event, and memory, to one digit: models choose them, too."""
         joules = [block.joules for block in self.blocks if block.joules is not None]
         return {
-            "wall_seconds": _two_digits(median(block.wall_seconds for block in self.blocks)),
-            "memory_bytes": int(_two_digits(max(block.memory_bytes for block in self.blocks))),
-            "joules": _two_digits(median(joules)) if joules else None,
+            "wall_seconds": _one_digit(median(block.wall_seconds for block in self.blocks)),
+            "memory_bytes": int(_one_digit(max(block.memory_bytes for block in self.blocks))),
+            "joules": _one_digit(median(joules)) if joules else None,
         }
 
 
@@ -219,8 +219,8 @@ def _energy() -> list[int]:
         return []
 
 
-def _two_digits(value: float) -> float:
-    return float(f"{value:.1e}")
+def _one_digit(value: float) -> float:
+    return float(f"{value:.0e}")
 
 
 def _reference() -> bytes:

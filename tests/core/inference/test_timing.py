@@ -92,9 +92,9 @@ def test_blocks_are_combined_with_their_errors() -> None:
     assert made.error == pytest.approx(np.sqrt(of_events**2 + of_blocks**2 / 2 + (0.02 * 2.1) ** 2))
 
 
-def test_what_a_model_chooses_has_two_digits() -> None:
+def test_what_a_model_chooses_has_one_digit() -> None:
     blocks = [structs.replace(block(1.0), wall_seconds=each, memory_bytes=123_456) for each in (1.236, 9, 1)]
-    assert combine(blocks).in_addition == {"wall_seconds": 1.2, "memory_bytes": 120_000, "joules": None}
+    assert combine(blocks).in_addition == {"wall_seconds": 1.0, "memory_bytes": 100_000, "joules": None}
 
 
 def test_the_error_is_two_percent_at_least() -> None:
