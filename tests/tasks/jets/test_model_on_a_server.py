@@ -57,9 +57,12 @@ def test_a_baseline_as_a_model_scores_what_its_predictions_do(
     server: ServerProcess, model: tuple[Path, Path], source: Path, tmp_path: Path
 ) -> None:
     write_predictions(JetsTask().baselines()["deepsets"](TABLES), tmp_path / "own.parquet")
-    with Client(server.base_url, token=server.add_user("bea")) as client:
+    token = server.add_user("bea")
+    with Client(server.base_url, token=token) as client:
         own = client.submit("jets", tmp_path / "own.parquet")
         sent = client.submit_model("jets", *model)
+        assert streamed(server, token, sent.evaluation_id)[-1] == "scored"
+        assert streamed(server, server.add_user("cleo"), sent.evaluation_id) == []
         ended = client.wait_for_model(sent.evaluation_id)
         assert (ended.state, ended.code, ended.events_done) == ("scored", None, EVENTS)
         found = client.submission(ended.submission_id or "")
@@ -82,6 +85,16 @@ def test_a_baseline_as_a_model_scores_what_its_predictions_do(
     assert found.model.graph is not None
     assert found.model.graph.inputs == {"tracks": "features/tracks, float32, flat"}
     assert (found.sha256, found.rows, found.model.sha256) == (sent.model_sha256, None, sent.model_sha256)
+
+
+def streamed(server: ServerProcess, token: str, evaluation_id: str) -> list[str]:
+    """The states that a stream of the evaluation shows until it ends."""
+    headers = {"Authorization": f"Bearer {token}"}
+    with (
+        httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False) as client,
+        client.stream("GET", f"/v1/evaluations/{evaluation_id}/progress") as answer,
+    ):
+        return [json.loads(line[5:])["state"] for line in answer.iter_lines() if line.startswith("data:")]
 
 
 def reproduced_at_home(
