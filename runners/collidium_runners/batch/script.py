@@ -1,8 +1,8 @@
 """The batch script: an array job, each task of which simulates one part.
 
-Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: the settings allow plain characters in
-their values alone. Everything else is quoted for bash. The script contains no secret and no address of the server.
-``part.sh`` has the commands of one part.
+Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: the settings allow plain
+characters in their values alone. Everything else is quoted for bash. The script contains no secret and no
+address of the server. ``part.sh`` has the commands of one part.
 
 Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, with a manifest of its
 tables (:data:`~collidium_runners.outputs.MANIFEST`), and at its end, good or bad,
