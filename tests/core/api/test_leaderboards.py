@@ -60,6 +60,7 @@ def anybody(platform: ServerProcess) -> Iterator[httpx.Client]:
 @pytest.mark.parametrize(
     ("query", "wanted"),
     [
+        ({}, [(1, 3), (2, 2), (3, 4), (4, 0), (5, 1)]),
         ({"hub_username": "bea"}, [(2, 2), (3, 4), (4, 0)]),
         ({"model_repo": "lab/line"}, [(2, 2), (5, 1)]),
         ({"hub_username": "bea", "model_repo": "bea/helix"}, [(3, 4), (4, 0)]),
