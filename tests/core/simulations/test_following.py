@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from tests.core.simulations.conftest import (
@@ -36,7 +37,7 @@ from collidium.contracts.runner import (
 )
 from collidium.database import connection
 from collidium.errors import Conflict, NotFound
-from collidium.simulations import transitions
+from collidium.simulations import follower, transitions
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.publication import repository_name
 
@@ -275,6 +276,25 @@ async def test_what_a_stopped_follower_had_is_taken_over_at_once(open_platform: 
         runner.answers = [JobStatus(JobState.FAILED, reason="told")]
         async with simulations.following(platform):
             assert (await ended(request_id)).reason == "told"
+
+
+async def test_what_a_stopping_follower_was_leasing_is_free_at_once(
+    open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leased, lease = asyncio.Event(), follower.claim
+
+    async def cut_off(*arguments: Any) -> list[SimulationRequest]:
+        if await lease(*arguments):
+            leased.set()
+            await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr(follower, "claim", cut_off)
+    async with open_platform(Scripted()) as platform:
+        await order(platform, await sign_up("alice"))
+        async with simulations.following(platform):
+            await leased.wait()
+        assert (await SimulationRequest.get()).lease == ""
 
 
 async def test_a_clock_that_was_set_back_delays_nothing_for_long(open_platform: OpenPlatform) -> None:

@@ -111,7 +111,7 @@ async def test_a_process_asleep_past_the_deadline_stops_no_job(
 
         await eventually_async(released)
         await SimulationRequest.all().update(due_at=now())
-        (slept,) = await follower.claim(Lane.POLL, 1, 60)
+        (slept,) = await follower.claim(Lane.POLL, 1, 60, "slept")
         slept.deadline_at = now() - timedelta(seconds=1)
         await SimulationRequest.all().update(lease="another")
         await steps.poll(platform, runner.name, [slept])

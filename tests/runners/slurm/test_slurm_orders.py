@@ -143,7 +143,7 @@ async def test_a_poll_costs_the_same_for_any_number_of_parts(
             async with simulations.following(platform):
                 await reached(placed.request_id, "running")
             await SimulationRequest.all().update(due_at=now())
-            (row,) = await claim(Lane.POLL, 10, 60)
+            (row,) = await claim(Lane.POLL, 10, 60, "lease")
             assert (row.handle or "").split(".")[1] == str(events)
             with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
                 caplog.clear()
