@@ -20,8 +20,12 @@ logger = logging.getLogger(__name__)
 
 Watched = records.SimulationRequest | records.Evaluation
 
-#: Seconds between two looks at what is watched, however many watch it.
-LOOK_SECONDS: Final = 1.0
+#: Seconds between two looks at what is watched, and for how long others that watch it share one. A look at a
+#: request lets the follower poll its job, and a later one finds what is new: within two seconds
+#: (``2 * (LOOK_SECONDS + SHARED_SECONDS) + follower.IDLE_SECONDS``, and what the calls take). Evaluations
+#: write their progress each second.
+LOOK_SECONDS: Final = 0.5
+SHARED_SECONDS: Final = 0.2
 #: Streams of one account that a process serves at once, and how long one lasts before its client calls again.
 STREAMS: Final = 8
 STREAM_SECONDS: Final = 300.0
@@ -33,7 +37,7 @@ class Watching:
     """The streams of one process. No stream holds a connection of the database between two looks."""
 
     def __init__(self) -> None:
-        self._looks: SharedCalls[str, Watched] = SharedCalls(TTLCache(_KEPT, LOOK_SECONDS / 2))
+        self._looks: SharedCalls[str, Watched] = SharedCalls(TTLCache(_KEPT, SHARED_SECONDS))
         self._streams: Counter[int] = Counter()
         #: Set when the server stops: streams end.
         self.stopping = asyncio.Event()

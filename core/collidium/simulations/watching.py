@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from collidium import records
 from collidium.contracts.runner import RunnerError
+from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
 from collidium.simulations.requests import find, visible
 
@@ -36,6 +37,9 @@ async def find_with_progress(
 ) -> records.SimulationRequest:
     """As :func:`find`, with what the runner reports of a running job."""
     row = await visible(request_id, account_id)
+    runner = platform.runners.things.get(row.runner)
+    if runner is not None and runner.polled_when_watched:
+        await transitions.poll_soon(row)
     return replace(await find(request_id, account_id), progress=await _progress(platform, row))
 
 
