@@ -66,9 +66,9 @@ class Seeding:
 
     @property
     def datasets(self) -> list[DatasetPlan]:
-        """The training sets, and the evaluation sets of the tasks."""
-        needed = {self.size.of_task(task.card).name for task in self.tasks}
-        return [one for one in self.size.datasets if one.name in needed or not one.evaluated]
+        """What the tasks are scored on, and the training sets of its channels and pileup."""
+        scored = [self.size.of_task(task.card) for task in self.tasks]
+        return [one for one in self.size.datasets if any(one is of or one.trains_for(of) for of in scored)]
 
     @property
     def bytes(self) -> int:
