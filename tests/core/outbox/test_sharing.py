@@ -58,7 +58,7 @@ async def test_what_one_is_taking_is_not_taken_by_another(
 
     async def take() -> list[int]:
         taken = await deliveries.take(post.clock(), timedelta(minutes=1), list)
-        return [attempt.delivery_id for attempt in taken]
+        return [attempt.row.id for attempt in taken]
 
     @transactional
     async def take_slowly() -> list[int]:
