@@ -303,6 +303,20 @@ class DisqualifyBody(Body):
     take_back: bool = Field(False, description="Take what it earned, down to a balance of zero.")
 
 
+class RescoreBody(Body):
+    """How the submissions to a challenge are scored again."""
+
+    model_config = example({"public_percent": 30, "apply": True}, strict=True)
+
+    public_percent: int | None = Field(
+        None,
+        ge=1,
+        le=99,
+        description="Per cent of the events that are the public part from now on; null: as it is.",
+    )
+    apply: bool = Field(False, description="Apply the new scores; else only find what would change.")
+
+
 # -- datasets, events, models --------------------------------------------------------------------------
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -54,6 +55,13 @@ def close(admin: httpx.Client, name: str = NAME) -> dict[str, Any]:
     closed = admin.post(f"/admin/challenges/{name}/close")
     assert closed.status_code == 200, closed.text
     found: dict[str, Any] = closed.json()
+    return found
+
+
+def rescored(server: ServerProcess, *options: str) -> dict[str, Any]:
+    done = server.run("challenge", "rescore", *options, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -219,11 +227,14 @@ def test_a_split_after_submissions_scores_them_again(
     assert credits_of(alice) > 10
     earned = credits_of(alice)
     refused = admin.patch("/admin/challenges/tracking", json={"public_percent": 50})
-    assert (refused.status_code, "benchmark split tracking" in refused.json()["detail"]) == (409, True)
+    assert (refused.status_code, "rescore tracking --public 50" in refused.json()["detail"]) == (409, True)
     for percent in ("0", "100"):
-        assert fresh_platform.run("benchmark", "split", "tracking", "--public", percent).returncode == 2
-    done = fresh_platform.run("benchmark", "split", "tracking", "--public", "50")
-    assert done.returncode == 0, done.stderr
+        assert fresh_platform.run("challenge", "rescore", "tracking", "--public", percent).returncode == 2
+    preview = rescored(fresh_platform, "tracking", "--public", "50")
+    assert (preview["ended_at"] is not None, preview["applies"]) == (True, False)
+    assert alice.get("/v1/benchmark/tracking").json()["phase"] is None
+    applied = rescored(fresh_platform, "tracking", "--public", "50", "--apply")
+    assert (applied["applies"], applied["changes"]) == (True, preview["changes"])
     import_truth(fresh_platform)  # of the same truth changes nothing
     assert alice.get("/v1/benchmark/tracking").json()["phase"] == "public"
     now = alice.get(f"/v1/submissions/{first['submission_id']}").json()

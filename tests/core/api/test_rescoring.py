@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.waiting import eventually
 
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
@@ -147,6 +148,41 @@ def test_rescoring_resumes_after_a_kill_and_doubles_nothing(
     assert board(people[0]) == ids
     assert [credits_of(person) for person in people] == [60, 60]
     with operating(timed) as admin:
+        audited = admin.get("/admin/audit").json()
+    assert [(logged["action"], logged["details"]["credits_paid"]) for logged in audited] == [
+        ("rescore", "50")
+    ]
+    assert timed.run("ledger", "audit").returncode == 0
+
+
+@pytest.mark.parametrize("failpoint", ["rescore.kept", "rescore.before_commit"])
+def test_a_rescoring_goes_on_after_its_server_is_killed(
+    timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table, failpoint: str
+) -> None:
+    people = [sign_in(name) for name in ("alice", "bob")]
+    ids = [
+        submit(person, predictions(oracle, keep, 1))["submission_id"]
+        for person, keep in zip(people, (0.95, 0.6), strict=True)
+    ]
+    timed.stop()
+    install_timed(site, "2", TURNED)
+    timed.environment |= {VARIABLE: failpoint, "PLATFORM_LEASE_SECONDS": "1"}
+    timed.start()
+    where = "/admin/challenges/timed/rescoring"
+    with operating(timed) as admin:
+        assert admin.get(where).status_code == 404
+        with suppress(httpx.TransportError):  # it may be killed before it has answered
+            admin.post(where, json={"apply": True})
+    eventually(lambda: timed._running().poll() is not None)
+    del timed.environment[VARIABLE]
+    timed.start()
+    with operating(timed) as admin:
+        eventually(lambda: admin.get(where).json()["ended_at"] is not None)
+        done = admin.get(where).json()
+        assert (done["problem"], done["unscored"]) == (None, {})
+        assert {change["submission_id"]: change["rank"] for change in done["changes"]} == dict(
+            zip(ids, (2, 1), strict=True)
+        )
         audited = admin.get("/admin/audit").json()
     assert [(logged["action"], logged["details"]["credits_paid"]) for logged in audited] == [
         ("rescore", "50")

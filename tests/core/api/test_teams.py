@@ -137,6 +137,25 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     assert [ban(alice_name), ban(bob_name, False), ban(alice_name, False)] == [alice_name, bob_name, bob_name]
 
 
+def test_a_file_of_two_members_at_once_is_one_submission(
+    admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 2})
+    members = [people(name) for name in ("alice", "bob")]
+    new_team(members[0], where, "twins")
+    assert join(members[1], where, code_of(members[0], where)).is_success
+    content = share(oracle, 0.5)
+    with ThreadPoolExecutor(4) as threads:
+        sent = list(threads.map(lambda one: one.post(f"{where}/submit", content=content).json(), members * 2))
+    assert len({receipt["submission_id"] for receipt in sent}) == 1
+    assert sorted(receipt["deduplicated"] for receipt in sent) == [False, True, True, True]
+    assert members[1].get(f"{where}/quota").json()["submissions_left"] == 1
+    sender = name_of(members[0]) == sent[0]["hub_username"]
+    other = members[sender]
+    query = {"model_repo": f"{name_of(other)}/model"}
+    refused(other.post(f"{where}/submit", params=query, content=content), 409, "who alone links it")
+
+
 def test_an_organiser_takes_teams_apart(
     admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table
 ) -> None:

@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
-from collidium.records import Challenge, Page, Ranking, RosterEntry, Submission
+from collidium.records import Challenge, Page, Ranking, Rescoring, RosterEntry, Submission
 
 
 class ChallengeFields(TypedDict, total=False):
@@ -92,6 +92,30 @@ class ChallengeCalls:
         """Let a disqualified submission count again."""
         where = _submission(challenge, submission_id, "reinstate")
         return Call("POST", where, single(Ranking), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_rescore(
+        self,
+        challenge: str,
+        *,
+        public_percent: int | None = None,
+        apply: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Call[Rescoring]:
+        """Have all submissions to a challenge scored again; without ``apply``, to see what would change.
+
+        ``public_percent``: on so much of the events from now on, until it closes. Ask
+        :meth:`admin_rescoring` how far it is.
+        """
+        where, headers = f"/admin/challenges/{segment(challenge)}/rescoring", keyed(idempotency_key)
+        body = given(public_percent=public_percent, apply=apply)
+        return Call("POST", where, single(Rescoring), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_rescoring(self, challenge: str) -> Call[Rescoring]:
+        """The last rescoring of a challenge: how far it is, or what changes."""
+        where = f"/admin/challenges/{segment(challenge)}/rescoring"
+        return Call("GET", where, single(Rescoring), Credential.ADMIN)
 
     @endpoint
     def admin_new_challenge(
