@@ -310,6 +310,32 @@ def _announce(row: Challenge, text: str | None) -> None:
         row.announcements = [{"at": now().isoformat(), "text": text}, *row.announcements]
 
 
+async def correct_announcement(
+    platform: Platform, name: str, at: datetime, text: str | None, *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Give the announcement of a moment another text, or withdraw it where that is None; raises NotFound."""
+    return view(await _correct_once(name, at, text, actor, http_request_id), platform)
+
+
+@transactional
+async def _correct_once(
+    name: str, at: datetime, text: str | None, actor: str, http_request_id: str
+) -> Challenge:
+    row = await locked(name)
+    kept = [one for one in row.announcements if datetime.fromisoformat(one["at"]) != at]
+    if len(kept) == len(row.announcements):
+        raise NotFound(f"{name} has no announcement of {at.isoformat()}")
+    corrected = {"at": at.isoformat(), "text": text, "edited_at": now().isoformat()}
+    if text is not None:
+        kept = [one if one in kept else corrected for one in row.announcements]
+    row.announcements = kept
+    row.revision += 1
+    await row.save(update_fields=["announcements", "revision", "changed_at"])
+    action = "withdraw_announcement" if text is None else "correct_announcement"
+    await operations.record(actor, action, name, {"at": at.isoformat()}, http_request_id)
+    return row
+
+
 async def locked(name: str) -> Challenge:
     """The challenge, its row locked until the transaction ends; raises NotFound."""
     if await find(name) is None:

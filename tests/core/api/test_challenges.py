@@ -21,7 +21,7 @@ from collidium import database
 from collidium.benchmarks.models import Arrival, Challenge
 from collidium.client import Client
 from collidium.testing.plugin import StartServer
-from collidium.testing.server import ServerProcess
+from collidium.testing.server import ServerProcess, run_command
 
 from .conftest import import_truth, parquet
 
@@ -59,7 +59,11 @@ def close(admin: httpx.Client, name: str = NAME) -> dict[str, Any]:
 
 
 def rescored(server: ServerProcess, *options: str) -> dict[str, Any]:
-    done = server.run("challenge", "rescore", *options, "--json")
+    environment = server.environment | {
+        "PLATFORM_BACKEND": server.base_url,
+        "ADMIN_TOKEN": server.admin_token,
+    }
+    done = run_command(("challenge", "rescore", *options, "--json"), environment, server.directory)
     assert done.returncode == 0, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
     return found
@@ -351,6 +355,15 @@ def test_an_organiser_runs_one_challenge_and_no_money(
         base_url=admin.base_url, headers={"X-Admin-Token": made.json()["token"]}, trust_env=False
     ) as otto:
         assert otto.patch(where, json={"announcement": "Welcome."}).status_code == 200
+        assert otto.patch(where, json={"announcement": "Room 12."}).status_code == 200
+        announced = [one["at"] for one in otto.get(f"/v1/challenges/{NAME}").json()["announcements"]]
+        corrections = [{"at": announced[0], "text": "Room 13."}, {"at": announced[1], "text": None}]
+        for correction in corrections:
+            (first, *_) = otto.patch(f"{where}/announcements", json=correction).json()["announcements"]
+            assert (first["at"], first["text"]) == (announced[0], "Room 13.")
+            assert first["edited_at"] > announced[0]
+        assert len(otto.get(f"/v1/challenges/{NAME}").json()["announcements"]) == 1
+        assert otto.patch(f"{where}/announcements", json=corrections[1]).status_code == 404
         seen = otto.get(f"{where}/submissions/{sent}/standing")
         assert seen.json()["changes"], "what it would do is shown to organisers, too"
         assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
@@ -385,6 +398,10 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
     assert "One day *more*." in edited.stdout, edited.stdout
+    corrected = run("challenge", "edit", "course-1", "--correct", "1", "Two days more.").stdout
+    assert ("edited" in corrected, "Two days more." in corrected, "One" in corrected) == (True, True, False)
+    assert run("challenge", "edit", "course-1", "--withdraw", "2").returncode == 2
+    assert "Two days" not in run("challenge", "edit", "course-1", "--withdraw", "1").stdout
     listed = run("challenge", "list").stdout
     assert ("course-1" in listed, "no truth yet" in listed) == (True, True), "of the tasks without truth"
     assert run("challenge", "close", "course-1").returncode == 0

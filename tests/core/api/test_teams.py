@@ -111,6 +111,14 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
         (name_of(carol), None),
     ]
     first, second = (f"/v1/submissions/{receipt['submission_id']}" for receipt in sent)
+    theirs = bob.get(f"{where}/team/submissions?limit=2")
+    assert [(one["hub_username"], one["submission_id"]) for one in theirs.json()] == [
+        (name_of(bob), sent[1]["submission_id"]),
+        (name_of(alice), sent[0]["submission_id"]),
+    ]
+    (oldest,) = bob.get(theirs.links["next"]["url"]).json()
+    assert oldest["submission_id"] == again[0]["submission_id"], "not what she had sent alone"
+    assert carol.get(f"{where}/team/submissions").status_code == 404
     assert alice.get(first).json()["team"] == "Team Ωmega"
     both = {"final": True, "code_url": "https://code.example/"}
     assert bob.patch(first, json=both).status_code == 403, "only who submitted links"

@@ -156,6 +156,11 @@ def test_rules_and_announcements_run_nothing(web: ServerProcess, admin: httpx.Cl
     hostile = "**fair** <script>alert(1)</script> [bad](javascript:alert(1)) <img src=x onerror=alert(1)>"
     body = {"name": "hostile-course", "task": "tracking", "rules": hostile, "announcement": hostile}
     assert admin.post("/admin/challenges", json=body).status_code == 201
+    (announced,) = admin.get("/v1/challenges/hostile-course").json()["announcements"]
+    assert ", edited <time" not in admin.get("/leaderboard/hostile-course").text
+    correction = {"at": announced["at"], "text": hostile * 2}
+    assert admin.patch("/admin/challenges/hostile-course/announcements", json=correction).is_success
+    assert ", edited <time" in admin.get("/leaderboard/hostile-course").text
     for page in ("", "/results"):
         text = admin.get(f"/leaderboard/hostile-course{page}").text
         assert "<strong>fair</strong>" in text

@@ -14,7 +14,14 @@ from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
-from collidium.api.schemas import ChallengeBody, DisqualifyBody, NewChallengeBody, OpenQuery, RescoreBody
+from collidium.api.schemas import (
+    ChallengeBody,
+    CorrectionBody,
+    DisqualifyBody,
+    NewChallengeBody,
+    OpenQuery,
+    RescoreBody,
+)
 from collidium.benchmarks import challenges, closing, tasklist
 from collidium.benchmarks.submissions import background_rescoring, reading, standing, verification
 from collidium.benchmarks.submissions import roster as people
@@ -74,6 +81,16 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
     return answer(await challenges.edit(platform(), challenge, fields, **by()))
+
+
+@blueprint.patch("/challenges/<challenge>/announcements")
+@operation_id("correct_announcement")
+@validate_request(CorrectionBody)
+@document_response(Challenge)
+@idempotent
+async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
+    """Correct an announcement, or withdraw it."""
+    return answer(await challenges.correct_announcement(platform(), challenge, data.at, data.text, **by()))
 
 
 @blueprint.post("/challenges/<challenge>/close")

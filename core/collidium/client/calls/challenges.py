@@ -167,6 +167,19 @@ class ChallengeCalls:
         return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
 
     @endpoint
+    def admin_correct_announcement(
+        self, challenge: str, at: datetime, text: str | None, *, idempotency_key: str | None = None
+    ) -> Call[Challenge]:
+        """Give the announcement of that time another text, or withdraw it where ``text`` is None."""
+        where, body = f"/admin/challenges/{segment(challenge)}/announcements", {"text": text}
+        headers = keyed(idempotency_key)
+        return Call(
+            *("PATCH", where, single(Challenge), Credential.ADMIN),
+            json={"at": at.isoformat(), **body},
+            headers=headers,
+        )
+
+    @endpoint
     def admin_close_challenge(self, name: str, *, idempotency_key: str | None = None) -> Call[Challenge]:
         """Take no more submissions; final results come when those under way are scored."""
         where = f"/admin/challenges/{segment(name)}/close"
