@@ -258,9 +258,9 @@ def _show(receipt: Receipt) -> None:
     )
     if receipt.deduplicated:
         note(
-            f"You submitted this file before, and it does not count: {receipt.unranked}."
+            f"This file was submitted before, and does not count: {receipt.unranked}."
             if receipt.unranked
-            else "You submitted this file before; this is its result."
+            else "This file was submitted before; this is its result."
         )
     elif receipt.unranked:
         note(f"It has no rank: {receipt.unranked}.")

@@ -158,8 +158,8 @@ def test_a_file_of_two_members_at_once_is_one_submission(
     assert len({receipt["submission_id"] for receipt in sent}) == 1
     assert sorted(receipt["deduplicated"] for receipt in sent) == [False, True, True, True]
     assert members[1].get(f"{where}/quota").json()["submissions_left"] == 1
-    sender = name_of(members[0]) == sent[0]["hub_username"]
-    other = members[sender]
+    kept = members[0].get(f"/v1/submissions/{sent[0]['submission_id']}").json()
+    other = members[kept["hub_username"] == name_of(members[0])]
     query = {"model_repo": f"{name_of(other)}/model"}
     refused(other.post(f"{where}/submit", params=query, content=content), 409, "who alone links it")
 
