@@ -272,36 +272,6 @@ async def test_a_challenge_is_closed_and_opened_again(
     assert operator.challenge(course).state == "open"
 
 
-async def test_a_split_scores_again_after_its_preview(server: ServerProcess, operator: Client) -> None:
-    async with signed_in(server, "Benchmarks") as pilot:
-        await choose(pilot, "tracking_latency")
-        await pilot.press("enter")
-        await shows(pilot, "cleo")
-        await pilot.press("h")
-        await shows(pilot, "Split the events of tracking_latency")
-        await types(pilot, "percent", "100")
-        await pilot.press("enter")
-        await shows(pilot, "is a number from 1 to 99")
-        await types(pilot, "percent", "50")
-        await pilot.press("enter")
-        await shows(pilot, "50 per cent of the events count", "cannot be undone")
-        assert operator.task("tracking_latency").phase is None
-        await pilot.press("y")
-        await shows(pilot, "Split the events of tracking_latency: done")
-        assert operator.task("tracking_latency").phase == "public"
-        await pilot.press("h")
-        await types(pilot, "percent", "50")
-        await pilot.press("enter")
-        await shows(pilot, "Not done", "last error")
-        await pilot.press("o")
-        await shows(pilot, "Rescore tracking_latency", "no rank changes")
-        await pilot.press("y")
-        await shows(pilot, "Rescore tracking_latency: done")
-        await holds(pilot, lambda: "last error" not in text(pilot))
-    actions = [entry.action for entry in operator.admin_audit(limit=2).items]
-    assert actions == ["rescore", "split"]
-
-
 async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
         await pilot.press("l", "l")
@@ -330,3 +300,34 @@ async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: C
     eventually(lambda: operator.task("tracking").phase == "final")
     audit = {(line.action, line.target) for line in operator.admin_audit(limit=9)}
     assert ("close_challenge", "tracking") in audit
+
+
+async def test_a_split_scores_again_after_its_preview(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await choose(pilot, "tracking_latency")
+        await pilot.press("enter")
+        await shows(pilot, "cleo")
+        await pilot.press("h")
+        await shows(pilot, "Split the events of tracking_latency")
+        await types(pilot, "percent", "100")
+        await pilot.press("enter")
+        await shows(pilot, "is a number from 1 to 99")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "50 per cent of the events count", "cannot be undone")
+        assert operator.task("tracking_latency").phase is None
+        await pilot.press("y")
+        await shows(pilot, "Done: 0 ranks changed")
+        assert operator.task("tracking_latency").phase == "public"
+        await holds(pilot, lambda: "Done" not in text(pilot))
+        await pilot.press("h")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "Not done", "last error")
+        await pilot.press("o")
+        await shows(pilot, "Rescore tracking_latency", "no rank changes")
+        await pilot.press("y")
+        await shows(pilot, "Done: 0 ranks changed")
+        await holds(pilot, lambda: "last error" not in text(pilot))
+    actions = [entry.action for entry in operator.admin_audit(limit=2).items]
+    assert actions == ["rescore", "split"]

@@ -117,7 +117,8 @@ async def _follow(screen: ConsoleScreen[Any], name: str) -> None:
         return
     does = f"Rescore {name}" if found.public_percent is None else f"Split the events of {name}"
     if found.applies:
-        screen.notify(f"{does}: done. {counted(len(found.changes), 'ranks')} changed", markup=False)
+        message = f"Done: {counted(len(found.changes), 'ranks')} changed"
+        screen.notify(message, title=does, timeout=10, markup=False)
         screen.refresh_now()
     elif await screen.confirm(Question(does, consequence(found), "Apply")):
         await _order(screen, name, found.public_percent, apply=True)
