@@ -97,6 +97,12 @@ def test_a_team_is_made_and_joined_by_links(
     assert ada.fill_in(page, action="choose").status_code == 303
     for shown in (page, "/leaderboard/mine", BOARD):
         assert "chosen" in ben.get(shown).text
+    listed = re.search(rf'href="{page}">.*?team-ben.*?chosen', ada.get(TEAM).text, re.DOTALL)
+    assert listed, "what a member sent, for the others"
+    with Client(web.base_url, token("team-ada")) as client:
+        assert client.submit("team-course", path).submission_id == sent
+    again = ada.get(f"{BOARD}/submit?receipt={sent}&again=1").text
+    assert "submitted before, by team-ben" in again
     for person, count in ((ada, 1), (visitor("team-cleo"), 0)):
         board = person.get(BOARD).text
         assert (board.count(">chosen<"), board.count('class="mine"')) == (count, count)
