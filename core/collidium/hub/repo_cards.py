@@ -1,4 +1,4 @@
-"""Cards and files of single repositories of the hub, as shown to anybody; kept for some seconds."""
+"""Cards and files of single repositories of the hub, as shown without an account; kept for some seconds."""
 
 from __future__ import annotations
 
