@@ -323,7 +323,7 @@ async def test_a_split_scores_again_after_its_preview(server: ServerProcess, ope
         await pilot.press("h")
         await types(pilot, "percent", "50")
         await pilot.press("enter")
-        await shows(pilot, "Not done", "last error")
+        await shows(pilot, "last error")
         await pilot.press("o")
         await shows(pilot, "Rescore tracking_latency", "no rank changes")
         await pilot.press("y")

@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import httpx
@@ -32,11 +31,13 @@ from collidium.outbox.models import OutboxEvent
 from collidium.scoring.parts import Part
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
+from collidium.testing.synthetic import SyntheticEvents
 
-from .conftest import EVENTS, parquet, prepared, signed_in
+from .conftest import parquet, prepared, signed_in
 
 NAME = "spring-2027"
-#: Of the five events of the demo.
+#: As many as it takes for scores in bins, of the public part, too.
+EVENTS, HITS = 40, 1500
 PUBLIC = 60
 
 #: Ids and times; the same id is the same on one platform, and keeps its place in the order of appearance.
@@ -49,9 +50,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?")
 
 def import_truth(server: ServerProcess, source: Path) -> str:
     """Import the truth of all events; returns its version."""
-    done = server.run(
-        "truth", "import", "tracking", "--from", str(source), "--config", "ttbar_pu0", "--events", "0:5"
-    )
+    done = server.run("truth", "import", "tracking", "--from", str(source), "--events", f"0:{EVENTS}")
     assert done.returncode == 0, done.stderr
     (directory,) = (server.data_dir / "truth" / "tracking").iterdir()
     return directory.name
@@ -128,7 +127,9 @@ def neutral(answer: Any) -> Any:
 def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProcess]]:
     """Two servers, the truth of the second shuffled where it is held back."""
     source, name = tmp_path / "events", ""
-    copytree(EVENTS, source)
+    source.mkdir()
+    for table, made in SyntheticEvents(hits=HITS).tables(range(EVENTS)).items():
+        pq.write_table(made, source / f"{table}.parquet")
     environment = {"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true"}
 
     def prepare(server: ServerProcess) -> None:
@@ -146,21 +147,22 @@ def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProc
             directory.mkdir()
             opened = servers.enter_context(prepared(_databases, directory, prepare))
             found.append(servers.enter_context(opened(tmp_path / f"server-{number}", environment)))
-            shuffle_truth(source, Part(name, "final", PUBLIC).groups(5))
+            shuffle_truth(source, Part(name, "final", PUBLIC).groups(EVENTS))
         yield found
 
 
 @pytest.fixture(scope="module")
 def predictions() -> list[bytes]:
     """Good for some events, bad for others; each one of its own."""
-    flat = flatten(pq.read_table(EVENTS / "tracker_hits.parquet"), ["hit_id", "particle_id"])
+    flat = flatten(SyntheticEvents(hits=HITS).tables(range(EVENTS))["tracker_hits"], ["particle_id"])
+    flat = flat.append_column("hit_id", pa.array(np.tile(np.arange(HITS), EVENTS)))
     events, truth = flat["event_id"].to_numpy(), flat["particle_id"].to_numpy().astype(np.int64)
     made = []
     for number in range(6):
         kept = np.random.default_rng(number).random(len(flat)) < np.where(
             events % 2, 0.3 + number / 10, 0.9 - number / 10
         )
-        table = flat.set_column(2, "track_id", pa.array(np.where(kept, truth, -1)))
+        table = flat.append_column("track_id", pa.array(np.where(kept, truth, -1)))
         made.append(parquet(table.select(["event_id", "hit_id", "track_id"])))
     return made
 
@@ -264,7 +266,7 @@ def test_nothing_depends_on_what_is_held_back(
         assert answer == shuffled
     plots = [page for asked, page in one if asked.startswith("GET /leaderboard/submissions/")]
     assert plots
-    assert all("<svg" in page for page in plots)
+    assert all('<svg class=\\"plot' in page for page in plots)
     shown = [answer for asked, answer in one if asked.startswith("GET /v1/submissions/")]
     assert shown
     assert all('"curves": [{' in answer for answer in shown)
