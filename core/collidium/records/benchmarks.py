@@ -418,7 +418,9 @@ class Rescoring(Record, frozen=True):
     public_percent: PublicPercent = None
     ended_at: Annotated[Time | None, Meta(description="null: it is under way.")] = None
     problem: Annotated[str | None, Meta(description="Why it failed, and nothing has changed.")] = None
-    changes: Annotated[tuple[RankChange, ...], Meta(description="How ranks change, when it has ended.")] = ()
+    changes: Annotated[
+        tuple[RankChange, ...], Meta(description="How ranks change, when it has ended: the first 10,000.")
+    ] = ()
     unscored: Annotated[
         dict[str, str], Meta(description="Why submissions were not scored again, by their ids.")
     ] = field(default_factory=dict)

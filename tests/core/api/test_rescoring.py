@@ -155,14 +155,24 @@ def test_rescoring_resumes_after_a_kill_and_doubles_nothing(
     assert timed.run("ledger", "audit").returncode == 0
 
 
-@pytest.mark.parametrize("failpoint", ["rescore.kept", "rescore.before_commit"])
+@pytest.mark.parametrize(
+    ("failpoint", "by", "paid"),
+    [("rescore.kept", "admin", 50), ("rescore.before_commit", "organiser", 0)],
+)
 def test_a_rescoring_goes_on_after_its_server_is_killed(
-    timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table, failpoint: str
+    timed: ServerProcess,
+    sign_in: SignIn,
+    site: Path,
+    oracle: pa.Table,
+    failpoint: str,
+    by: str,
+    paid: int,
 ) -> None:
+    """An organiser pays no credits."""
     people = [sign_in(name) for name in ("alice", "bob")]
     ids = [
-        submit(person, predictions(oracle, keep, 1))["submission_id"]
-        for person, keep in zip(people, (0.95, 0.6), strict=True)
+        submit(person, predictions(oracle, keep, seconds))["submission_id"]
+        for person, keep, seconds in zip(people, (0.95, 0.6), (1, 2), strict=True)
     ]
     timed.stop()
     install_timed(site, "2", TURNED)
@@ -170,6 +180,9 @@ def test_a_rescoring_goes_on_after_its_server_is_killed(
     timed.start()
     where = "/admin/challenges/timed/rescoring"
     with operating(timed) as admin:
+        if by == "organiser":
+            body = {"name": by, "scopes": ["benchmarks"], "challenge": "timed"}
+            admin.headers["X-Admin-Token"] = admin.post("/admin/operators", json=body).json()["token"]
         assert admin.get(where).status_code == 404
         with suppress(httpx.TransportError):  # it may be killed before it has answered
             admin.post(where, json={"apply": True})
@@ -180,12 +193,12 @@ def test_a_rescoring_goes_on_after_its_server_is_killed(
         eventually(lambda: admin.get(where).json()["ended_at"] is not None)
         done = admin.get(where).json()
         assert (done["problem"], done["unscored"]) == (None, {})
-        (change,) = done["changes"]
-        assert (change["submission_id"], change["rank"], change["earns"]) == (ids[1], 1, 50)
+        changes = [(one["submission_id"], one["rank"], one["earns"]) for one in done["changes"]]
+        assert changes == [(ids[1], 1, paid), (ids[0], 2, 0)]
+        assert [one["hub_username"] for one in done["changes"]] == ["bob", "alice"]
         audited = admin.get("/admin/audit").json()
-    assert [(logged["action"], logged["details"]["credits_paid"]) for logged in audited] == [
-        ("rescore", "50")
-    ]
+    applied = [line for line in audited if line["action"] == "rescore"]
+    assert [(line["actor"], line["details"]["credits_paid"]) for line in applied] == [(by, str(paid))]
     assert timed.run("ledger", "audit").returncode == 0
 
 
@@ -254,5 +267,12 @@ def test_a_scorer_at_fault_changes_nothing(
     assert "scoring for task timed failed" in done.stderr
     assert "Traceback" not in done.stdout
     assert board(alice) == [made["submission_id"]]
+    timed.stop()
+    timed.start()
+    where = "/admin/challenges/timed/rescoring"
+    with operating(timed) as admin:
+        assert admin.post(where, json={"apply": True}).status_code == 202
+        eventually(lambda: admin.get(where).json()["ended_at"] is not None)
+        assert "scoring for task timed failed" in admin.get(where).json()["problem"]
     for task in ("nothing", "a" * 100):
         assert timed.run("benchmark", "rescore", task).returncode != 0

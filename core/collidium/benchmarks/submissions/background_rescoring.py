@@ -38,6 +38,8 @@ logger = logging.getLogger(__name__)
 ORDERED: Final = WakeSignal()
 #: Seconds between two looks for orders without a notification, and between two reports of progress.
 LOOK_SECONDS: Final = 1.0
+#: Changes, and reasons why submissions were not scored, that are kept of an order.
+MOST_KEPT: Final = 10_000
 #: A lease is renewed at least so often before it would run out.
 RENEWALS: Final = 3
 
@@ -180,14 +182,15 @@ async def _rescore(platform: Platform, row: Rescoring) -> None:
 
     async def end(review: Review) -> None:
         changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
+        unscored = [one for one in review.submissions if one.problem]
         await _change(
             row,
             ended_at=now(),
             actor="",
             done=row.done,
             submissions=row.submissions,
-            changes=[_stored(RankChange.of(one)) for one in changed],
-            unscored={one.submission_id: one.problem for one in review.submissions if one.problem},
+            changes=[_stored(RankChange.of(one)) for one in changed[:MOST_KEPT]],
+            unscored={one.submission_id: one.problem for one in unscored[:MOST_KEPT]},
         )
 
     review = await rescoring.rescore(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.challenge.columns import score
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
         TaskCard,
         Team,
     )
+
+#: Rank changes that a question shows; the commands show all.
+MOST_LINES: Final = 50
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
@@ -190,6 +193,8 @@ def rank_changes(changes: Sequence[RankChange]) -> str:
     lines = [
         f"  {change.rank_before or 'no rank'} -> {change.rank or 'no rank'}  {change.hub_username}"
         + (f", earns {change.earns:,} credits" if change.earns else "")
-        for change in changes
+        for change in changes[:MOST_LINES]
     ]
+    if more := len(changes[MOST_LINES:]):
+        lines.append(f"  and {more:,} more")
     return "\n".join(lines) or "  no rank changes"
