@@ -13,10 +13,10 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from tests.core.api.conftest import import_truth
-from tests.core.api.test_admin_reports import RUNNER
-from tests.distributions import install
 from tests.hub import token_on
 from tests.plugins.openid_provider import OpenIDProvider, serving
 from tests.plugins.webapps.visiting import Visitor
@@ -35,12 +35,13 @@ def provider() -> Iterator[OpenIDProvider]:
 
 @pytest.fixture(scope="module")
 def web(provider: OpenIDProvider, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
-    site = tmp_path_factory.mktemp("site")
-    install(site, "tiny", {"tiny_runner": RUNNER})
+    events = tmp_path_factory.mktemp("site") / "events"
+    pq.write_table(pa.table({"event_id": range(2)}), events)
     environment = {
-        "PYTHONPATH": str(site),
         "PLATFORM_RUN_MODE": "real",
-        "PLATFORM_RUNNER": "tiny",
+        "PLATFORM_RUNNER": "local",
+        "PLATFORM_PIPELINE_COMMAND": f"cp {events} {{output}}/particles.parquet",
+        "PLATFORM_POLL_SECONDS": "0.1",
         "PLATFORM_OIDC_ISSUER": provider.issuer,
         "PLATFORM_OIDC_CLIENT_ID": "pages",
         "PLATFORM_OIDC_SCOPES": "openid,profile,email",
