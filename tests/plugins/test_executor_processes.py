@@ -19,7 +19,6 @@ from tests.waiting import until
 from collidium import settings
 from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
 from collidium.runtime import confinement
-from collidium.testing.conformance import check_executor
 from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
@@ -172,10 +171,6 @@ async def collect(
     executor: Processes, function: Callable[[Any], Any], items: Sequence[Any], limits: Limits = LIMITS
 ) -> list[Any]:
     return [result async for result in executor.map(function, items, limits)]
-
-
-async def test_it_keeps_the_contract() -> None:
-    await check_executor(Processes(2))
 
 
 def test_the_plugin_has_as_many_workers_as_settings_say(tmp_path: Path) -> None:

@@ -59,18 +59,20 @@ def run(server: ServerProcess, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture
-def operator(server: ServerProcess) -> Iterator[Client]:
-    with Client(server.base_url, token="", admin_token=server.admin_token) as client:
-        yield client
-
-
 async def choose(pilot: Pilot[None], task: str, heading: str = "task") -> None:
     """Put the cursor on a task of the list, or on another thing below ``heading``."""
     await shows(pilot, task)
     names = [line.split()[0] for line in text(pilot).splitlines() if line.strip()]
     first = names.index(heading) + 1
     await pilot.press("home", *["down"] * (names.index(task) - first))
+
+
+async def enter(pilot: Pilot[None], challenge: str, places: str = "0 places") -> None:
+    """Open the leaderboard of a challenge."""
+    await pilot.press("l")
+    await choose(pilot, challenge, "challenge")
+    await pilot.press("enter")
+    await shows(pilot, places)
 
 
 async def test_tasks_show_why_they_accept_nothing(server: ServerProcess) -> None:
@@ -162,10 +164,7 @@ async def test_how_teams_and_members_look(server: ServerProcess, course: str, si
 
     seeding.seed(server, at_noon())
     async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
-        await pilot.press("l")
-        await choose(pilot, course, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "0 places")
+        await enter(pilot, course)
         await pilot.press("l", "l")
         await shows(pilot, "left today", "a-student", "captain", "3 participants")
         await matches(pilot, f"members-{size[0]}")
@@ -176,10 +175,7 @@ async def test_how_teams_and_members_look(server: ServerProcess, course: str, si
 
 async def test_a_member_is_removed(server: ServerProcess, course: str, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
-        await pilot.press("l")
-        await choose(pilot, course, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "0 places")
+        await enter(pilot, course)
         await pilot.press("m")
         await shows(pilot, "on the list Participants")
         await pilot.press("l", "l")
@@ -219,10 +215,7 @@ async def test_a_team_is_taken_apart(server: ServerProcess, pair: str, operator:
         return [(place.hub_username, place.team) for place in operator.leaderboard(pair)]
 
     async with signed_in(server, "Benchmarks", now=lambda: NOON) as pilot:
-        await pilot.press("l")
-        await choose(pilot, pair, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "1 place")
+        await enter(pilot, pair, "1 place")
         await pilot.press("a")
         await shows(pilot, "on the list Teams")
         await pilot.press("l", "l", "l")
@@ -252,10 +245,8 @@ async def test_an_organiser_sees_the_challenge_alone(
     organiser = operator.admin_add_operator("otto", ["benchmarks"], challenge=course)
     async with console_on(server.base_url, organiser.token) as pilot:
         await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
-        await pilot.press("6", "l")
-        await choose(pilot, course, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "0 places")
+        await pilot.press("6")
+        await enter(pilot, course)
         await pilot.press("l", "l")
         await shows(pilot, "dora", "emil", "connected")
         assert "STALE" not in text(pilot)

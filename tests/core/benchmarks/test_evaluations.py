@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import failpoints
 from tests.sandboxes import allowance
 from tortoise.timezone import now
 
@@ -37,7 +38,6 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, TooManyRequests
 from collidium.inference import timing
 from collidium.platform import Platform
-from collidium.runtime import failpoints
 from collidium_tasks import tracking_small
 
 from . import models
