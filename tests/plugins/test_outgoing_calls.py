@@ -21,7 +21,7 @@ from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
-from collidium_runners.slurm.rest import RestBackend, TokenFile
+from collidium_runners.slurm.rest import RestBackend
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
 FLOODS, ROUNDS, CALLERS = (10, 6, 500) if LONG else (1, 2, 60)
@@ -87,7 +87,7 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 yield lambda number: signing_in.token(f"code={number}", {})
             case "slurm":
                 (tmp_path / "token").write_text("token")
-                backend = RestBackend(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)
+                backend = RestBackend(service.url, "v0.0.38", "ada", tmp_path / "token", DEADLINE)
                 stack.push_async_callback(backend.close)
                 yield lambda number: backend.tasks([number])
             case "pages":

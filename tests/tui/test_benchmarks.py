@@ -15,7 +15,6 @@ from tests.tui import seeding
 from tests.tui.consoles import (
     LARGE,
     SMALL,
-    console_of,
     console_on,
     holds,
     matches,
@@ -31,7 +30,6 @@ from collidium.benchmarks.models import Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
-from collidium_tui.session import Link
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -244,9 +242,10 @@ async def test_an_organiser_sees_the_challenge_alone(
 ) -> None:
     organiser = operator.admin_add_operator("otto", ["benchmarks"], challenge=course)
     async with console_on(server.base_url, organiser.token) as pilot:
-        await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
-        await pilot.press("6")
-        await enter(pilot, course)
+        # It opens on them.
+        await choose(pilot, course, "challenge")
+        await pilot.press("enter")
+        await shows(pilot, "0 places")
         await pilot.press("l", "l")
         await shows(pilot, "dora", "emil", "connected")
         assert "STALE" not in text(pilot)
@@ -265,24 +264,6 @@ async def test_a_challenge_is_closed_and_opened_again(
         await pilot.press("y")
         await shows(pilot, f"{course} is open again")
     assert operator.challenge(course).state == "open"
-
-
-async def test_a_split_that_scores_again_names_its_command(server: ServerProcess, operator: Client) -> None:
-    async with signed_in(server, "Benchmarks") as pilot:
-        await choose(pilot, "tracking_latency")
-        await pilot.press("enter")
-        await shows(pilot, "cleo")
-        await pilot.press("h")
-        await shows(pilot, "Split the events of tracking_latency")
-        await types(pilot, "percent", "100")
-        await pilot.press("enter")
-        await shows(pilot, "is a number from 1 to 99")
-        await types(pilot, "percent", "50")
-        await pilot.press("enter")
-        await shows(pilot, "already; on the server's machine")
-        await pilot.press("o")
-        await shows(pilot, "collidium benchmark rescore", "--preview", "--apply")
-    assert operator.task("tracking_latency").phase is None
 
 
 async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:
@@ -313,3 +294,34 @@ async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: C
     eventually(lambda: operator.task("tracking").phase == "final")
     audit = {(line.action, line.target) for line in operator.admin_audit(limit=9)}
     assert ("close_challenge", "tracking") in audit
+
+
+async def test_a_split_scores_again_after_its_preview(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await choose(pilot, "tracking_latency")
+        await pilot.press("enter")
+        await shows(pilot, "cleo")
+        await pilot.press("h")
+        await shows(pilot, "Split the events of tracking_latency")
+        await types(pilot, "percent", "100")
+        await pilot.press("enter")
+        await shows(pilot, "is a number from 1 to 99")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "50 per cent of the events count", "cannot be undone")
+        assert operator.task("tracking_latency").phase is None
+        await pilot.press("y")
+        await shows(pilot, "Done: 0 ranks changed")
+        assert operator.task("tracking_latency").phase == "public"
+        await holds(pilot, lambda: "Done" not in text(pilot))
+        await pilot.press("h")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "last error")
+        await pilot.press("o")
+        await shows(pilot, "Rescore tracking_latency", "no rank changes")
+        await pilot.press("y")
+        await shows(pilot, "Done: 0 ranks changed")
+        await holds(pilot, lambda: "last error" not in text(pilot))
+    actions = [entry.action for entry in operator.admin_audit(limit=2).items]
+    assert actions == ["rescore", "split"]

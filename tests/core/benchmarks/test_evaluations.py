@@ -29,6 +29,7 @@ from collidium.benchmarks.submissions import (
     links,
     reading,
     receiving,
+    rescoring,
     scorings,
 )
 from collidium.benchmarks.submissions.submitting import Predictions
@@ -295,7 +296,7 @@ async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platf
 
 
 async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     evaluation_id = await send(platform, models.layers())
     await models.run_all(platform)
     public = await Submission.get(evaluation_id=evaluation_id)

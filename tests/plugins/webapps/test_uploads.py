@@ -97,7 +97,7 @@ def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
     assert re.search(r"Rank \d", receipt)
     assert "trackml_weighted_efficiency" in receipt
     again = send(anna, "submit", content)
-    assert "You sent this very file before" in anna.get(again.headers["Location"]).text
+    assert "This very file was submitted before" in anna.get(again.headers["Location"]).text
     assert len(anna.get("/v1/me/submissions").json()) == 1
 
 
