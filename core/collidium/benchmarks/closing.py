@@ -224,7 +224,7 @@ async def _choose(row: Challenge, target: Target) -> None:
     card, left_out = target.task.card, []
     for _, group in groupby(sorted(rows, key=lambda one: one.participant), key=lambda one: one.participant):
         own = list(group)
-        scores = {one.id: scorings.rank_score(card, one.scores) for one in own}
+        scores = {one.id: scorings.rank_score(card, one) for one in own}
         counted = [
             one for one in own if one.truth_version == row.truth_version and scores[one.id] is not None
         ]

@@ -143,6 +143,12 @@ class TaskCard(Record, frozen=True):
             "front."
         ),
     ] = None
+    ranks_measured: Annotated[
+        bool,
+        Meta(
+            description="Whether only what the platform has run and measured is ranked, not what is self-reported."
+        ),
+    ] = False
     largest_file_bytes: Annotated[
         int | None,
         Meta(description="Bytes that a file of predictions may have; null while there is no truth."),

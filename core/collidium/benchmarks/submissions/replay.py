@@ -185,7 +185,7 @@ async def _rank_anew(
             row.standing, row.standing_reason = new.standing, new.reason
             if new.standing == "ranked" and _are_complete(row, rows, challenge):
                 row.standing = "not_final"
-            row.rank_score = scorings.rank_score(plan.target.task.card, row.scores)
+            row.rank_score = scorings.rank_score(plan.target.task.card, row)
             if row.standing != "ranked":
                 row.rank_score, row.represents = None, False
             if plan.take_back:
@@ -319,7 +319,7 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
     row.scorer_version, row.truth_version = target.versions
     card = target.task.card
     row.update_from_dict(scorings.shown(card, row, scoring.scores, scoring.uncertainties, scoring.warnings))
-    row.rank_score = scorings.rank_score(card, row.scores) if row.standing == "ranked" else None
+    row.rank_score = scorings.rank_score(card, row) if row.standing == "ranked" else None
     await row.save()
     if scoring.applied_at is None:
         scoring.applied_at = now()

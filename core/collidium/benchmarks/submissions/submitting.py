@@ -86,7 +86,7 @@ async def submit(
     if model_repo is not None and (first is None or first.model_repo is None):
         submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
-        return await _again(first, submission)
+        return await _again(first, submission, admission)
     await require_submission_left(admission, platform.settings, now())
     return await _score_and_keep(platform, admission, submission, predictions.path, extra_columns)
 
@@ -169,7 +169,7 @@ async def _keep(
         first = await _same_file(submission, admission)
         if first is None:
             raise
-        return await _again(first, submission)
+        return await _again(first, submission, admission)
 
 
 @transactional
@@ -195,7 +195,7 @@ async def _keep_once(
     team = await teams.team_of(submission.account_id, challenge.name)
     admission = replace(admission, team=team)
     if first := await _same_file(submission, admission):
-        return await _again(first, submission)
+        return await _again(first, submission, admission)
     await challenges.require_concealed(challenge, submission.truth_version)
     submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
@@ -211,7 +211,7 @@ async def _keep_once(
         )
     )
     if not admission.practice:
-        submission.rank_score = scorings.rank_score(card, submission.scores)
+        submission.rank_score = scorings.rank_score(card, submission)
         await represent(submission)
     if admission.evaluation is not None and any(metric.self_reported for metric in card.metrics):
         submission.verified_at = submission.submitted_at
@@ -226,7 +226,7 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    kept = view(submission, truth, unranked=why_unranked(submission, challenge))
+    kept = view(submission, truth, unranked=why_unranked(submission, challenge, card))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     if admission.evaluation is not None:
         await evaluations.mark_scored(admission.evaluation, submission.id)
@@ -235,7 +235,7 @@ async def _keep_once(
 
 
 @transactional
-async def _again(first: Submission, again: Submission) -> Outcome:
+async def _again(first: Submission, again: Submission, admission: Admission) -> Outcome:
     """The answer to the same file once more, which links its model where none is linked.
 
     Raises Conflict where another one is.
@@ -253,7 +253,7 @@ async def _again(first: Submission, again: Submission) -> Outcome:
                 f"this file is submission {first.id}, which is linked to the model {first.model_repo}; "
                 f"change that link instead (PATCH /v1/submissions/{first.id})"
             )
-    unranked = why_unranked(first, await challenges.find(first.challenge))
+    unranked = why_unranked(first, await challenges.find(first.challenge), admission.task.card)
     return Outcome(view(first, unranked=unranked), deduplicated=True)
 
 
