@@ -29,7 +29,7 @@ from tests.tui.consoles import (
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
-from collidium.benchmarks.models import Submission, Team
+from collidium.benchmarks.models import Evaluation, Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
@@ -318,9 +318,55 @@ async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: C
         await pilot.press("v")
         await shows(pilot, "of cleo")
         await pilot.press("y")
-        await shows(pilot, "Verified: cleo earned 30")
+        await shows(pilot, "Verified: cleo earned 50")
         (left,) = operator.admin_submissions(unverified=True)
         assert left.hub_username == "ben"
+
+
+async def models() -> None:
+    """One that runs on another machine, and one that failed."""
+    of = {
+        **dict.fromkeys(("participant", "manifest", "scorer_version", "truth_version"), "1"),
+        "task": "tracking",
+        "challenge": "tracking",
+        "account_id": 1,
+        "size_bytes": 1,
+        "events": 10,
+        "received_at": NOON,
+    }
+    await Evaluation.create(
+        **of,
+        id="a" * 32,
+        hub_username="ben",
+        sha256="a" * 64,
+        state="running",
+        turn=0,
+        events_done=5,
+        lease="1",
+        due_at=NOON + timedelta(days=9999),
+        machine="node-7",
+    )
+    failed = {"state": "failed", "code": "memory", "machine": "node-8", "ended_at": NOON}
+    await Evaluation.create(**of, **failed, id="b" * 32, hub_username="cleo", sha256="b" * 64)
+
+
+async def test_models_are_cancelled_and_run_again(server: ServerProcess, operator: Client) -> None:
+    seeding.seed(server, models())
+    async with signed_in(server, "Benchmarks", now=lambda: NOON + timedelta(hours=2)) as pilot:
+        await pilot.press("l", "l", "l")
+        await shows(pilot, "running 50%", "2 models")
+        await matches(pilot, "models-80")
+        await pilot.press("x")
+        await shows(pilot, "There is nothing", "failed: memory")
+        await pilot.press("a")
+        await shows(pilot, "Run the model", "Of cleo, to tracking")
+        await pilot.press("y")
+        await shows(pilot, "The model of cleo is received")
+        await pilot.press("down", "x")
+        await shows(pilot, "Cancel the model", "Of ben")
+        await pilot.press("y")
+        await shows(pilot, "The model of ben is cancelled")
+    assert {run.state for run in operator.admin_evaluations(user="ben")} <= {"cancelled"}
 
 
 async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: Client) -> None:

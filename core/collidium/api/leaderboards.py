@@ -7,9 +7,9 @@ from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import WrittenPage, cut, page_of
+from collidium.api.answers import Page, WrittenPage, cut, page_of
 from collidium.api.context import platform
-from collidium.api.schemas import HistoryQuery, LeaderboardQuery, Page
+from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import teams
 from collidium.benchmarks.leaderboard import Edition, Fronts, Histories, Selection

@@ -22,7 +22,7 @@ from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of
 from collidium.inference.messages import InputSpec, OutputSpec
 from collidium.inference.running import Model, open_model, run_batches
-from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, core_of, opened
+from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened, timing_core
 
 PASSES: Final = 5
 WARM_UP: Final = 2
@@ -98,7 +98,7 @@ def time_block(
     seed
         Of the order of events; random by default.
     core
-        The core of both processes; default: the last one.
+        The core of both processes, which no other timing on this machine has meanwhile; default: the last.
     progress
         Called with the number of passes done, warm-up included, and of all.
 
@@ -111,11 +111,12 @@ def time_block(
     inputs = Inputs(model.manifest, interface_of(task), tables, one_event=True)
     events = len(inputs.event_ids)
     chance = np.random.default_rng(seed)
-    core = core_of(core)
+    limits = limits or Limits()
     cpu, wall, of_reference, seen = [], [], [], set()
     with (
+        timing_core(core, limits.look) as core,
         open_model(model, task, limits=limits, details=details, core=core) as sandbox,
-        opened(_reference(), _REFERENCE, limits or Limits(), details=True, core=core) as reference,
+        opened(_reference(), _REFERENCE, limits, details=True, core=core) as reference,
     ):
         _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
         for number in range(WARM_UP + passes):

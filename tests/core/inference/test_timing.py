@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import numpy as np
 import pytest
 from docs.make_reference_model import PLACE, reference_model
@@ -9,6 +11,8 @@ from tests.core.inference.toy_models import events, example, task
 
 from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.running import open_model
+from collidium.inference.sandbox import Limits, timing_core
 from collidium.inference.timing import TimedBlock, combine, time_block
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
@@ -31,6 +35,25 @@ def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     assert block.cpu_seconds > 0 < block.wall_seconds
     assert block.memory_bytes > 2**20
     assert seen[-1] == (4, 4)
+
+
+def test_a_timed_model_has_its_core_alone() -> None:
+    """Another process that times waits, and asks whether it is to; models that are run have other cores."""
+    made, asked = example("tracking", "edges"), []
+
+    def look() -> None:
+        asked.append(True)
+        raise InterruptedError
+
+    with timing_core() as core:
+        with pytest.raises(InterruptedError):
+            time_block(made, task("tracking"), events(made, last=4), limits=Limits(look=look))
+        if len(os.sched_getaffinity(0)) > 1:
+            with open_model(made, task("tracking")) as sandbox:
+                assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})  # type: ignore[attr-defined]
+    assert asked == [True]
+    with timing_core(look=look):
+        pass
 
 
 def summary(cpu: list[list[float]], reference: list[float]) -> TimedBlock:

@@ -14,9 +14,9 @@ from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
-from collidium.api.schemas import ChallengeBody, DisqualifyBody, NewChallengeBody, OpenQuery
+from collidium.api.schemas import ChallengeBody, DisqualifyBody, NewChallengeBody, OpenQuery, RefreshBody
 from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import reading, standing, verification
+from collidium.benchmarks.submissions import reading, reruns, standing, verification
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
 from collidium.records import Challenge, Ranking, RosterEntry, Submission, TaskStatus
@@ -93,6 +93,20 @@ async def close(challenge: str) -> Response:
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open a challenge now, or again; not where results on the events that were held back were shown."""
     return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **by()))
+
+
+@blueprint.post("/challenges/<challenge>/refresh-hidden")
+@operation_id("refresh_hidden")
+@validate_request(RefreshBody)
+@document_response(Challenge)
+@idempotent
+async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
+    """Let new hidden events count in an open challenge, and run its models on them.
+
+    Earlier scores are kept. Files of predictions are about the older events, and lose their ranks.
+    """
+    require(Scope.BENCHMARKS)
+    return answer(await reruns.refresh(platform(), challenge, data.truth_version, **by()))
 
 
 @blueprint.get("/challenges/<challenge>/submissions")

@@ -15,6 +15,7 @@ from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
+from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -122,6 +123,9 @@ def why_unranked(row: Submission, challenge: Challenge | None, card: Card | None
     if row.standing != "ranked":
         return f"{_STANDINGS[row.standing]}{': ' if row.standing_reason else ''}{row.standing_reason or ''}"
     if challenge is None or row.truth_version != challenge.truth_version:
+        part = Part.of(row.truth_version)
+        if row.evaluation_id and part and challenge and challenge.truth_version == str(part.final):
+            return "its model has no scores on the final events"
         return f"scored against an older truth, {row.truth_version}"
     if scorings.is_self_reported(card, row):
         return "self-reported: ranked are models that the platform has run (collidium submit --model)"

@@ -156,7 +156,7 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     before = await _State.of(rows, target)
     for row in rows:
         if target.is_wanted(row):
-            await _put_into_force(row, None if row.id in problems else made[row.id], target)
+            await put_into_force(row, None if row.id in problems else made[row.id], target)
     return await _finish(plan, challenge, rows, made, before, problems, apply=apply)
 
 
@@ -308,7 +308,7 @@ def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
     }
 
 
-async def _put_into_force(row: Submission, scoring: Scoring | None, target: Target) -> None:
+async def put_into_force(row: Submission, scoring: Scoring | None, target: Target) -> None:
     """Give a submission its new scores; the old ones are kept. Without new ones it leaves the leaderboard."""
     if scoring is None:
         if row.truth_version == target.truth_version:

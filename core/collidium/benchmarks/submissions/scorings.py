@@ -46,7 +46,7 @@ _LEFT: Final[set[str]] = set()
 def rank_score(card: Card, submission: Submission) -> float | None:
     """What the leaderboard of a task sorts by, larger is better; None: no place on it, and no rewards."""
     primary = card.primary_metric
-    score = submission.scores.get(primary.name)
+    score: float | None = submission.scores.get(primary.name)
     if score is None or is_self_reported(card, submission):
         return None
     return score if primary.higher_is_better else -score

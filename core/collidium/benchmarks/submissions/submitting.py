@@ -113,7 +113,9 @@ async def submit_predicted(
     else:
         outcome = Outcome(view(first), deduplicated=True)
     if outcome.deduplicated:
-        await evaluations.mark_scored(evaluation, outcome.submission.submission_id)
+        await evaluations.mark_scored(
+            *(evaluation, outcome.submission.submission_id, predictions.sha256, submission.truth_version)
+        )
     return outcome
 
 
@@ -145,6 +147,8 @@ async def _score_and_keep(
 ) -> Outcome:
     task, version = admission.task, admission.truth.version
     evaluation = await scorings.score(platform, task, version, path, extra_columns)
+    if admission.evaluation is not None:
+        evaluation = replace(evaluation, held_back=None)  # the model has not been run on these
     scorings.use_measured_errors(task.card, submission, evaluation)
     reached("evaluate.scored")
     # Here for the file, which is stored before the transaction and named by content: a kill in between
@@ -229,7 +233,9 @@ async def _keep_once(
     kept = view(submission, truth, unranked=why_unranked(submission, challenge, card))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     if admission.evaluation is not None:
-        await evaluations.mark_scored(admission.evaluation, submission.id)
+        await evaluations.mark_scored(
+            *(admission.evaluation, submission.id, submission.sha256, submission.truth_version)
+        )
         reached("evaluate.before_commit")
     return Outcome(kept, deduplicated=False)
 

@@ -133,16 +133,30 @@ def create(
 @name_argument
 @fields_options
 @click.option("--announce", "announcement", help="Announce this, in Markdown, on its page.")
+@click.option(
+    "--refresh-hidden",
+    metavar="TRUTH",
+    help="Let the events of this imported truth count from now on, and run its models on them.",
+)
 @key_option
 @json_option
-def edit(name: str, idempotency_key: str | None, as_json: bool, **fields: Any) -> None:
+def edit(
+    name: str, refresh_hidden: str | None, idempotency_key: str | None, as_json: bool, **fields: Any
+) -> None:
     """Change what is given of challenge NAME; needs ADMIN_TOKEN.
 
     \b
     collidium challenge edit jets-2027 --closes 2027-07-01T12:00+02:00 --announce "One day more."
+    collidium challenge edit jets-2027 --refresh-hidden 5f0c2b6a91d3
     """
+    given = given_fields(fields)
+    if refresh_hidden and given:
+        raise click.UsageError("--refresh-hidden is a change of its own: leave out the other options")
     with client() as server:
-        edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **given_fields(fields))
+        if refresh_hidden:
+            edited = server.admin_refresh_hidden(name, refresh_hidden, idempotency_key=idempotency_key)
+        else:
+            edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **given)
     show_challenge(edited, as_json)
 
 

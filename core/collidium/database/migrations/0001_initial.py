@@ -105,6 +105,7 @@ class Migration(migrations.Migration):
                 "challenge": fields.CharField(db_index=True, max_length=64),
                 "received_at": fields.DatetimeField(null=True),
                 "leased_until": fields.DatetimeField(),
+                "sha256": fields.CharField(null=True, max_length=64),
             },
         ),
         _table(
@@ -207,9 +208,13 @@ class Migration(migrations.Migration):
                 "facts": fields.JSONField(null=True),
                 "timed": fields.JSONField(default=list),
                 "submission_id": fields.CharField(null=True, max_length=32),
+                "again": fields.BooleanField(default=False),
+                "predictions": fields.CharField(null=True, max_length=64),
+                "price": fields.DecimalField(default=Decimal(0), max_digits=18, decimal_places=3),
                 "turn": fields.IntField(null=True),
                 "due_at": fields.DatetimeField(null=True),
                 "lease": fields.CharField(default="", max_length=32),
+                "machine": fields.CharField(default="", max_length=64),
                 "attempts": fields.IntField(default=0),
             },
             indexes=[
@@ -217,6 +222,8 @@ class Migration(migrations.Migration):
                 Index(fields=["challenge", "turn", "received_at"]),
                 Index(fields=["challenge", "participant", "received_at"]),
                 Index(fields=["account_id", "received_at", "id"]),
+                Index(fields=["submission_id"]),
+                Index(fields=["sha256"]),
             ],
         ),
         _table(
