@@ -73,6 +73,10 @@ class Unconfined(CollidiumError):
     """This machine does not confine models as far as it has to."""
 
 
+class CoreBusy(CollidiumError):
+    """Another process of this machine has the core on which models are timed."""
+
+
 class Facts(Struct, frozen=True):
     """What a model is: its size as leaderboards show it, and a summary of its graph.
 
@@ -187,22 +191,31 @@ def opened(
 
 
 @contextmanager
-def timing_core(core: int | None = None, look: Callable[[], None] | None = None) -> Iterator[int]:
-    """A core on which models are timed, for the context: one process of this machine has it at a time.
+def timing_core(look: Callable[[], None] | None = None, *, wait: bool = True) -> Iterator[int]:
+    """The last core that this process may use, for the context: one process of this machine has it at a time.
+
+    Models are timed there, and no other model runs there if there is another core.
 
     Parameters
     ----------
-    core
-        Default: the last one that this process may use, where no other model runs if there is another core.
     look
         Called while it waits; what it raises ends that.
+    wait
+        Whether it waits for a process that has the core.
+
+    Raises
+    ------
+    CoreBusy
+        Where it does not wait.
     """
-    core = max(os.sched_getaffinity(0)) if core is None else core
+    core = max(os.sched_getaffinity(0))
     descriptor = None
     try:
         with suppress(FileNotFoundError):  # no /sys: there is nothing that all processes can lock
             descriptor = os.open(_CORES / f"cpu{core}", os.O_RDONLY)
         while descriptor is not None and not lock(descriptor):
+            if not wait:
+                raise CoreBusy("another process times a model")
             if look is not None:
                 look()
             time.sleep(_WAIT_SECONDS)
@@ -219,7 +232,7 @@ def _running_core(look: Callable[[], None] | None) -> Iterator[int]:
     if others:
         yield others[os.getpid() % len(others)]
     else:
-        with timing_core(None, look) as core:
+        with timing_core(look) as core:
             yield core
 
 

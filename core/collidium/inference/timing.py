@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from importlib.resources import files
 from typing import Final
 
@@ -98,7 +99,8 @@ def time_block(
     seed
         Of the order of events; random by default.
     core
-        The core of both processes, which no other timing on this machine has meanwhile; default: the last.
+        The core of both processes, which the caller holds; default: that of
+        :func:`~collidium.inference.sandbox.timing_core`, when it is free.
     progress
         Called with the number of passes done, warm-up included, and of all.
 
@@ -114,7 +116,7 @@ def time_block(
     limits = limits or Limits()
     cpu, wall, of_reference, seen = [], [], [], set()
     with (
-        timing_core(core, limits.look) as core,
+        timing_core(limits.look) if core is None else nullcontext(core) as core,
         open_model(model, task, limits=limits, details=details, core=core) as sandbox,
         opened(_reference(), _REFERENCE, limits, details=True, core=core) as reference,
     ):

@@ -38,6 +38,7 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
 from collidium.inference import timing
 from collidium.inference.running import predict
+from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
 from collidium.runtime import failpoints
 from collidium.scoring.parts import Part, events_of
@@ -159,6 +160,21 @@ async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     assert per_event == pytest.approx(row.model["seconds"], rel=0.1)
     relative = row.model["seconds_error"] / row.model["seconds"]
     assert row.uncertainties["wallclock_s"] / row.scores["wallclock_s"] == pytest.approx(relative, rel=0.1)
+
+
+async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platform) -> None:
+    """The model that waits for the core counts no attempt, and leaves its process to others."""
+    timed = await models.send(platform, models.layers(), to="tracking_latency")
+    with timing_core():
+        for _ in range(evaluations.ATTEMPTS + 1):
+            await Evaluation.all().update(due_at=now() - timedelta(minutes=1))
+            taken = await evaluations.claim({}, 60)
+            assert taken is not None
+            await evaluating.evaluate(platform, taken)
+    row = await evaluations.find(timed)
+    assert (row.state, row.timed, row.lease, row.attempts) == ("running", [], "", 0)
+    await models.run_all(platform)
+    assert (await evaluations.find(timed)).state == "scored"
 
 
 async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> None:

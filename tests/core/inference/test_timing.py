@@ -39,7 +39,7 @@ def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_timed_model_has_its_core_alone() -> None:
     """Another process that times waits, and asks whether it is to; models that are run have other cores."""
-    made, asked = example("tracking", "edges"), []
+    made, asked = example("jets", "deepsets"), list[bool]()
 
     def look() -> None:
         asked.append(True)
@@ -47,9 +47,9 @@ def test_a_timed_model_has_its_core_alone() -> None:
 
     with timing_core() as core:
         with pytest.raises(InterruptedError):
-            time_block(made, task("tracking"), events(made, last=4), limits=Limits(look=look))
+            time_block(made, task("jets"), events(made, last=2), limits=Limits(look=look))
         if len(os.sched_getaffinity(0)) > 1:
-            with open_model(made, task("tracking")) as sandbox:
+            with open_model(made, task("jets")) as sandbox:
                 assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})  # type: ignore[attr-defined]
     assert asked == [True]
     with timing_core(look=look):

@@ -51,7 +51,7 @@ from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, predict, tables_of
-from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, confinement
+from collidium.inference.sandbox import CONFINED_BY, CoreBusy, Limits, Unconfined, confinement, timing_core
 from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
@@ -153,6 +153,8 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
             await evaluations.give_back(row, BUSY, tried=True)
         else:
             await evaluations.mark_failed(row, error.code.value, error.detail)
+    except CoreBusy:
+        await evaluations.give_back(row, AGAIN, tried=False)
     except Unconfined as error:
         logger.error("evaluation %s waits: %s (PLATFORM_MODEL_UNCONFINED)", row.id, error)
         await evaluations.give_back(row, BUSY, tried=False)
@@ -278,7 +280,9 @@ class _Run:
             for _, tables in dataset.read(tables_of(model, task), part)
         ]
         tables: Tables = {name: pa.concat_tables(some[name] for some in read) for name in read[0]}
-        return timing.time_block(model, task, tables, limits=self._limits, details=False)
+        # Without waiting: this process runs other models meanwhile.
+        with timing_core(wait=False) as core:
+            return timing.time_block(model, task, tables, limits=self._limits, core=core, details=False)
 
     # -- predictions ---------------------------------------------------------------------------------
 
