@@ -69,7 +69,7 @@ async def require_visible(row: Challenge) -> None:
 
 
 def is_draft(row: Challenge) -> bool:
-    """Whether nobody but operators sees a challenge: of all that are not listed, tasks alone were."""
+    """Whether only operators see a challenge: of all that are not listed, tasks alone were."""
     return not row.listed and row.name != row.task
 
 

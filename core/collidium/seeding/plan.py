@@ -122,7 +122,7 @@ class Size:
 
 def _kind(card: Card) -> str:
     """What a task needs, by the events and the tables that its card names."""
-    if card.eval_events.start < FIRST_EVALUATED:  # events that anybody may have
+    if card.eval_events.start < FIRST_EVALUATED:  # public events
         return "reading"
     if CHANNEL_TABLE in card.truth_sources:
         return "mix"

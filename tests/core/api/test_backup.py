@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from collections.abc import Callable
@@ -10,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from shutil import rmtree
+from shutil import rmtree, which
 from subprocess import CompletedProcess
 from threading import Event
 from typing import Any
 
 import httpx
 import pyarrow as pa
+import pytest
 from tests.waiting import eventually
 
 from collidium import backup, database, settings
@@ -242,14 +244,21 @@ def test_the_log_of_a_deleted_database_is_no_part_of_the_restored_one(
     assert f"there is a database already: {log}" in run(target, "restore", str(tmp_path / "backup")).stderr
 
 
-async def test_a_dump_may_take_longer_than_transactions(migrated_database_url: str, tmp_path: Path) -> None:
+async def test_a_dump_may_take_longer_than_transactions(
+    migrated_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The snapshot of one that a server ended names no files."""
     if migrated_database_url.startswith("sqlite"):
         return
     async with database.connected(migrated_database_url):
         await database.connection().execute_script(
-            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout = 50', "
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout = 1000', "
             "current_database()); END $$"
         )
+    slow = tmp_path / "bin" / "pg_dump"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\nsleep 2\nexec {which("pg_dump")} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
     chosen = settings.load(database_url=migrated_database_url, data_dir=tmp_path / "data")
     assert (await backup.make(chosen, tmp_path / "backup")).missing == ()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests import failpoints
 from tests.sandboxes import allowance
 from tortoise.timezone import now
 
@@ -40,7 +41,6 @@ from collidium.inference import timing
 from collidium.inference.running import predict
 from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
-from collidium.runtime import failpoints
 from collidium.scoring.parts import Part, events_of
 from collidium_tasks import tracking_small
 
