@@ -139,8 +139,8 @@ def _metrics(task: Task) -> str:
         lines.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
     if card.ranks_measured:
         lines.append(
-            "\nRanked and rewarded are [models that the platform runs](../submit-a-model.md): it measures what "
-            "files of predictions report of themselves, which stand apart."
+            "\nRanked and rewarded are [models that the platform runs](../submit-a-model.md): it measures "
+            "what files of predictions report of themselves, which stand apart."
         )
     lines.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
     return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(lines) + "\n"

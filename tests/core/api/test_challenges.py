@@ -374,6 +374,8 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
     assert "One day *more*." in edited.stdout, edited.stdout
+    refreshed = run("challenge", "edit", "course-1", "--refresh-hidden", "0" * 12)
+    assert (refreshed.returncode, "there is no truth" in refreshed.stderr) == (3, True), refreshed.stderr
     listed = run("challenge", "list").stdout
     assert ("course-1" in listed, "no truth yet" in listed) == (True, True), "of the tasks without truth"
     assert run("challenge", "close", "course-1").returncode == 0
