@@ -20,7 +20,7 @@ import platform
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -28,8 +28,6 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -44,7 +42,7 @@ from collidium.scoring.uncertainty import standard_error_of_gain
 from collidium.seeding.events import BACKGROUND, MIX, SIGNALS, mix_channels
 from collidium.testing.server import ServerProcess, run_command
 from collidium_plugins.executor_processes import Processes
-from collidium_tasks.tracking.baselines import EventHits, events_of, predictions
+from collidium_tasks.tracking.baselines import ckf
 
 SCORES: Final = Path(__file__).parent / "tasks" / "baseline_scores.json"
 
@@ -61,31 +59,6 @@ READINGS: Final = 9
 AGAINST: Final = {"anomaly": "forest", "jets": "trees", "tracking": "helix", "tracking_small": "helix"}
 
 LIMITS: Final = Limits(memory_bytes=4 * 1024**3, seconds=3600)
-
-
-def ckf(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The tracks that come with the dataset: those of a combinatorial Kalman filter, as a reference.
-
-    Needs ``hit_ids`` of the table ``tracks`` in addition to ``tracker_hits``, so it is no baseline of the
-    task, whose inputs are hits alone. Returns predictions as its baselines do.
-    """
-    rows = {event: row for row, event in enumerate(tables["tracks"].column("event_id").to_pylist())}
-    lists = tables["tracks"].column("hit_ids").combine_chunks()
-    return predictions(
-        (event, _of_lists(event, lists[rows[event.event_id]].values))
-        for event in events_of(tables["tracker_hits"])
-    )
-
-
-def _of_lists(event: EventHits, lists: pa.ListArray[Any]) -> npt.NDArray[np.int64]:
-    """Number of the list in which each hit's id stands, or -1."""
-    ids = np.asarray(lists.flatten()).astype(np.int64)
-    order = np.argsort(event.hit_id)
-    place = order[np.searchsorted(event.hit_id, ids, sorter=order) % max(len(order), 1)]
-    known = event.hit_id[place] == ids
-    numbers = np.full(len(event.x), -1, np.int64)
-    numbers[place[known]] = np.repeat(np.arange(len(lists)), np.asarray(lists.value_lengths()))[known]
-    return numbers
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ async def invite(
     fixed, or when it has too many.
     """
     row = await challenges.locked(name)
-    team = await _own(account, name)
+    team = await own(account, name)
     if team.captain_id != account.id:
         raise Forbidden(f"only the captain of {team.name} can invite")
     _require_changeable(row)
@@ -211,7 +211,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     are fixed.
     """
     row = await challenges.locked(name)
-    team = await _own(account, name)
+    team = await own(account, name)
     inside = {one.hub_username.casefold(): one for one in await TeamMember.filter(team_id=team.id)}
     member = inside.get(hub_username.casefold())
     if member is None:
@@ -224,7 +224,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     await leave(team, member)
 
 
-async def _own(account: AccountView, name: str) -> Team:
+async def own(account: AccountView, name: str) -> Team:
     team = await team_of(account.id, name)
     if team is None:
         raise NotFound(f"you are in no team of {name}")

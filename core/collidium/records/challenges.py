@@ -23,6 +23,7 @@ class Announcement(Record, frozen=True):
 
     at: Time
     text: Annotated[str, Meta(description="Markdown.")]
+    edited_at: Annotated[Time | None, Meta(description="When its text was corrected; null: never.")] = None
 
 
 class Challenge(Record, frozen=True):

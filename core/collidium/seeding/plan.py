@@ -67,6 +67,12 @@ class DatasetPlan:
     def mixed(self) -> bool:
         return len(self.channels) > 1
 
+    def trains_for(self, scored: DatasetPlan) -> bool:
+        """Whether it has events like those of an evaluation set, or some of its channels."""
+        return not self.evaluated and (
+            self.pileup == scored.pileup and set(self.channels) <= set(scored.channels)
+        )
+
     @property
     def seconds(self) -> float:
         """CPU seconds of the simulation."""

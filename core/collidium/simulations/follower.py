@@ -116,12 +116,15 @@ class _LaneLoop(LeasedLoop[int]):
 
     async def take(self) -> bool:
         rows: Sequence[SimulationRequest] = []
+        lease = uuid.uuid4().hex
         maximum = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
         if maximum > 0:
-            rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds)
+            # The transaction may be committed although the claim is cut off: then this lease is given back.
+            with self._held.while_working(lease):
+                rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds, lease)
             reached("follow.claimed")
         for size, batch in self._batches(rows):
-            self.begin(self._do(rows[0].lease, batch), size)
+            self.begin(self._do(lease, batch), size)
         self._presence.looked(self._lane)
         # There may be more, and a poll of many is quick.
         return 0 < maximum == len(rows)
@@ -242,18 +245,18 @@ class Presence:
 # -- leases ------------------------------------------------------------------------------------------
 
 
-async def claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
-    """Take up to ``maximum`` requests that are due, oldest first, for that many seconds."""
+async def claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[SimulationRequest]:
+    """Lease up to ``maximum`` requests that are due, oldest first, for that many seconds."""
     # SQLite locks everything for a transaction, so look first whether there is anything.
     if not await _due(lane).exists():
         return []
-    return await _claim(lane, maximum, seconds)
+    return await _claim(lane, maximum, seconds, lease)
 
 
 @transactional
-async def _claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+async def _claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[SimulationRequest]:
     rows = await _due(lane).select_for_update(skip_locked=True).order_by("due_at").limit(maximum)
-    lease, until = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
+    until = now() + timedelta(seconds=seconds)
     await SimulationRequest.filter(id__in=[row.id for row in rows]).update(lease=lease, leased_until=until)
     for row in rows:
         row.lease, row.leased_until = lease, until

@@ -299,7 +299,7 @@ async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platf
 
 
 async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     evaluation_id = await models.send(platform, models.layers())
     await models.run_all(platform)
     public = await Submission.get(evaluation_id=evaluation_id)
@@ -334,7 +334,7 @@ async def test_final_events_are_read_once_at_the_end(
     monkeypatch.setattr(
         evaluating, "predict", lambda *given, **options: _noted(read, predict(*given, **options))
     )
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     await Challenge.filter(name="tracking").update(final_submissions=1)
     ids = [await models.send(platform, models.layers(number)) for number in (0, 1)]
     await models.run_all(platform)
@@ -362,7 +362,7 @@ def _noted(read: list[set[int]], tables: Iterator[pa.Table]) -> Iterator[pa.Tabl
 
 
 async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platform) -> None:
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     first, second = [await models.send(platform, models.layers(n), of=f"user{n}") for n in (0, 1)]
     await models.run_all(platform)
     await closing.close(platform, "tracking", actor="test", http_request_id="")
@@ -390,7 +390,7 @@ async def test_a_kill_at_the_end_loses_and_repeats_nothing(
     platform: Platform, chosen: dict[str, Any]
 ) -> None:
     """At each state of a final run; and of the process that puts them into the queue."""
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     for number, _ in enumerate(AGAIN):
         await models.send(platform, models.layers(number), of=f"user{number}")
     await models.run_all(platform)
@@ -449,7 +449,7 @@ async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> Non
 
 async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
     """Of the new events a part is public, too; what the last refresh has not run yet is not run at all."""
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     evaluation_id = await models.send(platform, models.layers())
     await models.run_all(platform)
     await refresh(platform, EventRange(0, 3))

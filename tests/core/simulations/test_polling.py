@@ -25,8 +25,7 @@ RUNNING = JobStatus(JobState.RUNNING)
 
 
 async def test_jobs_that_start_together_are_each_recorded_once(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [RUNNING]
+    runner = Scripted(RUNNING)
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(10)]
@@ -69,8 +68,7 @@ async def test_more_than_are_claimed_in_one_go_are_followed(
     open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follower, "CLAIM", 2)
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.FAILED, reason="told")]
+    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(7)]

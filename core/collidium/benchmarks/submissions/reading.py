@@ -69,6 +69,7 @@ async def list_submissions(
     task: str | None = None,
     challenge: str | None = None,
     account_id: int | None = None,
+    participant: str | None = None,
     unverified: bool = False,
     after: str | None = None,
 ) -> list[records.Submission]:
@@ -85,6 +86,8 @@ async def list_submissions(
         query = query.filter(challenge=(await challenges.get(challenge)).name)
     if account_id is not None:
         query = query.filter(account_id=account_id)
+    if participant is not None:
+        query = query.filter(participant=participant)
     if unverified:
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
     return await _listed(platform, query, limit)

@@ -87,3 +87,28 @@ def _direction_bin(event: EventHits) -> npt.NDArray[np.int64]:
     phi_bin = np.minimum(np.floor(phi * PHI_BINS), PHI_BINS - 1)
     eta_bin = np.clip(np.floor((eta / LARGEST_ETA + 1) / 2 * ETA_BINS), 0, ETA_BINS - 1)
     return (eta_bin * PHI_BINS + phi_bin).astype(np.int64)
+
+
+def ckf(tables: Mapping[str, pa.Table]) -> pa.Table:
+    """The tracks that come with the dataset: those of a combinatorial Kalman filter, as a reference.
+
+    Needs ``hit_ids`` of the table ``tracks`` in addition to ``tracker_hits``, so it is no baseline of the
+    task, whose inputs are hits alone. Returns predictions as :func:`naive`.
+    """
+    rows = {event: row for row, event in enumerate(tables["tracks"].column("event_id").to_pylist())}
+    lists = tables["tracks"].column("hit_ids").combine_chunks()
+    return predictions(
+        (event, _of_lists(event, lists[rows[event.event_id]].values))
+        for event in events_of(tables["tracker_hits"])
+    )
+
+
+def _of_lists(event: EventHits, lists: pa.ListArray[Any]) -> npt.NDArray[np.int64]:
+    """Number of the list in which each hit's id stands, or -1."""
+    ids = np.asarray(lists.flatten()).astype(np.int64)
+    order = np.argsort(event.hit_id)
+    place = order[np.searchsorted(event.hit_id, ids, sorter=order) % max(len(order), 1)]
+    known = event.hit_id[place] == ids
+    numbers = np.full(len(event.x), -1, np.int64)
+    numbers[place[known]] = np.repeat(np.arange(len(lists)), np.asarray(lists.value_lengths()))[known]
+    return numbers
