@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from collidium import plugins, settings
 from collidium.cli.tasks import column_cells
-from collidium.contracts.task import Column, EventRange, Metric, Task
+from collidium.contracts.task import Card, Column, EventRange, Metric, Task
 from collidium_tasks.training import TRAINERS
 
 FOLDER: Final = Path(__file__).with_name("tasks")
@@ -128,7 +128,7 @@ def _metrics(task: Task) -> str:
         (
             f"`{metric.name}`" + (" (primary)" if metric is card.primary_metric else ""),
             "higher" if metric.higher_is_better else "lower",
-            _reward(metric, default),
+            _reward(card, metric, default),
             metric.description,
         )
         for metric in card.metrics
@@ -137,15 +137,21 @@ def _metrics(task: Task) -> str:
     if card.pareto:
         first, second = card.pareto
         lines.append(f"\nThe leaderboard marks the Pareto front of `{first}` and `{second}`.")
+    if card.ranks_measured:
+        lines.append(
+            "\nRanked and rewarded are [models that the platform runs](../submit-a-model.md): it measures "
+            "what files of predictions report of themselves, which stand apart."
+        )
     lines.append(f"\nComputed in `tasks/{type(task).__module__.replace('.', '/')}`.")
     return _table(("metric", "better", "reward", "meaning"), rows) + "\n" + "\n".join(lines) + "\n"
 
 
-def _reward(metric: Metric, default: Decimal) -> str:
+def _reward(card: Card, metric: Metric, default: Decimal) -> str:
     if not metric.higher_is_better:
         return "none"
     reward = Decimal(default if metric.reward is None else metric.reward)
-    return f"{reward:f} once verified" if metric.self_reported else f"{reward:f}"
+    verified = metric.self_reported and not card.ranks_measured
+    return f"{reward:f} once verified" if verified else f"{reward:f}"
 
 
 def _formula(metric: Metric) -> str:

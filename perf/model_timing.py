@@ -35,7 +35,6 @@ from collidium.inference.batching import Inputs, Outputs
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, open_model, run_batches
-from collidium.inference.sandbox import core_of
 from collidium.inference.timing import NOMINAL_SECONDS, time_block
 from collidium.testing.processes import ending_with_parent
 from collidium_tasks.jets import JetsTask
@@ -72,7 +71,7 @@ def overhead(model: Model, count: int, repeats: int) -> None:
     began = time.perf_counter()
     inputs = Inputs(model.manifest, interface_of(TASK), tables)
     features = time.perf_counter() - began
-    core = core_of(None)
+    core = max(os.sched_getaffinity(0))
     os.sched_setaffinity(0, {core})  # both on the same one
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
@@ -104,7 +103,7 @@ def overhead(model: Model, count: int, repeats: int) -> None:
 @contextmanager
 def neighbour() -> Iterator[None]:
     """A process that computes on another core than the measurement's."""
-    cores = sorted(os.sched_getaffinity(0) - {core_of(None)}) or [0]
+    cores = sorted(os.sched_getaffinity(0) - {max(os.sched_getaffinity(0))}) or [0]
     words = ["taskset", "-c", str(cores[0]), sys.executable, "-c", SPIN]
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}
     with subprocess.Popen(ending_with_parent(words), env=environment) as process:

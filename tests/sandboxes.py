@@ -6,8 +6,8 @@ import warnings
 from functools import cache
 from importlib.util import find_spec
 
-from collidium.benchmarks.submissions.evaluating import CONFINED_BY
 from collidium.inference.running import count
+from collidium.inference.sandbox import CONFINED_BY
 from collidium_tasks.graphs import graph
 
 

@@ -92,6 +92,7 @@ CARD: Final = replace(
         ),
         replace(TRACKING.primary_metric, reward=30),
     ),
+    ranks_measured=True,
 )
 
 

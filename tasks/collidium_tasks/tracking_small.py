@@ -85,6 +85,7 @@ CARD: Final = replace(
         ),
     ),
     pareto=(EFFICIENCY, "n_params"),
+    ranks_measured=True,
 )
 
 

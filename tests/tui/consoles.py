@@ -133,7 +133,10 @@ _OF_THE_RUN: Final = (
     (re.compile(r"connected \d+ ms"), "connected 5 ms"),
     (re.compile(r"collidium \d[\w.]*"), "collidium 0.4.0"),
     (re.compile(r"\b[0-9a-f]{32}\b"), "0123456789abcdef" * 2),
-    (re.compile(r"\b[0-9a-f]{13,31}$", re.MULTILINE), "0123456789abcdef..."),  # cut off by the screen's edge
+    (
+        re.compile(r"\b(?:[0-9a-f]{9,11}|[0-9a-f]{13,31})$", re.MULTILINE),
+        "0123456789abcdef...",
+    ),  # cut off by the screen's edge
     (re.compile(r"\b[0-9a-f]{12}\b"), "0123456789ab"),
 )
 

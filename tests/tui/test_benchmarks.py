@@ -10,8 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.core.api.timed_task import install_timed
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.tui import seeding
+from tests.tui.conftest import ADMIN_TOKEN
 from tests.tui.consoles import (
     LARGE,
     SMALL,
@@ -26,7 +28,7 @@ from tests.tui.consoles import (
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
-from collidium.benchmarks.models import Submission, Team
+from collidium.benchmarks.models import Evaluation, Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
@@ -35,9 +37,20 @@ NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture(scope="module")
+def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
+    """A server with a task of which operators verify a part."""
+    site = tmp_path_factory.mktemp("site")
+    install_timed(site / "site")
+    env = {"ADMIN_TOKEN": ADMIN_TOKEN, "PYTHONPATH": str(site / "site")}
+    with ServerProcess(site / "backend", env=env) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
 def server(backend: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> ServerProcess:
-    """Tracking in its public phase, and two submissions to tracking_latency."""
-    for task in ("tracking", "tracking_latency"):
+    """Tracking in its public phase, and two submissions to the task that is timed by submitters."""
+    run(backend, "task", "add", "timed")
+    for task in ("tracking", "timed"):
         events = ("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
         run(backend, "truth", "import", task, "--from", str(EVENTS_DIRECTORY), *events)
     run(backend, "benchmark", "split", "tracking", "--public", "50")
@@ -48,7 +61,7 @@ def server(backend: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> 
     for name, seconds in (("ben", 0.5), ("cleo", 0.25)):
         pq.write_table(oracle.append_column("seconds", pa.array(np.full(oracle.num_rows, seconds))), path)
         with Client(backend.base_url, backend.add_user(name)) as client:
-            client.submit("tracking_latency", path)
+            client.submit("timed", path)
     return backend
 
 
@@ -75,16 +88,16 @@ async def enter(pilot: Pilot[None], challenge: str, places: str = "0 places") ->
 
 async def test_tasks_show_why_they_accept_nothing(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
-        await shows(pilot, "tracking_latency", "NO: no truth yet", "public")
+        await shows(pilot, "timed", "NO: no truth yet", "public")
         await pilot.press("l")
         await shows(pilot, "closes", "open")
 
 
 async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
-        await choose(pilot, "tracking_latency")
+        await choose(pilot, "timed")
         await pilot.press("enter")
-        await shows(pilot, "events_per_second (self-reported)", "cleo", "ben", "accepts submissions")
+        await shows(pilot, "speed (self-reported)", "cleo", "ben", "accepts submissions")
         await pilot.press("escape")
         await shows(pilot, "NO: no truth yet")
 
@@ -97,7 +110,7 @@ async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int])
 
     seeding.seed(server, at_noon())
     async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
-        await shows(pilot, "tracking_latency")
+        await shows(pilot, "timed")
         await matches(pilot, f"benchmarks-{size[0]}")
         await pilot.press("l")
         await shows(pilot, "closes")
@@ -118,7 +131,7 @@ async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int])
 
 async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess, operator: Client) -> None:
     async with signed_in(server, "Benchmarks", now=lambda: NOON) as pilot:
-        await choose(pilot, "tracking_latency")
+        await choose(pilot, "timed")
         await pilot.press("enter")
         await shows(pilot, "cleo", "ben")
         await pilot.press("d")
@@ -137,7 +150,7 @@ async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess
         await shows(pilot, "Reinstate", "no rank -> 1  cleo")
         await pilot.press("y")
         await shows(pilot, "Reinstated: cleo")
-    assert [place.hub_username for place in operator.leaderboard("tracking_latency")] == ["cleo", "ben"]
+    assert [place.hub_username for place in operator.leaderboard("timed")] == ["cleo", "ben"]
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +158,7 @@ def course(server: ServerProcess) -> str:
     """A challenge for members, one of whom never came, and a team of two; nothing was submitted."""
     name = "spring-course"
     with Client(server.base_url, token="", admin_token=server.admin_token) as admin:
-        admin.admin_new_challenge(name, "tracking_latency", access="members", team_size=2)
+        admin.admin_new_challenge(name, "timed", access="members", team_size=2)
         admin.admin_add_members(name, ["a-student-who-never-came", "dora", "emil"])
     with Client(server.base_url, server.add_user("dora")) as dora:
         dora.new_team(name, "Die Quarks von Göttingen 2027")
@@ -271,15 +284,61 @@ async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: C
         await pilot.press("l", "l")
         await shows(pilot, "cleo", "ben")
         await pilot.press("v")
-        await shows(pilot, "Verify", "of cleo", "events_per_second", "credits if it is the best")
+        await shows(pilot, "Verify", "of cleo", "speed", "credits if it is the best")
         await pilot.press("n")
         assert len(operator.admin_submissions(unverified=True)) == 2
         await pilot.press("v")
         await shows(pilot, "of cleo")
         await pilot.press("y")
-        await shows(pilot, "Verified: cleo earned 30")
+        await shows(pilot, "Verified: cleo earned 50")
         (left,) = operator.admin_submissions(unverified=True)
         assert left.hub_username == "ben"
+
+
+async def models() -> None:
+    """One that runs on another machine, and one that failed."""
+    of = {
+        **dict.fromkeys(("participant", "manifest", "scorer_version", "truth_version"), "1"),
+        "task": "tracking",
+        "challenge": "tracking",
+        "account_id": 1,
+        "size_bytes": 1,
+        "events": 10,
+        "received_at": NOON,
+    }
+    await Evaluation.create(
+        **of,
+        id="a" * 32,
+        hub_username="ben",
+        sha256="a" * 64,
+        state="running",
+        turn=0,
+        events_done=5,
+        lease="1",
+        due_at=NOON + timedelta(days=9999),
+        machine="node-7",
+    )
+    failed = {"state": "failed", "code": "memory", "machine": "node-8", "ended_at": NOON}
+    await Evaluation.create(**of, **failed, id="b" * 32, hub_username="cleo", sha256="b" * 64)
+
+
+async def test_models_are_cancelled_and_run_again(server: ServerProcess, operator: Client) -> None:
+    seeding.seed(server, models())
+    async with signed_in(server, "Benchmarks", now=lambda: NOON + timedelta(hours=2)) as pilot:
+        await pilot.press("l", "l", "l")
+        await shows(pilot, "running 50%", "2 models")
+        await matches(pilot, "models-80")
+        await pilot.press("x")
+        await shows(pilot, "There is nothing", "failed: memory")
+        await pilot.press("a")
+        await shows(pilot, "Run the model", "Of cleo, to tracking")
+        await pilot.press("y")
+        await shows(pilot, "The model of cleo is received")
+        await pilot.press("down", "x")
+        await shows(pilot, "Cancel the model", "Of ben")
+        await pilot.press("y")
+        await shows(pilot, "The model of ben is cancelled")
+    assert {run.state for run in operator.admin_evaluations(user="ben")} <= {"cancelled"}
 
 
 async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: Client) -> None:
@@ -298,28 +357,28 @@ async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: C
 
 async def test_a_split_scores_again_after_its_preview(server: ServerProcess, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
-        await choose(pilot, "tracking_latency")
+        await choose(pilot, "timed")
         await pilot.press("enter")
         await shows(pilot, "cleo")
         await pilot.press("h")
-        await shows(pilot, "Split the events of tracking_latency")
+        await shows(pilot, "Split the events of timed")
         await types(pilot, "percent", "100")
         await pilot.press("enter")
         await shows(pilot, "is a number from 1 to 99")
         await types(pilot, "percent", "50")
         await pilot.press("enter")
         await shows(pilot, "50 per cent of the events count", "cannot be undone")
-        assert operator.task("tracking_latency").phase is None
+        assert operator.task("timed").phase is None
         await pilot.press("y")
         await shows(pilot, "Done: 0 ranks changed")
-        assert operator.task("tracking_latency").phase == "public"
+        assert operator.task("timed").phase == "public"
         await holds(pilot, lambda: "Done" not in text(pilot))
         await pilot.press("h")
         await types(pilot, "percent", "50")
         await pilot.press("enter")
         await shows(pilot, "last error")
         await pilot.press("o")
-        await shows(pilot, "Rescore tracking_latency", "no rank changes")
+        await shows(pilot, "Rescore timed", "no rank changes")
         await pilot.press("y")
         await shows(pilot, "Done: 0 ranks changed")
         await holds(pilot, lambda: "last error" not in text(pilot))

@@ -12,7 +12,15 @@ from collidium.database import Statement, connection, insertion, stored, transac
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
 from collidium.records import Transaction
 
-Reason = Literal["signup_grant", "simulation_charge", "simulation_refund", "benchmark_best", "admin_grant"]
+Reason = Literal[
+    "signup_grant",
+    "simulation_charge",
+    "simulation_refund",
+    "evaluation_charge",
+    "evaluation_refund",
+    "benchmark_best",
+    "admin_grant",
+]
 
 PLACES: Final = Decimal("0.001")
 #: No entry and, but for refunds, no balance is larger: far above any use, far below what the columns hold.
@@ -88,7 +96,7 @@ def _balance_after(balance: Decimal, delta: Decimal, reason: Reason) -> Decimal:
     if after < 0 and delta < 0:
         raise InsufficientCredits(f"this takes {-delta} credits, the balance is {balance}")
     # What was charged comes back whatever was granted meanwhile, or its request could never end.
-    if after > LARGEST and reason != "simulation_refund":
+    if after > LARGEST and reason not in ("simulation_refund", "evaluation_refund"):
         raise Conflict(f"no balance may exceed {LARGEST} credits")
     return after
 

@@ -7,15 +7,16 @@ from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import WrittenPage, page_of
+from collidium.api.answers import Page, WrittenPage, cut, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import teams
 from collidium.benchmarks.leaderboard import Edition, Fronts, Histories, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
+from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
-from collidium.records import BestStep, Place, encode
+from collidium.records import BestStep, Place, Submission, encode
 from collidium.runtime.metrics import CACHE
 from collidium.settings import MEBIBYTE
 
@@ -90,6 +91,23 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
     is among them, as it is on the leaderboard; its `verified_at` is null.
     """
     return await steps(task, query_args)
+
+
+@blueprint.get("/<task>/self-reported")
+@operation_id("self_reported")
+@validate_querystring(Page)
+@document_response(list[Submission])
+async def self_reported(task: str, query_args: Page) -> Response:
+    """Submissions to a task or challenge that stand apart, without ranks and rewards, newest first.
+
+    Where the card has `ranks_measured` the platform measures size and speed of the models that it runs; what
+    submitters report of themselves is listed here.
+    """
+    found = await reading.list_self_reported(
+        platform(), task, limit=query_args.limit + 1, after=query_args.cursor
+    )
+    page, last = cut(found, query_args.limit)
+    return page_of(page, query_args, last.submission_id if last else None).response()
 
 
 async def steps(challenge: str, query_args: HistoryQuery) -> Response:

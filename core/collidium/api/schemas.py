@@ -193,6 +193,16 @@ class OpenQuery(BaseModel):
     closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
 
 
+class RefreshBody(Body):
+    """New hidden events."""
+
+    model_config = example({"truth_version": "5f0c2b6a91d3"}, strict=True)
+
+    truth_version: str = Field(
+        max_length=64, pattern=r"^[^\x00]*$", description="Of a truth imported with inputs of models."
+    )
+
+
 class DissolveBody(Body):
     """A team that is taken apart."""
 

@@ -79,6 +79,7 @@ def _is_scratch(name: str) -> bool:
 async def named_files() -> dict[str, str]:
     """SHA-256 of the files in the storage that the connected database names, by key; empty if unknown."""
     stored = await scorings.stored_predictions() | await simulations.stored_files()
+    stored |= {scorings.storage_key(sha256): sha256 for sha256 in await evaluations.stored_predictions()}
     return stored | await truth_versions.stored_files() | await evaluations.stored_models()
 
 

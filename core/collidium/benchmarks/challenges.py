@@ -226,17 +226,21 @@ async def _create_once(
 async def _truth_of(task: str, version: str | None) -> str:
     """The version that was asked for, or that of the task's own challenge; of whole truths."""
     if version is not None:
-        if Part.of(version):
-            raise Conflict(
-                f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}"
-            )
-        if not await TruthVersion.exists(task=task, version=version):
-            raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
-        return version
+        return str((await whole_truth(task, version)).version)
     own = await Challenge.get_or_none(name=task)
     if own is None or own.truth_version is None:
         raise Conflict(f"task {task!r} has no truth: collidium truth import {task} --from ...")
     return whole(own.truth_version)
+
+
+async def whole_truth(task: str, version: str) -> TruthVersion:
+    """An imported version of a task's truth; raises Conflict where there is none, or for a part of one."""
+    if Part.of(version):
+        raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}")
+    row = await TruthVersion.get_or_none(task=task, version=version)
+    if row is None:
+        raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
+    return row
 
 
 @transactional

@@ -19,7 +19,7 @@ from tortoise.timezone import now
 from collidium import operations, records
 from collidium.benchmarks import challenges, notices, tasklist
 from collidium.benchmarks.models import Arrival, Challenge, Submission
-from collidium.benchmarks.submissions import replay, rescoring, scorings
+from collidium.benchmarks.submissions import evaluations, replay, reruns, rescoring, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Replay, Target
 from collidium.database import on_commit, transactional
 from collidium.database.leased_loop import LeasedLoop
@@ -108,6 +108,8 @@ async def _reopen_once(name: str, closes_at: datetime | None, actor: str, http_r
     part = Part.of(row.truth_version)
     if row.ended_at is not None and part is not None:
         raise Conflict(f"{name!r} cannot be opened again: final results came on {row.ended_at:%Y-%m-%d}")
+    if part is not None and await reruns.has_run(name, str(part.final)):
+        raise Conflict(f"{name!r} cannot be opened again: models are run on the events that were held back")
     if await Submission.exists(challenge=name, standing="practice"):
         raise Conflict(f"{name!r} cannot be opened again: there are submissions for practice")
     if row.opens_at is not None and row.opens_at > moment:
@@ -138,11 +140,25 @@ async def end(platform: Platform, name: str) -> bool:
     problems: dict[str, str] = {}
     while True:
         if target is not None:
+            if await _queue_finals(platform, name, target):
+                return False
             problems |= await rescoring.score_missing(platform, target, problems, None)
         try:
             return await _end_once(platform, name, target, problems)
         except Incomplete:
             continue  # a submission arrived meanwhile
+
+
+@transactional
+async def _queue_finals(platform: Platform, name: str, target: Target) -> int:
+    """Have the models that count at the end run on the events that were held back; how many are queued."""
+    row = await challenges.locked(name)
+    if row.ended_at is not None or await _is_awaited(row, platform) or await _results_wait_for(platform, row):
+        return 0
+    chosen, _ = await _final(row, target)
+    queued = await reruns.queue(row, chosen, target.truth_version, timed_anew=False)
+    failpoints.reached("challenge.finals_queued")
+    return queued
 
 
 async def _is_awaited(row: Challenge, platform: Platform) -> bool:
@@ -167,10 +183,15 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
         if await _results_wait_for(platform, row):
             return False  # the held-back events of another would be shown
-        await _choose(row, target)
+        chosen, left_out = await _final(row, target)
+        if await reruns.unrun(chosen, target.truth_version):
+            raise Incomplete
+        unranked = {"standing": "not_final", "rank_score": None, "represents": False}
+        await Submission.filter(id__in=left_out).update(**unranked)
         await challenges.set_part(row, part.final)
         plan = Replay(platform.settings, target, problems, CALENDAR, "end_challenge")
         await replay.run(plan, apply=True)
+        await evaluations.drop(name)
     else:
         await operations.record(CALENDAR, "end_challenge", name, {}, "")
     await Arrival.filter(challenge=name).delete()
@@ -181,24 +202,25 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
     return True
 
 
-async def _choose(row: Challenge, target: Target) -> None:
-    """Keep what each participant chose for the final results, else their best; the others lose their rank.
+async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list[str]]:
+    """What each participant chose for the final results, else their best; and the ids of the others.
 
     The same of banned accounts, who may come back.
     """
     rows = await Submission.filter(challenge=row.name, standing__in=("ranked", "banned"))
-    card, left_out = target.task.card, []
+    card, final, left_out = target.task.card, list[Submission](), list[str]()
     for _, group in groupby(sorted(rows, key=lambda one: one.participant), key=lambda one: one.participant):
         own = list(group)
-        scores = {one.id: scorings.rank_score(card, one.scores) for one in own}
+        scores = {one.id: scorings.rank_score(card, one) for one in own}
         counted = [
             one for one in own if one.truth_version == row.truth_version and scores[one.id] is not None
         ]
         counted.sort(key=lambda one: (-(scores[one.id] or 0), one.submitted_at, one.id))
         chosen = [one for one in counted if one.chosen_at is not None] or counted
         kept = {one.id for one in chosen[: row.final_submissions]}
+        final += [one for one in own if one.id in kept]
         left_out += [one.id for one in own if one.id not in kept]
-    await Submission.filter(id__in=left_out).update(standing="not_final", rank_score=None, represents=False)
+    return final, left_out
 
 
 async def prune(before: datetime) -> None:

@@ -59,6 +59,8 @@ class Arrival(Model):
     received_at = fields.DatetimeField(null=True)
     # Renewed while its process lives.
     leased_until = fields.DatetimeField()
+    # Of a model that is put into the storage before a row refers to it.
+    sha256 = fields.CharField(max_length=64, null=True)
 
     class Meta(Model.Meta):
         table = "arrivals"
@@ -234,6 +236,7 @@ class Evaluation(Model):
     # Of the file, which is in the storage; with the manifest it is the model.
     sha256 = fields.CharField(max_length=64)
     size_bytes = fields.BigIntField()
+    # Empty: the file is not kept any more.
     manifest = fields.TextField()
     model_repo = fields.CharField(max_length=200, null=True)
     model_claim = fields.CharField(max_length=16, null=True)
@@ -255,11 +258,19 @@ class Evaluation(Model):
     facts: Any = fields.JSONField(null=True)
     timed: Any = fields.JSONField(default=list)
     submission_id = fields.CharField(max_length=32, null=True)
+    # Whether it runs the model of that submission once more, on events of another truth version.
+    again = fields.BooleanField(default=False)
+    # SHA-256 of what the model has predicted. None: it is not scored.
+    predictions = fields.CharField(max_length=64, null=True)
+    # Credits that were charged for it, and are given back where it is not run by no fault of the model.
+    price = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     # How many evaluations of its account came before it in a day: the fewer, the sooner. None: it has ended.
     turn = fields.IntField(null=True)
     # When it is taken next: while a process works on it, when that one's lease ends.
     due_at = fields.DatetimeField(null=True)
     lease = fields.CharField(max_length=32, default="")
+    # Where it was taken last.
+    machine = fields.CharField(max_length=64, default="")
     # Processes that have begun a step and not ended it.
     attempts = fields.IntField(default=0)
 
@@ -270,6 +281,8 @@ class Evaluation(Model):
             ("challenge", "turn", "received_at"),
             ("challenge", "participant", "received_at"),
             ("account_id", "received_at", "id"),
+            ("submission_id",),
+            ("sha256",),
         )
 
 

@@ -64,5 +64,5 @@ async def of_challenge(
 
 async def disqualified(row: Submission, challenge: Challenge) -> None:
     """Announce to its account that a submission was disqualified, and why."""
-    view = view_submission(row, unranked=why_unranked(row, challenge))
+    view = view_submission(row, unranked=why_unranked(row, challenge, None))
     await outbox.announce("disqualified", [row.account_id], row.id, records.as_json(view))

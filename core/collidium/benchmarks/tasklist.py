@@ -170,6 +170,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
         accepts_submissions=status.reason is None,
         largest_file_bytes=truth_versions.largest_file(task, truth, platform.settings) if truth else None,
         largest_model_bytes=MAX_MODEL_BYTES if truth and truth.inputs else None,
+        model_price=platform.settings.model_price,
         truth_notes=truth.notes if truth else {},
         **shown_data(truth.data if truth else {}, platform.settings),
     )

@@ -19,8 +19,8 @@ COLUMNS: Final = {"check": "name", "status": "status", "found": "found", "what t
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check the whole configuration of this machine; ends with 1 if a check fails.
 
-    Tries data directory, plugins, secrets, storage, hub, proxy, runner, scoring, database, clock and other
-    processes. A warning is what keeps a second machine from sharing the work.
+    Tries data directory, plugins, secrets, storage, hub, proxy, runner, scoring, models, database, clock and
+    other processes. A warning is what keeps a second machine from sharing the work.
 
     \b
     collidium doctor

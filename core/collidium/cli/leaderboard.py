@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, limit_option
-from collidium.cli.output import cell, note, print_json, print_table
+from collidium.cli.output import ColumnSpec, cell, note, print_json, print_table, show_items
 
 if TYPE_CHECKING:
     from collidium.client import BestStep, LocalScores, Place, Quota, Receipt, Submission, TaskCard
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 @click.option(
     "--all", "every", is_flag=True, help="Every submission with its id, not each participant's best."
 )
+@click.option(
+    "--self-reported", is_flag=True, help="What stands apart without a rank: the platform did not run it."
+)
 @click.option("--history", is_flag=True, help="Show the successive best scores instead of the ranks.")
 @click.option("--metric", metavar="METRIC", help="With --history: the metric; default: the primary one.")
 @json_option
@@ -34,6 +37,7 @@ def leaderboard(
     user: str | None,
     model: str | None,
     every: bool,
+    self_reported: bool,
     history: bool,
     metric: str | None,
     as_json: bool,
@@ -45,13 +49,18 @@ def leaderboard(
     collidium leaderboard tracking --limit 100 --json
     collidium leaderboard tracking --user anna --all
     collidium leaderboard tracking_small --pareto
+    collidium leaderboard tracking_small --self-reported
     collidium leaderboard tracking_small --history --metric physics_eff_pt1
     """
-    if history and (pareto or user or model or every):
-        raise click.UsageError("--history covers the whole leaderboard: not with --pareto, --user or --model")
+    if (history or self_reported) and (pareto or user or model or every or history is self_reported):
+        raise click.UsageError("--history and --self-reported list all: without --pareto, --user or --model")
     if metric and not history:
         raise click.UsageError("--metric needs --history")
     with client() as server:
+        if self_reported:
+            apart = server.self_reported(task, limit=limit).items
+            show_items(apart, _APART_COLUMNS, as_json=as_json)
+            return
         if history:
             steps = server.leaderboard_history(task, metric, limit=limit)
             print_json(steps.items) if as_json else print_history(server.task(task), metric, steps.items)
@@ -60,6 +69,15 @@ def leaderboard(
             task, limit=limit, pareto=pareto, user=user, model_repo=model, every=every
         )
         print_json(places.items) if as_json else print_places(server.task(task), places.items, ids=every)
+
+
+_APART_COLUMNS: Final[dict[str, ColumnSpec]] = {
+    "account": "hub_username",
+    "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+    "no rank because": "unranked",
+    "submitted": "submitted_at",
+    "submission": "submission_id",
+}
 
 
 def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:

@@ -190,6 +190,9 @@ class Card:
     left_out: str = ""
     #: Two competing metrics: the leaderboard marks the submissions on their Pareto front.
     pareto: tuple[str, str] | None = None
+    #: Whether only submissions are ranked and rewarded whose self-reported metrics the platform has measured,
+    #: because it ran their models (:meth:`Task.model_interface`).
+    ranks_measured: bool = False
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeVar
@@ -23,9 +23,11 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from collidium.errors import CollidiumError, ConfigurationError
+from collidium.files.held import lock
 from collidium.inference import messages
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.messages import Edges, InputSpec, OutputSpec
+from collidium.runtime import confinement as confining
 from collidium.runtime.confinement import has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group
 
@@ -33,6 +35,11 @@ from collidium.runtime.subprocesses import signal_group
 MAX_MODEL_BYTES: Final = 100_000_000
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _CGROUP: Final = "collidium-model-"
+#: A directory for each core, which any process can lock, and seconds between two attempts.
+_CORES: Final = Path("/sys/devices/system/cpu")
+_WAIT_SECONDS: Final = 0.2
+#: What models cannot reach, unless a setting allows it: hidden events would leave by it.
+CONFINED_BY: Final = ("calls", "files", "network")
 #: Beyond the limit of memory: what libraries take before a model is read.
 _ROOM: Final = 256 * 1024**2
 _SMALL_REPLY: Final = 4 * 1024**2
@@ -64,6 +71,10 @@ class Limits(Struct, frozen=True):
 
 class Unconfined(CollidiumError):
     """This machine does not confine models as far as it has to."""
+
+
+class CoreBusy(CollidiumError):
+    """Another process of this machine has the core on which models are timed."""
 
 
 class Facts(Struct, frozen=True):
@@ -153,7 +164,8 @@ def opened(
     details
         Whether refusals say more than their code: never for hidden events.
     core
-        The core that the process is bound to; default: the last one that this process may use.
+        The core that the process is bound to, which the caller holds (:func:`timing_core`); default: one that
+        no timed model has.
 
     Raises
     ------
@@ -168,12 +180,85 @@ def opened(
         raise ModelRefused(Code.TOO_LARGE, f"It has {len(content):,} bytes." if details else "")
     if not (find_spec("onnxruntime") and find_spec("onnx")):
         raise ConfigurationError("this machine runs no models: pip install 'collidium[onnx]'")
-    process = _Process(limits, core, has_edges=interface is not None and interface.edges is not None)
+    has_edges = interface is not None and interface.edges is not None
+    with _running_core(limits.look) if core is None else nullcontext(core) as core:
+        process = _Process(limits, core, has_edges=has_edges)
+        try:
+            process.load(content, interface, details=details)
+            yield process
+        finally:
+            process.close()
+
+
+@contextmanager
+def timing_core(look: Callable[[], None] | None = None, *, wait: bool = True) -> Iterator[int]:
+    """The last core that this process may use, for the context: one process of this machine has it at a time.
+
+    Models are timed there, and no other model runs there if there is another core.
+
+    Parameters
+    ----------
+    look
+        Called while it waits; what it raises ends that.
+    wait
+        Whether it waits for a process that has the core.
+
+    Raises
+    ------
+    CoreBusy
+        Where it does not wait.
+    """
+    core = max(os.sched_getaffinity(0))
+    descriptor = None
     try:
-        process.load(content, interface, details=details)
-        yield process
+        with suppress(FileNotFoundError):  # no /sys: there is nothing that all processes can lock
+            descriptor = os.open(_CORES / f"cpu{core}", os.O_RDONLY)
+        while descriptor is not None and not lock(descriptor):
+            if not wait:
+                raise CoreBusy("another process times a model")
+            if look is not None:
+                look()
+            time.sleep(_WAIT_SECONDS)
+        yield core
     finally:
-        process.close()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+@contextmanager
+def _running_core(look: Callable[[], None] | None) -> Iterator[int]:
+    """Any core but that of models that are timed, where there is another one."""
+    others = sorted(os.sched_getaffinity(0))[:-1]
+    if others:
+        yield others[os.getpid() % len(others)]
+    else:
+        with timing_core(look) as core:
+            yield core
+
+
+def confinement() -> tuple[str, ...]:
+    """What is out of the reach of models on this machine, as :class:`Facts` has it.
+
+    Found out by a process without onnxruntime. Raises CollidiumError where none starts.
+    """
+    words = (os.getpid(), max(os.sched_getaffinity(0)), Limits().memory_bytes)
+    try:
+        done = subprocess.run(  # noqa: S603 -- our own script
+            (sys.executable, "-I", confining.__file__, *map(str, words)),
+            cwd="/",
+            env=_environment(),
+            capture_output=True,
+            check=True,
+            text=True,
+            timeout=Limits().load_seconds,
+        )
+    except subprocess.SubprocessError as error:
+        raise CollidiumError(f"a sandbox does not start: {error}") from error
+    cgroup = make_cgroup(_CGROUP, os.getpid())
+    if cgroup is not None:
+        with suppress(OSError):  # a sandbox of this process is in it
+            cgroup.rmdir()
+    return (*done.stdout.split(), *(("cgroup",) if cgroup else ()))
 
 
 class _Process:
@@ -181,7 +266,7 @@ class _Process:
 
     facts: Facts
 
-    def __init__(self, limits: Limits, core: int | None, *, has_edges: bool) -> None:
+    def __init__(self, limits: Limits, core: int, *, has_edges: bool) -> None:
         self._limits = limits
         self._details = False
         self._interface = Interface([], [])
@@ -189,7 +274,7 @@ class _Process:
         self._deadline = time.monotonic() + limits.load_seconds
         ours, theirs = socket.socketpair()
         self._channel = messages.Channel(ours, limits.look)
-        words = (os.getpid(), core_of(core), limits.memory_bytes, *(("components",) if has_edges else ()))
+        words = (os.getpid(), core, limits.memory_bytes, *(("components",) if has_edges else ()))
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 -- our own script
                 (sys.executable, "-I", str(_WORKER), *map(str, words)),
@@ -354,11 +439,6 @@ class _Process:
             limit_cgroup(cgroup, self._limits.memory_bytes + _ROOM)
             (cgroup / "cgroup.procs").write_text(str(self._process.pid))
         return cgroup
-
-
-def core_of(core: int | None) -> int:
-    """The core that sandboxes are bound to: by default the last one of this process."""
-    return max(os.sched_getaffinity(0)) if core is None else core
 
 
 def _environment() -> dict[str, str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import nullcontext
 from importlib.resources import files
 from pathlib import Path
 from statistics import median
@@ -24,7 +25,7 @@ from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of
 from collidium.inference.messages import InputSpec, OutputSpec
 from collidium.inference.running import Model, open_model, run_batches
-from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, core_of, opened
+from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened, timing_core
 
 PASSES: Final = 5
 WARM_UP: Final = 2
@@ -119,7 +120,8 @@ def time_block(
     seed
         Of the order of events; random by default.
     core
-        The core of both processes; default: the last one.
+        The core of both processes, which the caller holds; default: that of
+        :func:`~collidium.inference.sandbox.timing_core`, when it is free.
     progress
         Called with the number of passes done, warm-up included, and of all.
 
@@ -132,11 +134,12 @@ def time_block(
     inputs = Inputs(model.manifest, interface_of(task), tables, one_event=True)
     events = len(inputs.event_ids)
     chance = np.random.default_rng(seed)
-    core = core_of(core)
+    limits = limits or Limits()
     cpu, wall, of_reference, joules, seen = [], [], [], [], set()
     with (
+        timing_core(limits.look) if core is None else nullcontext(core) as core,
         open_model(model, task, limits=limits, details=details, core=core) as sandbox,
-        opened(_reference(), _REFERENCE, limits or Limits(), details=True, core=core) as reference,
+        opened(_reference(), _REFERENCE, limits, details=True, core=core) as reference,
     ):
         _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
         for number in range(WARM_UP + passes):

@@ -36,22 +36,11 @@ from collidium.inference.messages import (
     Sent,
     Started,
 )
-from collidium.runtime.confinement import (
-    become_nobody,
-    drop_capabilities,
-    leave_calls,
-    leave_files,
-    leave_network,
-    limit_resources,
-)
-from collidium.runtime.subprocesses import end_with_parent, hide_memory
+from collidium.runtime.confinement import confine
 
 #: Requests are the parent's, who bounds them.
 _LARGEST_REQUEST: Final = 2**40
 _LONGEST_DETAIL: Final = 500
-#: Seconds of CPU until the kernel ends a process that its parent has forgotten.
-_CPU_SECONDS: Final = 6 * 3600
-_FILES: Final = 16
 #: The cost of a track finder by components: its cut and the minimum number of hits.
 _CUTS: Final = 2
 
@@ -67,28 +56,11 @@ def main() -> NoReturn:
     tracks = import_module("collidium.inference.components").tracks if steps else None
     gc.disable()  # nothing has cycles, and a collection between calls would be hidden work
     channel = Channel(socket.socket(fileno=0))
-    channel.send(Started(_confine(int(parent), int(core), int(memory))))
+    channel.send(Started(confine(int(parent), int(core), int(memory))))
     try:
         _serve(channel, tracks)
     except Closed:
         os._exit(0)
-
-
-def _confine(parent: int, core: int, memory: int) -> list[str]:
-    """Give up what this process can, and return what is out of its reach then."""
-    end_with_parent(parent)
-    confined = ["network"] if leave_network() else []
-    os.sched_setaffinity(0, {core})
-    if become_nobody():  # the kernel counts no processes of root
-        confined.append("processes")
-    end_with_parent(parent)  # forgotten with the user
-    hide_memory()
-    confined += leave_files()
-    limit_resources(memory, _CPU_SECONDS, _FILES)
-    drop_capabilities()
-    if leave_calls():
-        confined.append("calls")
-    return confined
 
 
 def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:

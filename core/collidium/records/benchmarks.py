@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from decimal import Decimal
 from typing import Annotated, Literal, get_args
 
 from msgspec import Meta, field
@@ -143,6 +144,10 @@ class TaskCard(Record, frozen=True):
             "front."
         ),
     ] = None
+    ranks_measured: Annotated[
+        bool,
+        Meta(description="Whether only models are ranked that the platform has run and measured."),
+    ] = False
     largest_file_bytes: Annotated[
         int | None,
         Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
@@ -150,6 +155,7 @@ class TaskCard(Record, frozen=True):
     largest_model_bytes: Annotated[
         int | None, Meta(description="Bytes that a model may have; null: the server runs none.")
     ] = None
+    model_price: Annotated[Credits, Meta(description="Credits for running a model.")] = Decimal(0)
     truth_notes: Annotated[
         Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
     ] = field(default_factory=dict)
@@ -285,6 +291,15 @@ class Evaluation(Record, frozen=True):
     ended_at: Time | None = None
     n_params: int | None = None
     submission_id: Annotated[str | None, Meta(description="What became of it, when it is scored.")] = None
+    again: Annotated[
+        bool,
+        Meta(description="Whether it runs that submission's model on other events: final ones, or new ones."),
+    ] = False
+    truth_version: str = ""
+    price: Annotated[Credits, Meta(description="Credits that were charged for it.")] = Decimal(0)
+    machine: Annotated[
+        str | None, Meta(description="Where it runs or ran last; null for all but operators.")
+    ] = None
     model_repo: str | None = None
     deduplicated: Annotated[
         bool, Meta(description="In the answer to a submission: whether the same model was sent before.")

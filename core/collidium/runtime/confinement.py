@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from collidium.runtime.subprocesses import prctl
+from collidium.runtime.subprocesses import end_with_parent, hide_memory, prctl
 
 _PR_CAPBSET_DROP: Final = 24
 _PR_SET_NO_NEW_PRIVS: Final = 38
@@ -27,6 +27,28 @@ _NOBODY: Final = 65534
 #: Address space of libraries, beyond the limit of memory.
 _LIBRARIES: Final = 2 * 1024**3
 _libc: Final = ctypes.CDLL(None, use_errno=True)
+
+
+#: Seconds of CPU until the kernel ends a process that its parent has forgotten, and its open files.
+_CPU_SECONDS: Final = 6 * 3600
+_FILES: Final = 16
+
+
+def confine(parent: int, core: int, memory: int) -> list[str]:
+    """Give up what this process can, and return what is out of its reach then."""
+    end_with_parent(parent)
+    confined = ["network"] if leave_network() else []
+    os.sched_setaffinity(0, {core})
+    if become_nobody():  # the kernel counts no processes of root
+        confined.append("processes")
+    end_with_parent(parent)  # forgotten with the user
+    hide_memory()
+    confined += leave_files()
+    limit_resources(memory, _CPU_SECONDS, _FILES)
+    drop_capabilities()
+    if leave_calls():
+        confined.append("calls")
+    return confined
 
 
 def drop_capabilities(*keep: int) -> None:
@@ -205,3 +227,7 @@ def has_run_out(cgroup: Path) -> bool:
             counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())
             return counts.get("oom_kill", "0") != "0"
     return False
+
+
+if __name__ == "__main__":
+    sys.stdout.write(" ".join(confine(*map(int, sys.argv[1:]))) + "\n")

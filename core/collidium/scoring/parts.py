@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import Final, Literal
 
+from collidium.contracts.task import EventRange
+from collidium.scoring.uncertainty import groups_of
+
 _VERSION: Final = re.compile(r"([0-9a-f]+)-(public|final)([0-9]{1,2})")
 
 
@@ -45,6 +48,21 @@ class Part:
         drawn = sorted(range(count), key=_keys(self.truth, count).__getitem__)
         public = min(max(round(count * self.public_percent / 100), 1), count - 1)
         return frozenset(drawn[:public] if self.kind == "public" else drawn[public:])
+
+
+def events_of(version: str, events: EventRange) -> list[EventRange]:
+    """The events that count of a truth about ``events``, as ranges that rise and do not touch."""
+    part = Part.of(version)
+    if part is None:
+        return [events]
+    groups = groups_of(events)
+    ranges: list[EventRange] = []
+    for number in sorted(part.groups(len(groups))):
+        group = groups[number]
+        if ranges and ranges[-1].stop == group.start:
+            group = EventRange(ranges.pop().start, group.stop)
+        ranges.append(group)
+    return ranges
 
 
 def whole(version: str) -> str:

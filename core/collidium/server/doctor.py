@@ -8,6 +8,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -17,6 +18,7 @@ from collidium import __version__, database, simulations
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
+from collidium.inference.sandbox import CONFINED_BY, confinement
 from collidium.secrets import open_secrets
 from collidium.settings import GIBIBYTE, without_password
 
@@ -178,6 +180,22 @@ async def _scoring(settings: Settings, loaded: Plugins) -> Finding:
     return f"{executor.name}: a worker of this release answers", ""
 
 
+async def _models(settings: Settings, loaded: Plugins) -> Finding:
+    if not (find_spec("onnxruntime") and find_spec("onnx")):
+        return "onnxruntime is not installed: this machine runs none", ""
+    found = await asyncio.to_thread(confinement)
+    missing = sorted({*CONFINED_BY, "cgroup", "processes"}.difference(found))
+    if not missing:
+        return f"are kept from: {', '.join(found)}", ""
+    what = f"models are not kept from: {', '.join(missing)}"
+    if set(CONFINED_BY) <= set(found):
+        return what, "processes: use an account other than root; cgroup: one that this account may write to"
+    if settings.model_unconfined:
+        return what, "PLATFORM_MODEL_UNCONFINED is set: only for events that anyone may see"
+    advice = "needs Linux 5.13 with Landlock and seccomp, and root or unprivileged user namespaces"
+    return f"this machine runs no models: {what}", advice
+
+
 def release_of_worker(_: None) -> str:
     """The release that a worker has."""
     return __version__
@@ -220,6 +238,7 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
     "single sign-on": (_sign_on, "see PLATFORM_OIDC_ISSUER and the settings that begin with PLATFORM_OIDC"),
     "runner": (_runner, "see PLATFORM_RUN_MODE, PLATFORM_RUNNER and the runner's settings"),
     "scoring": (_scoring, "see PLATFORM_EXECUTOR and PLATFORM_SCORING_MEMORY_BYTES"),
+    "models": (_models, "see the log, and docs/models.md"),
     "plugins": (_plugins, ""),
     "database": (_database, "see PLATFORM_DATABASE_URL; `collidium db migrate` migrates its schema"),
 }

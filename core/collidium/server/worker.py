@@ -25,7 +25,7 @@ from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.hub_port import HubPort
 from collidium.benchmarks import closing
-from collidium.benchmarks.submissions import background_rescoring, evaluating, uploads
+from collidium.benchmarks.submissions import background_rescoring, evaluating, evaluations, uploads
 from collidium.contracts.executor import Executor
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
@@ -175,7 +175,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
     """
     platform.runner.check()
     async with (
-        in_background(_prune_hourly(platform.settings)),
+        in_background(_prune_hourly(platform)),
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
         closing.keeping_dates(platform),
@@ -251,19 +251,21 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _prune_hourly(settings: Settings) -> None:
+async def _prune_hourly(platform: Platform) -> None:
     while True:
         await asyncio.sleep(INTERVAL_SECONDS)
         try:
-            await prune(settings, now())
+            await prune(platform, now())
         except Exception:  # of any kind: the next hour may go better
             logger.warning("old records cannot be deleted now", exc_info=True)
 
 
-async def prune(settings: Settings, moment: datetime) -> None:
+async def prune(platform: Platform, moment: datetime) -> None:
     """Delete what is over and, at a moment, as old as the settings say."""
+    settings = platform.settings
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
+    await evaluations.sweep(platform.storage, before)
     await closing.prune(before)
     await sso.prune(moment)
     await simulations.sweep_scratch(settings)

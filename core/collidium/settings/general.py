@@ -131,7 +131,7 @@ class GeneralSettings(BaseSettings):
         ge=7,
         le=36_500,
         description="How long ended webhook deliveries and records and logs of ended jobs of this machine "
-        "are kept; the ledger and submissions are never deleted.",
+        "are kept, and models that failed or were cancelled; the ledger and submissions are never deleted.",
     )
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."

@@ -91,6 +91,14 @@ class ScoringSettings(BaseSettings):
     model_seconds: float = Field(
         3600, gt=0, description="Time that a submitted model may take for all events of a challenge."
     )
+    model_price: Decimal = Field(
+        Decimal(0),
+        ge=0,
+        le=10**6,
+        decimal_places=3,
+        description="Credits for running a submitted model; given back where the platform fails, or where it "
+        "is cancelled before it runs.",
+    )
     model_unconfined: bool = Field(
         False,
         description="Whether submitted models run where the system does not keep them from network, files "

@@ -398,6 +398,8 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
     assert "One day *more*." in edited.stdout, edited.stdout
+    refreshed = run("challenge", "edit", "course-1", "--refresh-hidden", "0" * 12)
+    assert (refreshed.returncode, "there is no truth" in refreshed.stderr) == (3, True), refreshed.stderr
     corrected = run("challenge", "edit", "course-1", "--correct", "1", "Two days more.").stdout
     assert ("edited" in corrected, "Two days more." in corrected, "One" in corrected) == (True, True, False)
     assert run("challenge", "edit", "course-1", "--withdraw", "2").returncode == 2

@@ -9,6 +9,7 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.distributions import install
 
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
@@ -16,15 +17,38 @@ from collidium.testing.server import ServerProcess
 from .conftest import FIRST, import_truth, parquet, signed_in
 
 EFFICIENCY = "trackml_weighted_efficiency"
-ADDED = {"tracking_small": ("n_params", 1000), "tracking_latency": ("seconds", 0.25)}
+ADDED = {
+    "tracking_small": ("n_params", 1000),
+    "tracking_latency": ("seconds", 0.25),
+    "traded": ("n_params", 1000),
+}
+#: Tracking with few parameters, which the submitter counts, and is ranked all the same.
+TRADED = """
+from dataclasses import replace
+from collidium.hookspecs import hookimpl
+from collidium.scoring import workers
+from collidium_tasks.tracking_small import TrackingSmallTask
+
+workers.OWN_PACKAGES.add("traded_task")
+
+class Traded(TrackingSmallTask):
+    card = replace(TrackingSmallTask.card, name="traded", ranks_measured=False)
+
+@hookimpl
+def collidium_tasks():
+    return [Traded()]
+"""
 
 
 @pytest.fixture(scope="module")
 def platform(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server of its own, on embedded defaults, with truth for both tasks."""
-    with ServerProcess(tmp_path_factory.mktemp("server")) as server:
+    site = tmp_path_factory.mktemp("site")
+    install(site, "traded-task", {"traded_task": TRADED})
+    with ServerProcess(tmp_path_factory.mktemp("server"), env={"PYTHONPATH": str(site)}) as server:
         for task in ADDED:
             import_truth(server, task)
+        assert server.run("task", "add", "traded").returncode == 0
         yield server
 
 
@@ -74,35 +98,35 @@ def test_the_leaderboard_marks_who_is_beaten_by_nobody(
 ) -> None:
     sent = ((1.0, 20_000), (0.9, 20_000), (0.5, 50), (0.3, 50), (0.2, 2_000_000))
     for part, n_params in sent:
-        receipt = submit(alice, "tracking_small", answer(oracle, "tracking_small", n_params, part))
+        receipt = submit(alice, "traded", answer(oracle, "traded", n_params, part))
         assert set(receipt["scores"]) == {EFFICIENCY, "n_params", "tier"}
-    board = alice.get("/v1/leaderboard/tracking_small?all=true").json()
+    board = alice.get("/v1/leaderboard/traded?all=true").json()
     assert [(place["rank"], place["scores"]["n_params"], place["pareto"]) for place in board] == [
         *((1, 20_000, True), (2, 20_000, False), (3, 50, True), (4, 50, False), (5, 2_000_000, False))
     ]
     assert [place["scores"]["tier"] for place in board] == [2, 2, 1, 1, 4]
-    front = alice.get("/v1/leaderboard/tracking_small?all=true&pareto=true&limit=1")
+    front = alice.get("/v1/leaderboard/traded?all=true&pareto=true&limit=1")
     assert front.json() == board[:1]
     following = alice.get(front.links["next"]["url"])
     assert (following.json(), following.links) == ([board[2]], {})
     with Client(platform.base_url) as client:
-        assert [place.rank for place in client.leaderboard("tracking_small", pareto=True)] == [1, 3]
-        assert {place.pareto for place in client.leaderboard("tracking_small", every=True)} == {True, False}
-    shown = platform.run("leaderboard", "tracking_small", "--pareto")
+        assert [place.rank for place in client.leaderboard("traded", pareto=True)] == [1, 3]
+        assert {place.pareto for place in client.leaderboard("traded", every=True)} == {True, False}
+    shown = platform.run("leaderboard", "traded", "--pareto")
     assert (shown.returncode, shown.stdout.count(" yes")) == (0, 2), shown.stdout
     refused = alice.get("/v1/leaderboard/tracking?all=true&pareto=true")
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["field"] == "pareto"
-    assert alice.get("/v1/leaderboard/tracking_small?all=true&pareto=perhaps").status_code == 422
+    assert alice.get("/v1/leaderboard/traded?all=true&pareto=perhaps").status_code == 422
 
 
 def test_a_new_place_may_take_others_off_the_front(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
-    submit(alice, "tracking_small", answer(oracle, "tracking_small", 7, 0.6))
-    small = alice.get("/v1/leaderboard/tracking_small?all=true").headers["ETag"]
-    submit(alice, "tracking_small", answer(oracle, "tracking_small", 6, 0.7))
-    board = alice.get("/v1/leaderboard/tracking_small?all=true", headers={"If-None-Match": small})
+    submit(alice, "traded", answer(oracle, "traded", 7, 0.6))
+    small = alice.get("/v1/leaderboard/traded?all=true").headers["ETag"]
+    submit(alice, "traded", answer(oracle, "traded", 6, 0.7))
+    board = alice.get("/v1/leaderboard/traded?all=true", headers={"If-None-Match": small})
     marks = {place["scores"]["n_params"]: place["pareto"] for place in board.json()}
     assert (marks[7], marks[6]) == (False, True)
 
@@ -110,17 +134,25 @@ def test_a_new_place_may_take_others_off_the_front(
 # -- speed ----------------------------------------------------------------------------------------------
 
 
-def test_speed_is_ranked_and_earns_when_it_is_verified(
-    platform: ServerProcess, operator: httpx.Client, oracle: pa.Table
+@pytest.mark.parametrize("task", ["tracking_latency", "tracking_small"])
+def test_what_the_platform_did_not_measure_stands_apart(
+    platform: ServerProcess, operator: httpx.Client, oracle: pa.Table, task: str
 ) -> None:
-    with signed_in(platform, "bolt") as bolt:
-        receipt = submit(bolt, "tracking_latency", answer(oracle, "tracking_latency", 1e-9))
-        assert receipt["scores"] == {"events_per_second": 1e9, "wallclock_s": 2e-9, EFFICIENCY: 1}
-        assert receipt["credits_earned"] == 30, "for the tracks alone: nobody has seen the clock"
-        place = bolt.get("/v1/leaderboard/tracking_latency?all=true").json()[0]
-        assert (place["hub_username"], place["verified_at"], place["pareto"]) == ("bolt", None, None)
-        verified = operator.post(f"/admin/submissions/{receipt['submission_id']}/verify")
-        assert verified.json()["credits_earned"] == 60
+    """It is scored and shown, has no rank, and earns nothing, whatever an operator does."""
+    with signed_in(platform, f"bolt-{task[-5:]}") as bolt:
+        receipt = submit(bolt, task, answer(oracle, task, 1))
+        assert (receipt["scores"][EFFICIENCY], receipt["credits_earned"]) == (1, 0)
+        assert receipt["unranked"].startswith("self-reported")
+        assert bolt.get(f"/v1/leaderboard/{task}?all=true").json() == []
+        (apart,) = bolt.get(f"/v1/leaderboard/{task}/self-reported?limit=1").json()
+        assert (apart["submission_id"], apart["unranked"]) == (receipt["submission_id"], receipt["unranked"])
+        assert operator.post(f"/admin/submissions/{receipt['submission_id']}/verify").status_code == 409
+        assert operator.get(f"/admin/submissions?unverified=true&task={task}").json() == []
+        assert bolt.get("/v1/leaderboard/tracking/self-reported").json() == []
+        shown = platform.run("leaderboard", task, "--self-reported")
+        assert receipt["submission_id"] in shown.stdout, shown.stderr
+        assert bolt.post(f"/v1/submissions/{receipt['submission_id']}/withdraw").status_code == 200
+        assert bolt.get(f"/v1/leaderboard/{task}/self-reported").json() == []
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,15 @@ exit codes go to stdout. And the models themselves, of the tracking task.
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from datetime import timedelta
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,9 +23,11 @@ from typing import Any
 import numpy as np
 from tests.waiting import eventually_async
 
-from collidium import plugins, settings
+from collidium import accounts, plugins, settings
+from collidium.benchmarks import closing
 from collidium.benchmarks.models import Evaluation
-from collidium.benchmarks.submissions import evaluating, evaluations
+from collidium.benchmarks.submissions import admissions, evaluating, evaluations, receiving
+from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.inference import timing
 from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
@@ -31,6 +36,8 @@ from collidium.testing.server import run_command
 from collidium_tasks.graphs import graph
 
 ROOT = Path(__file__).parents[3]
+#: In place of an evaluation: the process ends the challenge of tracking, sends it a model, or deletes models.
+END, SEND, SWEEP = "end", "send", "sweep"
 #: Of `timing`, however busy this machine is: which speed was measured is no matter of these tests.
 PATIENT = {"_MAX_SCATTER": 1e9, "_LEAST_SHARE": 0.0}
 
@@ -72,6 +79,24 @@ async def opened(chosen: Mapping[str, Any]) -> AsyncIterator[Platform]:
         yield platform
 
 
+async def send(
+    platform: Platform, model: bytes, *, of: str = "ada", to: str = "tracking", manifest: str = ""
+) -> str:
+    """Send a model; the id of its evaluation."""
+    account = await accounts.recognise(of, signup_grant=Decimal(0))
+    file = platform.settings.data_dir / "model.onnx"
+    file.write_bytes(model)
+    sent = Predictions(file, hashlib.sha256(model).hexdigest(), len(model))
+    async with admissions.admitted(platform, account, to) as admission:
+        text = manifest or MANIFEST.format(task=to)
+        row, _ = await receiving.receive(platform, admission, sent, text, check_claim=_no_claim)
+    return str(row.id)
+
+
+async def _no_claim(repo: str) -> None:
+    return None
+
+
 async def run_all(platform: Platform) -> None:
     """Run models until all have ended, without the pauses."""
 
@@ -96,6 +121,16 @@ def kill_each(failpoints: Mapping[str, str], chosen: Mapping[str, object]) -> li
 
 async def _live(evaluation_id: str, chosen: Mapping[str, Any]) -> None:
     async with asyncio.timeout(60), opened(chosen) as platform:
+        if evaluation_id == END:
+            await closing.end(platform, "tracking")
+        elif evaluation_id == SEND:
+            await send(platform, layers())
+        elif evaluation_id == SWEEP:
+            await evaluations.sweep(platform.storage, evaluations.now())
+        if evaluation_id in (END, SEND, SWEEP):
+            return
+        waiting = Evaluation.filter(turn__gte=0).exclude(id=evaluation_id)
+        await waiting.update(due_at=evaluations.now() + timedelta(hours=1))
         await Evaluation.filter(id=evaluation_id).update(due_at=evaluations.now())
         row = await evaluations._claim((await evaluations.find(evaluation_id)).challenge, 60)
         assert row is not None

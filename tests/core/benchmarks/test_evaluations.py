@@ -6,7 +6,7 @@ import hashlib
 import logging
 import math
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -14,6 +14,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from tests import failpoints
 from tests.sandboxes import allowance
@@ -23,22 +25,23 @@ from collidium import accounts
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import (
-    admissions,
     evaluating,
     evaluations,
     links,
     reading,
-    receiving,
+    reruns,
     rescoring,
     scorings,
 )
-from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.errors import Conflict, InvalidInput, TooManyRequests
+from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
 from collidium.inference import timing
+from collidium.inference.running import predict
+from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
+from collidium.scoring.parts import Part, events_of
 from collidium_tasks import tracking_small
 
 from . import models
@@ -49,7 +52,10 @@ EVENTS = EventRange(3, 5)
 TRACKML = "trackml_weighted_efficiency"
 TASKS = ("tracking", "tracking_latency")
 #: One process is killed at each.
-NAMES = sorted(name for name in failpoints.NAMES if name.startswith("evaluate."))
+AGAIN = ("evaluate.claimed", "evaluate.predicted", "evaluate.again_kept", "evaluate.kept")
+NAMES = sorted(
+    name for name in failpoints.NAMES if name.startswith("evaluate.") and name != "evaluate.again_kept"
+)
 
 
 @pytest.fixture
@@ -75,24 +81,6 @@ async def platform(chosen: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> A
         yield platform
 
 
-async def send(
-    platform: Platform, model: bytes, *, of: str = "ada", to: str = "tracking", manifest: str = ""
-) -> str:
-    """Send a model; the id of its evaluation."""
-    account = await accounts.recognise(of, signup_grant=Decimal(0))
-    file = platform.settings.data_dir / "model.onnx"
-    file.write_bytes(model)
-    sent = Predictions(file, hashlib.sha256(model).hexdigest(), len(model))
-    async with admissions.admitted(platform, account, to) as admission:
-        text = manifest or models.MANIFEST.format(task=to)
-        row, _ = await receiving.receive(platform, admission, sent, text, check_claim=_no_claim)
-    return str(row.id)
-
-
-async def _no_claim(repo: str) -> None:
-    return None
-
-
 async def test_a_kill_anywhere_loses_and_duplicates_nothing(
     platform: Platform, chosen: dict[str, Any]
 ) -> None:
@@ -100,7 +88,7 @@ async def test_a_kill_anywhere_loses_and_duplicates_nothing(
     for number, name in enumerate(NAMES):
         model = models.crashing() if name == "evaluate.failed" else models.layers(number)
         to = "tracking_latency" if name == "evaluate.timed" else "tracking"
-        evaluation_id = await send(platform, model, to=to)
+        evaluation_id = await models.send(platform, model, to=to)
         lives[evaluation_id] = name
         codes = models.kill_each({evaluation_id: name}, chosen)
         assert codes == [-signal.SIGKILL], name
@@ -117,7 +105,7 @@ async def test_a_kill_anywhere_loses_and_duplicates_nothing(
 
 
 async def test_scores_are_kept_exactly_and_shown_to_a_tenth(platform: Platform) -> None:
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     await models.run_all(platform)
     row = await Submission.get(evaluation_id=evaluation_id)
     exact = (await Scoring.get(submission_id=row.id)).scores
@@ -162,7 +150,7 @@ def test_rounding_raises_for_no_number(value: float, error: float) -> None:
 
 
 async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
-    evaluation_id = await send(platform, models.layers(), to="tracking_latency")
+    evaluation_id = await models.send(platform, models.layers(), to="tracking_latency")
     await models.run_all(platform)
     row = await Submission.get(evaluation_id=evaluation_id)
     assert row.verified_at == row.submitted_at
@@ -174,9 +162,24 @@ async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
     assert row.uncertainties["wallclock_s"] / row.scores["wallclock_s"] == pytest.approx(relative, rel=0.1)
 
 
+async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platform) -> None:
+    """The model that waits for the core counts no attempt, and leaves its process to others."""
+    timed = await models.send(platform, models.layers(), to="tracking_latency")
+    with timing_core():
+        for _ in range(evaluations.ATTEMPTS + 1):
+            await Evaluation.all().update(due_at=now() - timedelta(minutes=1))
+            taken = await evaluations.claim({}, 60)
+            assert taken is not None
+            await evaluating.evaluate(platform, taken)
+    row = await evaluations.find(timed)
+    assert (row.state, row.timed, row.lease, row.attempts) == ("running", [], "", 0)
+    await models.run_all(platform)
+    assert (await evaluations.find(timed)).state == "scored"
+
+
 async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> None:
-    broken = await send(platform, b"no model")
-    crashed = await send(platform, models.crashing())
+    broken = await models.send(platform, b"no model")
+    crashed = await models.send(platform, models.crashing())
     await models.run_all(platform)
     ends = [(row.state, row.code) for row in [await evaluations.find(one) for one in (broken, crashed)]]
     assert ends == [("failed", "not_onnx"), ("failed", "crashed")]
@@ -186,19 +189,19 @@ async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> No
 async def test_problems_are_listed_before_anything_is_kept(platform: Platform) -> None:
     manifest = 'contract = 2\ntask = "tracking"\nbatch = "all"\ninputs = {}\noutputs = {}\n'
     with pytest.raises(InvalidInput) as refused:
-        await send(platform, models.layers(), manifest=manifest)
+        await models.send(platform, models.layers(), manifest=manifest)
     assert {"contract", "batch", "outputs"} <= {error["field"] for error in refused.value.errors}
     assert not await Evaluation.all().exists()
 
 
 async def test_models_count_for_the_quota_and_are_not_kept_past_it(platform: Platform) -> None:
     await Challenge.filter(name="tracking").update(submissions_per_day=2)
-    first = await send(platform, models.layers(0))
-    assert await send(platform, models.layers(0)) == first
-    await send(platform, models.layers(1))
+    first = await models.send(platform, models.layers(0))
+    assert await models.send(platform, models.layers(0)) == first
+    await models.send(platform, models.layers(1))
     await evaluations.cancel(await evaluations.find(first))
     with pytest.raises(TooManyRequests):
-        await send(platform, models.layers(2))
+        await models.send(platform, models.layers(2))
     key = evaluations.model_key(hashlib.sha256(models.layers(2)).hexdigest())
     assert not await platform.storage.exists(key)
     with pytest.raises(Conflict):
@@ -206,7 +209,7 @@ async def test_models_count_for_the_quota_and_are_not_kept_past_it(platform: Pla
 
 
 async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     taken = await evaluations.claim({}, 60)
     assert taken is not None
     assert taken.state == "checking"
@@ -214,13 +217,13 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     with pytest.raises(evaluations.LeaseLost):
         await evaluations.renew(taken, 60, 0)
     with pytest.raises(evaluations.LeaseLost):
-        await evaluations.mark_scored(taken, "0" * 32)
+        await evaluations.mark_scored(taken, "0" * 32, "", "")
     assert (await evaluations.find(evaluation_id)).state == "cancelled"
     assert not await Arrival.all().exists()
 
 
 async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> None:
-    await send(platform, models.layers())
+    await models.send(platform, models.layers())
     taken = await evaluations.claim({}, 60)
     assert taken is not None
     run = evaluating._Run(platform, taken)
@@ -239,7 +242,7 @@ async def test_a_machine_that_confines_no_model_runs_none(
     """The model waits for another machine, however often this one tries."""
     monkeypatch.setattr(evaluating, "CONFINED_BY", ("network", "moods"))
     strict = replace(platform, settings=platform.settings.model_copy(update={"model_unconfined": False}))
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     for _ in range(evaluations.ATTEMPTS + 1):
         await Evaluation.all().update(due_at=now())
         taken = await evaluations.claim({}, 60)
@@ -268,7 +271,7 @@ def test_a_run_is_shown_in_tenths_and_minutes(events: int, done: int, shown: int
 
 
 async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     await accounts.set_banned("ada", True)
     await models.run_all(platform)
     assert (await evaluations.find(evaluation_id)).code == "banned"
@@ -276,7 +279,7 @@ async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
 
 
 async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> None:
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     for _ in range(evaluations.ATTEMPTS):
         assert await evaluations.claim({}, 60) is not None
         await Evaluation.all().update(due_at=now())
@@ -286,7 +289,7 @@ async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> N
 
 
 async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platform) -> None:
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     await Challenge.filter(name="tracking").update(closes_at=now() - timedelta(days=1))
     assert not await closing.end(platform, "tracking")
     await Evaluation.all().update(received_at=now() - timedelta(days=2))
@@ -297,11 +300,10 @@ async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platf
 
 async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
-    evaluation_id = await send(platform, models.layers())
+    evaluation_id = await models.send(platform, models.layers())
     await models.run_all(platform)
     public = await Submission.get(evaluation_id=evaluation_id)
-    await closing.close(platform, "tracking", actor="test", http_request_id="")
-    assert await closing.end(platform, "tracking")
+    await close_and_run(platform)
     final = await Submission.get(evaluation_id=evaluation_id)
     assert final.truth_version != public.truth_version
     exact = await Scoring.get(submission_id=final.id, truth_version=final.truth_version)
@@ -316,10 +318,259 @@ async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
     assert earlier.scores == public.scores
 
 
-async def test_an_erased_account_has_no_models(platform: Platform) -> None:
-    done = await send(platform, models.layers(0))
+async def close_and_run(platform: Platform) -> None:
+    """Close the challenge; its results wait for the models."""
+    await closing.close(platform, "tracking", actor="test", http_request_id="")
+    assert not await closing.end(platform, "tracking")
     await models.run_all(platform)
-    waiting = await send(platform, models.layers(1))
+    assert await closing.end(platform, "tracking")
+
+
+async def test_final_events_are_read_once_at_the_end(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the models that count alone; the predictions before are of public events."""
+    read = []
+    monkeypatch.setattr(
+        evaluating, "predict", lambda *given, **options: _noted(read, predict(*given, **options))
+    )
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    await Challenge.filter(name="tracking").update(final_submissions=1)
+    ids = [await models.send(platform, models.layers(number)) for number in (0, 1)]
+    await models.run_all(platform)
+    part = Part.of((await Challenge.get(name="tracking")).truth_version)
+    assert part is not None
+    (public,), (final,) = (events_of(str(one), EVENTS) for one in (part, part.final))
+    assert read == [{public.start}, {public.start}]
+    assert not await Scoring.exists(truth_version=str(part.final))
+    await close_and_run(platform)
+    assert read[2:] == [{final.start}]
+    kept = {row.evaluation_id: row for row in await Submission.all()}
+    assert [kept[id_].standing for id_ in ids] == ["ranked", "not_final"]
+    assert [kept[id_].truth_version for id_ in ids] == [str(part.final), str(part)]
+    assert sum(row.represents for row in kept.values()) == 1
+    again = await rescoring.rescore(platform, "tracking", apply=True, actor="test")
+    assert [change.problem for change in again.submissions if change.rank] == [None]
+
+
+def _noted(read: list[set[int]], tables: Iterator[pa.Table]) -> Iterator[pa.Table]:
+    ids: set[int] = set()
+    read.append(ids)
+    for table in tables:
+        ids.update(table["event_id"].unique().to_pylist())
+        yield table
+
+
+async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platform) -> None:
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    first, second = [await models.send(platform, models.layers(n), of=f"user{n}") for n in (0, 1)]
+    await models.run_all(platform)
+    await closing.close(platform, "tracking", actor="test", http_request_id="")
+    assert not await closing.end(platform, "tracking")
+    run = await Evaluation.get(again=True, participant=(await evaluations.find(first)).participant)
+    await Evaluation.filter(id=run.id).update(due_at=now() - timedelta(minutes=1))
+    taken = await evaluations.claim({}, 60)
+    assert taken is not None
+    assert taken.id == run.id
+    await evaluations.mark_failed(taken, "memory")
+    assert not await closing.end(platform, "tracking"), "the other one is not run yet"
+    await models.run_all(platform)
+    assert await closing.end(platform, "tracking")
+    rows = {row.evaluation_id: await reading.find(platform, row.id) for row in await Submission.all()}
+    assert rows[first].unranked == "its model has no scores on the final events"
+    assert rows[second].unranked is None
+    assert evaluations.view(await evaluations.find(run.id)).code == "memory"
+    with pytest.raises(Conflict):
+        await evaluations.operate(run.id, "rerun", actor="test", http_request_id="")
+    with pytest.raises(Conflict):
+        await closing.reopen(platform, "tracking", None, actor="test", http_request_id="")
+
+
+async def test_a_kill_at_the_end_loses_and_repeats_nothing(
+    platform: Platform, chosen: dict[str, Any]
+) -> None:
+    """At each state of a final run; and of the process that puts them into the queue."""
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    for number, _ in enumerate(AGAIN):
+        await models.send(platform, models.layers(number), of=f"user{number}")
+    await models.run_all(platform)
+    await closing.close(platform, "tracking", actor="test", http_request_id="")
+    assert models.kill_each({models.END: "challenge.finals_queued"}, chosen) == [-signal.SIGKILL]
+    assert not await Evaluation.exists(again=True)
+    assert not await closing.end(platform, "tracking")
+    runs = await Evaluation.filter(again=True).values_list("id", flat=True)
+    lives = dict(zip(map(str, runs), AGAIN, strict=True))
+    assert models.kill_each(lives, chosen) == [-signal.SIGKILL] * len(AGAIN)
+    await Evaluation.filter(turn__gte=0).update(due_at=now())
+    await models.run_all(platform)
+    assert models.kill_each({models.END: "challenge.before_end"}, chosen) == [-signal.SIGKILL]
+    assert await closing.end(platform, "tracking")
+    assert await Evaluation.filter(again=True).count() == len(AGAIN)
+    assert await Submission.filter(represents=True, standing="ranked").count() == len(AGAIN)
+    assert not await Arrival.all().exists()
+
+
+async def refresh(platform: Platform, events: EventRange) -> str:
+    """Let other events of the same dataset count; returns the truth's version."""
+    truth = await truth_versions.import_truth(
+        *(platform, "tracking", str(EVENTS_DIRECTORY)), config="ttbar_pu0", events=events, current=False
+    )
+    await reruns.refresh(platform, "tracking", truth.version, actor="test", http_request_id="")
+    return truth.version
+
+
+async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> None:
+    """Their older scores stay, files of predictions lose their ranks, and nothing is paid again."""
+    ids = [await models.send(platform, models.layers(n), of=f"user{n}") for n in (0, 1)]
+    await models.run_all(platform)
+    before = {row.evaluation_id: row for row in await Submission.all()}
+    waiting = await models.send(platform, models.layers(2), of="user2")
+    balance = (await accounts.find("user0")).credits
+    new = await refresh(platform, EventRange(0, 3))
+    assert await Evaluation.filter(again=True).count() == 2
+    await models.run_all(platform)
+    after = {row.evaluation_id: row for row in await Submission.all()}
+    assert {row.truth_version for row in after.values()} == {new}
+    assert sum(row.represents for row in after.values()) == 3
+    assert (await accounts.find("user0")).credits == balance
+    shown = await reading.find(platform, after[ids[0]].id)
+    assert (shown.unranked, shown.dataset) == (None, "ttbar_pu0")
+    (earlier,) = shown.earlier_scores
+    assert (earlier.truth_version, earlier.scores) == (
+        before[ids[0]].truth_version,
+        before[ids[0]].scores,
+    )
+    assert (await evaluations.find(waiting)).truth_version == new
+    with pytest.raises(Conflict):
+        await reruns.refresh(platform, "tracking", new, actor="test", http_request_id="")
+    with pytest.raises(Conflict):
+        await reruns.refresh(platform, "tracking", "0" * 12, actor="test", http_request_id="")
+
+
+async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
+    """Of the new events a part is public, too; what the last refresh has not run yet is not run at all."""
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    evaluation_id = await models.send(platform, models.layers())
+    await models.run_all(platform)
+    await refresh(platform, EventRange(0, 3))
+    new = await refresh(platform, EventRange(1, 5))
+    states = [row.state for row in await Evaluation.filter(again=True).order_by("received_at")]
+    assert states == ["cancelled", "received"]
+    await models.run_all(platform)
+    row = await Submission.get(evaluation_id=evaluation_id)
+    assert row.truth_version == f"{new}-public50"
+    await close_and_run(platform)
+    row = await Submission.get(evaluation_id=evaluation_id)
+    assert row.truth_version == f"{new}-final50"
+
+
+async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platform) -> None:
+    """A scored one stays, and one that somebody else has had scored."""
+    await platform_run(
+        platform, {"broken": b"no model", "shared": models.layers(1), "good": models.layers(2)}
+    )
+    shared = await Evaluation.get(sha256=_hash(models.layers(1)))
+    await Evaluation.filter(id=shared.id).update(state="failed")
+    await models.send(platform, models.layers(1), of="grace")
+    await evaluations.sweep(platform.storage, now() - timedelta(days=1))
+    assert len(await evaluations.stored_models()) == 3
+    await evaluations.sweep(platform.storage, now() + timedelta(seconds=1))
+    kept = {_hash(models.layers(1)), _hash(models.layers(2))}
+    assert set((await evaluations.stored_models()).values()) == kept
+    stored = {
+        sha256
+        for sha256 in (*kept, _hash(b"no model"))
+        if await platform.storage.exists(evaluations.model_key(sha256))
+    }
+    assert stored == kept
+    gone = await Evaluation.get(sha256=_hash(b"no model"))
+    with pytest.raises(Conflict):
+        await evaluations.operate(gone.id, "rerun", actor="test", http_request_id="")
+    assert await models.send(platform, b"no model") != gone.id
+    assert await platform.storage.exists(evaluations.model_key(_hash(b"no model")))
+
+
+async def platform_run(platform: Platform, sent: dict[str, bytes]) -> None:
+    """Send models of one account and run them."""
+    for model in sent.values():
+        await models.send(platform, model)
+    await models.run_all(platform)
+
+
+def _hash(model: bytes) -> str:
+    return hashlib.sha256(model).hexdigest()
+
+
+@pytest.mark.parametrize("failpoint", ["receive.stored", "receive.before_commit"])
+async def test_a_kill_while_a_model_is_received_leaves_no_file(
+    platform: Platform, chosen: dict[str, Any], failpoint: str
+) -> None:
+    assert models.kill_each({models.SEND: failpoint}, chosen) == [-signal.SIGKILL]
+    key = evaluations.model_key(_hash(models.layers()))
+    assert await platform.storage.exists(key)
+    assert not await Evaluation.all().exists()
+    await evaluations.sweep(platform.storage, now())
+    assert await platform.storage.exists(key), "its lease is not over"
+    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
+    assert not await platform.storage.exists(key)
+
+
+async def test_a_sweep_that_is_killed_is_done_again(platform: Platform, chosen: dict[str, Any]) -> None:
+    evaluation_id = await models.send(platform, models.layers())
+    await evaluations.cancel(await evaluations.find(evaluation_id))
+    assert models.kill_each({models.SWEEP: "sweep.deleted"}, chosen) == [-signal.SIGKILL]
+    assert (await evaluations.find(evaluation_id)).manifest
+    await evaluations.sweep(platform.storage, now())
+    assert not (await evaluations.find(evaluation_id)).manifest
+
+
+async def test_what_is_refused_leaves_no_file(platform: Platform) -> None:
+    poor = platform.settings.model_copy(update={"model_price": Decimal(5)})
+    with pytest.raises(PaymentRequired):
+        await models.send(replace(platform, settings=poor), models.layers())
+    assert not await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    assert not await Evaluation.all().exists()
+
+
+#: How an evaluation ends, and whether what it costs is given back.
+ENDS = {"crashed": False, "banned": False, "noisy": True, "interrupted": True, "closed": True}
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_ledger_agrees_whatever_becomes_of_models(platform: Platform, seed: int) -> None:
+    """Charged once, given back at most once: where the platform fails, or before the model has run."""
+    chance = np.random.default_rng(seed)
+    price = Decimal("0.125")
+    priced = replace(platform, settings=platform.settings.model_copy(update={"model_price": price}))
+    account = await accounts.recognise("ada", signup_grant=Decimal(10))
+    charged: dict[str, bool] = {}
+    for number in range(12):
+        id_ = await models.send(priced, models.layers(number))
+        charged[id_] = True
+        for _ in range(chance.integers(1, 3)):
+            await Evaluation.filter(turn__gte=0).update(due_at=now() - timedelta(minutes=1))
+            taken = await evaluations.claim({}, 60)
+            assert taken is not None
+            if runs := chance.random() < 0.5:
+                await evaluations.mark_running(taken, {})
+            if chance.random() < 0.4:
+                await evaluations.cancel(taken)
+                back = not runs
+            else:
+                code, back = list(ENDS.items())[chance.integers(len(ENDS))]
+                await evaluations.mark_failed(taken, code)
+            charged[id_] &= not back
+            await evaluations.operate(id_, "rerun", actor="test", http_request_id="")
+        await Evaluation.filter(id=id_).update(turn=None, state="failed")
+    assert await accounts.audit() == []
+    left = (await accounts.find("ada")).credits
+    assert left == account.credits - price * sum(charged.values())
+
+
+async def test_an_erased_account_has_no_models(platform: Platform) -> None:
+    done = await models.send(platform, models.layers(0))
+    await models.run_all(platform)
+    waiting = await models.send(platform, models.layers(1))
     account = await accounts.find("ada")
     _, files = await links.submitted_by(account.id)
     assert {evaluations.model_key(hashlib.sha256(models.layers(n)).hexdigest()) for n in (0, 1)} <= set(files)

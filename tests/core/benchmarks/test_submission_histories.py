@@ -91,12 +91,12 @@ class Game:
             size_bytes=1,
             rows=1,
             scores=made.metrics,
-            rank_score=scorings.rank_score(task.card, made.metrics),
             scorer_version=task.version,
             truth_version=self.truth,
             submitted_at=START + timedelta(minutes=number),
             verified_at=START if one.verified else None,
         )
+        row.rank_score = scorings.rank_score(task.card, row)
         rules = RewardRules.of(self.chosen, self.truth)
         row.credits_earned = await reward_bests(task.card, row, {"accuracy": FLOOR}, made.replicates, rules)
         await row.save(force_create=True)

@@ -6,11 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.waiting import eventually
 from tortoise.timezone import now
 
 from collidium import __version__, database, plugins, settings
 from collidium.secrets import open_secrets
+from collidium.server import doctor
 from collidium.server.doctor import Check, Finding, _tried, examine
 from collidium.simulations.models import Follower
 from collidium.testing.plugin import StartServer
@@ -28,10 +30,25 @@ def test_a_laptop_is_well_and_alone(tmp_path: Path) -> None:
     assert {name for name, check in found.items() if "several machines" in check["advice"]} == {
         *("secrets", "storage", "hub", "runner", "database")
     }
-    assert {name for name, check in found.items() if check["status"] == "ok"} == {
+    assert {name for name, check in found.items() if check["status"] == "ok"} - {"models"} == {
         *("data directory", "plugins", "proxy", "scoring", "clock", "single sign-on")
     }
     assert "collidium worker" in found["processes"]["advice"]
+    assert found["models"]["found"].startswith(
+        ("are kept from", "models are not", "this machine", "onnxruntime")
+    )
+
+
+@pytest.mark.parametrize("lacks", ["calls", "cgroup"])
+async def test_what_confines_no_model_is_named(monkeypatch: pytest.MonkeyPatch, lacks: str) -> None:
+    """Without calls no model runs; without a cgroup they do."""
+    monkeypatch.setattr(doctor, "find_spec", lambda name: name)
+    kept = {"calls", "files", "network", "processes", "cgroup"} - {lacks}
+    monkeypatch.setattr(doctor, "confinement", lambda: tuple(kept))
+    found, advice = await doctor._models(settings.load(), plugins.load())
+    assert found.endswith(f"not kept from: {lacks}")
+    assert found.startswith("this machine runs no models") == (lacks == "calls")
+    assert advice
 
 
 def test_a_machine_with_another_key_is_found(start_server: StartServer, tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from collidium.inference.batching import Inputs
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
-from collidium.inference.sandbox import Limits
+from collidium.inference.sandbox import Limits, confinement
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
 
@@ -272,7 +272,7 @@ ATTEMPTS = """
 import ctypes, encodings.idna, os, resource, socket, sys, threading
 sys.argv = ["worker.py", str(os.getppid()), str(max(os.sched_getaffinity(0))), str(2**30)]
 from collidium.inference import worker
-print(worker._confine(*map(int, sys.argv[1:])))
+print(worker.confine(*map(int, sys.argv[1:])))
 def attempt(name, call):
     try:
         call()
@@ -294,6 +294,11 @@ attempt("memory", lambda: ctypes.create_string_buffer(2**31))
 
 def has_landlock() -> bool:
     return sys.platform == "linux" and ctypes.CDLL(None).syscall(444, None, 0, 1) > 0
+
+
+def test_what_confines_is_known_without_a_model() -> None:
+    made = example("tracking", "edges")
+    assert set(confinement()) == set(check(made, task("tracking")).confined_by)
 
 
 @pytest.mark.skipif(not has_landlock(), reason="the kernel has no Landlock")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,8 @@ from tests.core.inference.toy_models import events, example, task
 
 from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.running import open_model
+from collidium.inference.sandbox import Limits, timing_core
 from collidium.inference.timing import TimedBlock, combine, time_block
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
@@ -54,6 +57,25 @@ def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert timing._energy() == [7, 8]
     (tmp_path / "intel-rapl:1" / "energy_uj").write_text("?")
     assert timing._energy() == []
+
+
+def test_a_timed_model_has_its_core_alone() -> None:
+    """Another process that times waits, and asks whether it is to; models that are run have other cores."""
+    made, asked = example("jets", "deepsets"), list[bool]()
+
+    def look() -> None:
+        asked.append(True)
+        raise InterruptedError
+
+    with timing_core() as core:
+        with pytest.raises(InterruptedError):
+            time_block(made, task("jets"), events(made, last=2), limits=Limits(look=look))
+        if len(os.sched_getaffinity(0)) > 1:
+            with open_model(made, task("jets")) as sandbox:
+                assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})  # type: ignore[attr-defined]
+    assert asked == [True]
+    with timing_core(look=look):
+        pass
 
 
 def summary(cpu: list[list[float]], reference: list[float]) -> TimedBlock:

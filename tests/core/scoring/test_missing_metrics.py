@@ -11,6 +11,7 @@ import pytest
 import toy_task
 from toy_task import EVENTS, Gated, Toy, Undefined
 
+from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
@@ -40,14 +41,14 @@ async def test_a_missing_metric_has_no_error_and_gives_no_place(
     good = await scored(executor, truth, tmp_path, 0.9)
     assert set(good.metrics) == set(good.uncertainties) == {"accuracy", "missing"}
     assert good.missing == []
-    assert scorings.rank_score(Gated.card, good.metrics) == good.metrics["accuracy"]
+    assert scorings.rank_score(Gated.card, Submission(scores=good.metrics)) == good.metrics["accuracy"]
     bad = await scored(executor, truth, tmp_path, 0.3)
     assert set(bad.metrics) == set(bad.uncertainties) == {"missing"}
     assert bad.missing == [
         "There is no accuracy when less than half is right: the submission has no place on the leaderboard."
     ]
     assert bad.warnings == [], "a dry run tells these, and no score"
-    assert scorings.rank_score(Gated.card, bad.metrics) is None
+    assert scorings.rank_score(Gated.card, Submission(scores=bad.metrics)) is None
 
 
 @pytest.mark.parametrize("how", ["raises", "is nan"])

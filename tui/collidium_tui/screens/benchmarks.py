@@ -1,11 +1,11 @@
-"""Benchmarks: tasks, challenges with their dates, self-reported scores to verify."""
+"""Benchmarks: tasks, challenges with their dates, self-reported scores to verify, models that are run."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -15,20 +15,25 @@ from collidium_tui.screens.challenge import open_challenge
 from collidium_tui.screens.challenge.actions import close_challenge, verify
 from collidium_tui.screens.challenge.columns import scores
 from collidium_tui.screens.lists import ListsScreen
+from collidium_tui.screens.models import operate_model, state
 from collidium_tui.widgets.table import PAGE, Column, Table
+from collidium_tui.widgets.text import duration
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, Challenge, Page, Submission, TaskStatus
+    from collidium.client import AsyncClient, Challenge, Evaluation, Page, Submission, TaskStatus
 
 
 class BenchmarksScreen(ListsScreen[None]):
     """Tasks, Enter opens the leaderboard of one; and what is to be verified, whatever the task."""
 
     label = "Benchmarks"
-    about = "Tasks, why one accepts no submissions, leaderboards, self-reported scores to verify, closing."
+    about = (
+        "Tasks, why one accepts no submissions, leaderboards, scores to verify, closing, models that are run."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
-        Binding("x", "close_challenge", "Close"),
+        Binding("x", "close_challenge", "Close, or cancel a model"),
+        Binding("a", "rerun", "Run a model again", show=False),
     ]
 
     def content(self) -> ComposeResult:
@@ -51,16 +56,27 @@ class BenchmarksScreen(ListsScreen[None]):
         # An organiser reads the second alone.
         yield from tables if self.session.status.overview else tables[::-1]
         yield Table(_WAITING, lambda sent: sent.submission_id, of="to verify", id="waiting")
+        models: list[Column[Evaluation]] = [
+            Column("state", state),
+            Column("age", lambda run: run.received_at, lambda run: Text(self._age(run.received_at))),
+            Column("challenge", lambda run: run.challenge, longest=20),
+            Column("account", lambda run: run.hub_username, longest=16),
+            Column("machine", lambda run: run.machine or "", longest=16),
+            Column("evaluation", lambda run: run.evaluation_id),
+        ]
+        yield Table(models, lambda run: run.evaluation_id, of="models", id="models", fixed=1)
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[None, Page[Any]]:
         if table.id == "tasks":
             return None, await client.admin_tasks()
         if table.id == "challenges":
             return None, await client.challenges()
+        if table.id == "models":
+            return None, await client.admin_evaluations(limit=PAGE, cursor=table.cursor)
         return None, await client.admin_submissions(unverified=True, limit=PAGE, cursor=table.cursor)
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
-        name = event.row.challenge if event.table.id == "waiting" else event.row.name
+        name = event.row.challenge if event.table.id in {"waiting", "models"} else event.row.name
         self.act(partial(open_challenge, self, name))
 
     def action_verify(self) -> None:
@@ -70,10 +86,24 @@ class BenchmarksScreen(ListsScreen[None]):
             self.notify("Choose a submission on the list To verify (l), or on a leaderboard (Enter).")
 
     def action_close_challenge(self) -> None:
-        if self.active_table.id != "waiting" and self.active_table.current is not None:
+        if self.active_table.id == "models":
+            self._operate("cancel")
+        elif self.active_table.id != "waiting" and self.active_table.current is not None:
             self.act(partial(close_challenge, self, self.active_table.current.name))
         else:
             self.notify("Choose one on the list Challenges (l) first.")
+
+    def action_rerun(self) -> None:
+        self._operate("rerun")
+
+    def _operate(self, action: Literal["cancel", "rerun"]) -> None:
+        if self.active_table.id == "models" and self.active_table.current is not None:
+            self.act(partial(operate_model, self, self.active_table.current, action))
+        else:
+            self.notify("Choose one on the list Models (l) first.")
+
+    def _age(self, at: datetime) -> str:
+        return duration(self.times.now() - at)
 
     def _minute(self, at: datetime | None) -> Text:
         return Text(self.times.show(at)[:16])

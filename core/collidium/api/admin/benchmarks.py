@@ -20,10 +20,11 @@ from collidium.api.schemas import (
     DisqualifyBody,
     NewChallengeBody,
     OpenQuery,
+    RefreshBody,
     RescoreBody,
 )
 from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import background_rescoring, reading, standing, verification
+from collidium.benchmarks.submissions import background_rescoring, reading, reruns, standing, verification
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
 from collidium.records import Challenge, Ranking, Rescoring, RosterEntry, Submission, TaskStatus
@@ -110,6 +111,20 @@ async def close(challenge: str) -> Response:
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open a challenge now, or again; not where results on the events that were held back were shown."""
     return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **by()))
+
+
+@blueprint.post("/challenges/<challenge>/refresh-hidden")
+@operation_id("refresh_hidden")
+@validate_request(RefreshBody)
+@document_response(Challenge)
+@idempotent
+async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
+    """Let new hidden events count in an open challenge, and run its models on them.
+
+    Earlier scores are kept. Files of predictions are about the older events, and lose their ranks.
+    """
+    require(Scope.BENCHMARKS)
+    return answer(await reruns.refresh(platform(), challenge, data.truth_version, **by()))
 
 
 @blueprint.get("/challenges/<challenge>/submissions")

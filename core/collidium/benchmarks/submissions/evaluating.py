@@ -11,8 +11,9 @@ import asyncio
 import hashlib
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from importlib.metadata import version
@@ -27,14 +28,16 @@ import pyarrow.parquet as pq
 from msgspec import convert, structs
 
 from collidium import accounts
-from collidium.benchmarks.submissions import admissions, evaluations, submitting
+from collidium.benchmarks.models import Submission
+from collidium.benchmarks.submissions import admissions, evaluations, reruns, scorings, submitting
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
-from collidium.benchmarks.truth import model_inputs
+from collidium.benchmarks.truth import model_inputs, truth_versions
 from collidium.contracts.task import EventRange
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import (
+    CollidiumError,
     Conflict,
     Forbidden,
     InvalidInput,
@@ -43,16 +46,17 @@ from collidium.errors import (
     TooManyRequests,
 )
 from collidium.files.durable import sha256_of
-from collidium.files.held import locked, scratch_directory
+from collidium.files.held import scratch_directory
 from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, predict, tables_of
-from collidium.inference.sandbox import Limits, Unconfined
+from collidium.inference.sandbox import CONFINED_BY, CoreBusy, Limits, Unconfined, confinement, timing_core
 from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
+from collidium.scoring.parts import events_of, whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Tables, Task
@@ -75,8 +79,6 @@ BUSY: Final = timedelta(minutes=5)
 #: Events that are timed, at random, and the longest call of a model.
 TIMED_EVENTS: Final = 100
 CALL_SECONDS: Final = 600.0
-#: What models cannot reach, unless a setting allows it: hidden events would leave by it.
-CONFINED_BY: Final = ("calls", "files", "network")
 #: Kept with each block, as a number of JSON: which events are timed.
 _SEED: Final = "seed"
 _SEED_BITS: Final = 53
@@ -93,6 +95,8 @@ async def evaluating(platform: Platform) -> AsyncIterator[None]:
     if not (find_spec("onnxruntime") and find_spec("onnx")):
         yield
         return
+    if not platform.settings.model_unconfined:
+        await _report_confinement()
     loop = _Evaluator(platform)
     running = asyncio.create_task(loop.run(), name="evaluations")
     try:
@@ -101,6 +105,17 @@ async def evaluating(platform: Platform) -> AsyncIterator[None]:
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
         await loop.stop()
+
+
+async def _report_confinement() -> None:
+    """Log at once what models would wait for."""
+    try:
+        found = await asyncio.to_thread(confinement)
+    except CollidiumError as error:
+        logger.error("this machine runs no models: %s", error)
+        return
+    if missing := sorted(set(CONFINED_BY).difference(found)):
+        logger.error("this machine runs no models: it does not keep them from: %s", ", ".join(missing))
 
 
 class _Evaluator(LeasedLoop[str]):
@@ -138,6 +153,8 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
             await evaluations.give_back(row, BUSY, tried=True)
         else:
             await evaluations.mark_failed(row, error.code.value, error.detail)
+    except CoreBusy:
+        await evaluations.give_back(row, AGAIN, tried=False)
     except Unconfined as error:
         logger.error("evaluation %s waits: %s (PLATFORM_MODEL_UNCONFINED)", row.id, error)
         await evaluations.give_back(row, BUSY, tried=False)
@@ -202,9 +219,16 @@ class _Run:
 
     async def step(self) -> None:
         """Check the model, or time it once, or run it and have it scored."""
-        await accounts.require_not_banned(self._row.account_id)
-        admission = await admissions.readmission(self._platform, self._row)
-        task = admission.task
+        admission = None
+        if self._row.again:
+            task = self._platform.tasks.find(self._row.task)
+            truth = await truth_versions.find(self._row.task, whole(self._row.truth_version))
+            events = events_of(self._row.truth_version, truth.events)
+        else:
+            await accounts.require_not_banned(self._row.account_id)
+            admission = await admissions.readmission(self._platform, self._row)
+            task, truth = admission.task, admission.truth
+            events = events_of(truth.version, truth.events)
         async with scratch_directory(self._settings.uploads) as scratch:
             file = scratch / "model.onnx"
             await self._platform.storage.get(evaluations.model_key(self._row.sha256), file)
@@ -217,13 +241,18 @@ class _Run:
                 await evaluations.mark_running(self._row, structs.asdict(facts))
             elif self._row.running_at is None:
                 await evaluations.mark_running(self._row, self._row.facts)
-            async with model_inputs.opened(self._platform, admission.truth.inputs) as dataset:
-                if await self._is_timed(model, task, dataset, admission.truth.events):
-                    await self._predict(admission, model, dataset, scratch / "predictions.parquet")
+            async with model_inputs.opened(self._platform, truth.inputs) as dataset:
+                if await self._is_timed(model, task, dataset, events):
+                    path = scratch / "predictions.parquet"
+                    await self._keep(
+                        admission, task, path, await self._predict(model, task, dataset, events, path)
+                    )
 
     # -- speed ---------------------------------------------------------------------------------------
 
-    async def _is_timed(self, model: Model, task: Task, dataset: Dataset, events: EventRange) -> bool:
+    async def _is_timed(
+        self, model: Model, task: Task, dataset: Dataset, events: Sequence[EventRange]
+    ) -> bool:
         """Time a block of a model whose speed counts; False where another has to be, minutes later."""
         timed = self._row.timed
         if "seconds" not in interface_of(task).measured.values() or len(timed) == timing.BLOCKS:
@@ -239,49 +268,72 @@ class _Run:
         await evaluations.give_back(self._row, APART, tried=False)
         return False
 
-    def _time(self, model: Model, task: Task, dataset: Dataset, events: EventRange, seed: int) -> TimedBlock:
+    def _time(
+        self, model: Model, task: Task, dataset: Dataset, events: Sequence[EventRange], seed: int
+    ) -> TimedBlock:
         chance = np.random.default_rng(seed)
-        size = min(TIMED_EVENTS, len(events))
-        chosen = pa.array(events.start + np.sort(chance.choice(len(events), size, replace=False)))
-        parts = [
+        ids = np.concatenate([np.arange(part.start, part.stop) for part in events])
+        chosen = pa.array(np.sort(chance.choice(ids, min(TIMED_EVENTS, len(ids)), replace=False)))
+        read = [
             {name: table.filter(pc.is_in(table["event_id"], chosen)) for name, table in tables.items()}
-            for _, tables in dataset.read(tables_of(model, task), events)
+            for part in events
+            for _, tables in dataset.read(tables_of(model, task), part)
         ]
-        tables: Tables = {name: pa.concat_tables(part[name] for part in parts) for name in parts[0]}
-        with locked(self._settings.data_dir / "timing.lock"):  # one at a time on a machine
-            return timing.time_block(model, task, tables, limits=self._limits, details=False)
+        tables: Tables = {name: pa.concat_tables(some[name] for some in read) for name in read[0]}
+        # Without waiting: this process runs other models meanwhile.
+        with timing_core(wait=False) as core:
+            return timing.time_block(model, task, tables, limits=self._limits, core=core, details=False)
 
     # -- predictions ---------------------------------------------------------------------------------
 
-    async def _predict(self, admission: Admission, model: Model, dataset: Dataset, path: Path) -> None:
+    async def _predict(
+        self, model: Model, task: Task, dataset: Dataset, events: Sequence[EventRange], path: Path
+    ) -> Timing | None:
+        """Write what the model predicts; returns its speed, where it was measured."""
         blocks = convert(self._row.timed, list[TimedBlock])
         speed = timing.combine(blocks) if blocks else None
-        write = partial(self._write, model, admission, dataset, speed, path)
         try:
             async with asyncio.timeout(self._settings.model_seconds):
-                await self._in_thread(write)
+                await self._in_thread(partial(self._write, model, task, dataset, events, speed, path))
         except TimeoutError:
             raise ModelRefused(Code.TIME) from None
         reached("evaluate.predicted")
+        return speed
+
+    async def _keep(self, admission: Admission | None, task: Task, path: Path, speed: Timing | None) -> None:
+        """Score the predictions, and keep them as a submission, or as scores of one that there is."""
+        platform, row = self._platform, self._row
         sha256 = await asyncio.to_thread(sha256_of, path)
-        predictions = Predictions(path, sha256, (await asyncio.to_thread(path.stat)).st_size)
-        facts = self._row.facts
+        facts = row.facts
         card = {name: facts[name] for name in ("file_bytes", "n_params", "nodes", "opset")}
         card |= {
-            "sha256": self._row.sha256,
-            "manifest_sha256": hashlib.sha256(self._row.manifest.encode()).hexdigest(),
+            "sha256": row.sha256,
+            "manifest_sha256": hashlib.sha256(row.manifest.encode()).hexdigest(),
             "runtime": f"onnxruntime {version('onnxruntime')}",
         }
         if speed is not None:
             card |= {"seconds": speed.seconds, "seconds_error": speed.error, **speed.in_addition}
-        await submitting.submit_predicted(self._platform, admission, predictions, card)
-        metrics.SUBMISSIONS.labels(self._row.task).inc()
+        if admission is None:
+            scores = await scorings.score(platform, task, row.truth_version, path)
+            scores = replace(scores, held_back=None)  # the model has not been run on these
+            scorings.use_measured_errors(task.card, Submission(model=card), scores)
+            await platform.storage.put(scorings.storage_key(sha256), path)
+            await reruns.keep(platform, row, scores, sha256, card)
+            return
+        predictions = Predictions(path, sha256, (await asyncio.to_thread(path.stat)).st_size)
+        await submitting.submit_predicted(platform, admission, predictions, card)
+        metrics.SUBMISSIONS.labels(row.task).inc()
         reached("evaluate.kept")
 
     def _write(
-        self, model: Model, admission: Admission, dataset: Dataset, speed: Timing | None, path: Path
+        self,
+        model: Model,
+        task: Task,
+        dataset: Dataset,
+        events: Sequence[EventRange],
+        speed: Timing | None,
+        path: Path,
     ) -> None:
-        task, events = admission.task, admission.truth.events
         writer: pq.ParquetWriter | None = None
         reading = self._blocks(dataset, tables_of(model, task), events)
         try:
@@ -295,11 +347,16 @@ class _Run:
             if writer is not None:
                 writer.close()
 
-    def _blocks(self, dataset: Dataset, names: tuple[str, ...], events: EventRange) -> Iterator[Tables]:
-        for block, tables in dataset.read(names, events):
-            self._look()
-            yield tables
-            self._done = block.stop - events.start
+    def _blocks(
+        self, dataset: Dataset, names: tuple[str, ...], events: Sequence[EventRange]
+    ) -> Iterator[Tables]:
+        done = 0
+        for part in events:
+            for block, tables in dataset.read(names, part):
+                self._look()
+                yield tables
+                self._done = done + block.stop - part.start
+            done += len(part)
 
     async def _in_thread(self, work: Callable[[], Result]) -> Result:
         return await in_thread(work, "evaluation")

@@ -6,6 +6,7 @@ Every change asks for the lease, which a process holds from :func:`claim` on: wh
 from __future__ import annotations
 
 import re
+import socket
 import uuid
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -15,18 +16,20 @@ from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium import operations, records
-from collidium.benchmarks.models import Arrival, Evaluation
-from collidium.contracts.identity import ERASED
+from collidium import accounts, operations, records
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, NotFound
 from collidium.inference.codes import Code
 from collidium.inference.manifest import summary
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
+from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from datetime import datetime
+
+    from collidium.contracts.storage import Storage
 
 __all__ = ["Evaluation", "LeaseLost", "claim", "find", "view"]
 
@@ -40,6 +43,8 @@ ATTEMPTS: Final = 3
 _RECENT: Final = timedelta(days=1)
 _EVALUATION_ID: Final = re.compile(r"[0-9a-f]{32}")
 _STEPS: Final = 10
+#: Codes of failures for which credits are given back.
+_PLATFORMS_FAULT: Final = frozenset({"interrupted", "closed", Code.NOISY.value})
 
 #: Why one fails, but for the codes of :class:`~collidium.inference.codes.Code`.
 REASONS: Final[Mapping[str, str]] = {
@@ -84,10 +89,12 @@ async def list_evaluations(
         query = query.filter(
             Q(received_at__lt=last.received_at) | Q(received_at=last.received_at, id__lt=last.id)
         )
-    return [view(row) for row in await query.order_by("-received_at", "-id").limit(limit)]
+    of_operators = account_id is None
+    rows = await query.order_by("-received_at", "-id").limit(limit)
+    return [view(row, of_operators=of_operators) for row in rows]
 
 
-def view(row: Evaluation) -> records.Evaluation:
+def view(row: Evaluation, *, of_operators: bool = False) -> records.Evaluation:
     """The record of a row. Progress is in tenths, times are in minutes: a model chooses how long it takes."""
     tenths = row.events_done * _STEPS // max(row.events, 1)
     times = {name: getattr(row, name) for name in ("checking_at", "running_at", "ended_at")}
@@ -106,6 +113,7 @@ def view(row: Evaluation) -> records.Evaluation:
         },
         reason=f"{text} {row.detail}".strip() or None,
         n_params=(row.facts or {}).get("n_params"),
+        machine=(row.machine or None) if of_operators else None,
     )
 
 
@@ -120,7 +128,7 @@ async def graph_of(evaluation_id: str | None) -> records.ModelGraph | None:
 @transactional
 async def cancel(row: Evaluation) -> Evaluation:
     """Cancel an evaluation that has not ended; raises Conflict."""
-    row = await Evaluation.select_for_update().get(id=row.id)
+    row = await _locked(row)
     if row.turn is None:
         raise Conflict(f"the evaluation has ended: it is {row.state}")
     await _end(row, "cancelled")
@@ -135,25 +143,38 @@ async def operate(
     row = await find(evaluation_id)
     row = await (cancel(row) if action == "cancel" else _rerun(row))
     await operations.record(actor, f"{action}_evaluation", row.id, {"state": row.state}, http_request_id)
-    return view(row)
+    return view(row, of_operators=True)
 
 
 async def _rerun(row: Evaluation) -> Evaluation:
-    """Put one that failed or was cancelled into the queue again; raises Conflict."""
-    row = await Evaluation.select_for_update().get(id=row.id)
+    """Put one that failed or was cancelled into the queue again, without another charge; raises Conflict."""
+    challenge = await Challenge.select_for_update().get(name=row.challenge)
+    row = await _locked(row)
     if row.state not in ("failed", "cancelled"):
         raise Conflict(f"the evaluation is {row.state}")
+    if not row.manifest:
+        raise Conflict("the file of the model is not kept any more")
+    if row.again and not runs_on(challenge, row.truth_version):
+        raise Conflict(f"{row.challenge} has its final results, or other events")
     row.state, row.code, row.detail, row.ended_at, row.events_done = "received", None, "", None, 0
     row.checking_at = row.running_at = None
-    row.timed = []
+    if not row.again:
+        row.timed = []
     await enqueue(row)
     await row.save()
     return row
 
 
+def runs_on(challenge: Challenge, truth_version: str) -> bool:
+    """Whether models of a challenge are run on these events: those that count, or that it holds back."""
+    part = Part.of(challenge.truth_version)
+    held_back = str(part.final) if part else None
+    return challenge.ended_at is None and truth_version in {challenge.truth_version, held_back}
+
+
 async def counted(challenge: str, of: Q, since: datetime) -> list[tuple[Any, ...]]:
     """Return participant and account of evaluations, whatever became of them: each keeps a file."""
-    found = Evaluation.filter(of, challenge=challenge, received_at__gte=since)
+    found = Evaluation.filter(of, challenge=challenge, received_at__gte=since, again=False)
     return await found.values_list("participant", "account_id")
 
 
@@ -167,20 +188,62 @@ async def was_received(model_repo: str, scorer_version: str, truth_version: str)
 
 async def stored_models() -> dict[str, str]:
     """SHA-256 of every model in the storage, by key; those of erased persons are gone."""
-    rows = await Evaluation.all().distinct().values_list("hub_username", "sha256")
-    return {model_key(str(sha256)): str(sha256) for name, sha256 in rows if not ERASED.fullmatch(str(name))}
+    found = await Evaluation.exclude(manifest="").distinct().values_list("sha256", flat=True)
+    return {model_key(str(sha256)): str(sha256) for sha256 in found}
 
 
-async def submitted_by(account_id: int) -> list[str]:
-    """The keys of models that this account alone has sent."""
+async def stored_predictions() -> list[str]:
+    """SHA-256 of what models have predicted on final and new events; those of erased persons are gone."""
+    rows = Evaluation.filter(again=True, predictions__not_isnull=True).exclude(manifest="")
+    return [str(sha256) for sha256 in await rows.distinct().values_list("predictions", flat=True)]
+
+
+async def sweep(storage: Storage, before: datetime) -> None:
+    """Delete the files of models that failed or were cancelled before a moment, and that no row refers to."""
+    lost = Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
+    hashes = set(await lost.values_list("sha256", flat=True))
+    await lost.update(sha256=None)
+    over = Evaluation.filter(_is_over(before)).exclude(manifest="")
+    for sha256 in sorted(hashes | set(await over.values_list("sha256", flat=True))):
+        await discard(storage, str(sha256), before)
+
+
+@transactional
+async def discard(storage: Storage, sha256: str, before: datetime | None = None) -> None:
+    """Delete the file of a model unless an evaluation needs it, or it is being received.
+
+    None needs it that failed or was cancelled ``before`` a moment; its manifest is deleted, too.
+    """
+    # No model is received while all challenges are locked.
+    await Challenge.all().order_by("name").select_for_update().only("name")
+    over = Evaluation.filter(_is_over(before), sha256=sha256) if before else Evaluation.filter(id="")
+    kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
+    needed = await kept.exclude(id__in=await over.values_list("id", flat=True)).exists()
+    if needed or await Arrival.filter(sha256=sha256).exists():
+        return
+    await over.update(manifest="")
+    await storage.delete(model_key(sha256))
+    reached("sweep.deleted")
+
+
+def _is_over(before: datetime) -> Q:
+    return Q(state__in=("failed", "cancelled"), ended_at__lt=before)
+
+
+async def submitted_by(account_id: int) -> tuple[list[str], list[str]]:
+    """SHA-256 of the models that this account alone has sent, and of what its models have predicted."""
     own = set(await Evaluation.filter(account_id=account_id).values_list("sha256", flat=True))
     others = Evaluation.filter(sha256__in=list(own)).exclude(account_id=account_id)
     alone = own - set(await others.values_list("sha256", flat=True))
-    return [model_key(str(sha256)) for sha256 in sorted(alone)]
+    # A file of predictions names its model: another account's is of the same one.
+    made = Evaluation.filter(account_id=account_id, again=True, sha256__in=list(alone))
+    predicted = await made.filter(predictions__not_isnull=True).values_list("predictions", flat=True)
+    return sorted(map(str, alone)), sorted(map(str, predicted))
 
 
 async def forget(account_id: int, becomes: str) -> None:
     """End the evaluations of an account within a transaction, and keep them under its neutral name."""
+    await accounts.lock({account_id})
     for row in await Evaluation.filter(account_id=account_id, turn__isnull=False).select_for_update():
         await _end(row, "cancelled")
     await Evaluation.filter(account_id=account_id).update(
@@ -214,7 +277,11 @@ async def claim(last_turns: Mapping[str, int], seconds: float) -> Evaluation | N
     names = await _due().distinct().values_list("challenge", flat=True)
     if not names:
         return None
-    return await _claim(min(map(str, names), key=lambda name: (last_turns.get(name, 0), name)), seconds)
+    row = await _claim(min(map(str, names), key=lambda name: (last_turns.get(name, 0), name)), seconds)
+    if row is not None and row.attempts > ATTEMPTS:
+        await mark_failed(row, "interrupted")
+        return None
+    return row
 
 
 @transactional
@@ -224,13 +291,11 @@ async def _claim(challenge: str, seconds: float) -> Evaluation | None:
     if row is None:
         return None
     row.attempts += 1
-    if row.attempts > ATTEMPTS:
-        await _end(row, "failed", code="interrupted")
-        return None
     row.lease, row.due_at = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
+    row.machine = socket.gethostname()[:64]
     if row.state == "received":
         row.state, row.checking_at = "checking", now()
-    await row.save(update_fields=["attempts", "lease", "due_at", "state", "checking_at"])
+    await row.save(update_fields=["attempts", "lease", "due_at", "machine", "state", "checking_at"])
     return row
 
 
@@ -265,26 +330,41 @@ async def mark_timed(row: Evaluation, timed: Sequence[Mapping[str, Any]]) -> Non
 @transactional
 async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
     """End it without scores. Raises LeaseLost."""
-    await _end(await _held(row), "failed", code=code, detail=detail.replace("\0", "")[:500])
+    await _end(await held(row), "failed", code=code, detail=detail.replace("\0", "")[:500])
     reached("evaluate.failed")
 
 
 @transactional
-async def mark_scored(row: Evaluation, submission_id: str) -> None:
+async def mark_scored(row: Evaluation, submission_id: str, predictions: str, truth_version: str) -> None:
     """End it as a submission that is kept in the same transaction. Raises LeaseLost."""
-    await _end(await _held(row), "scored", submission_id=submission_id, events_done=row.events)
+    kept = {"submission_id": submission_id, "predictions": predictions, "truth_version": truth_version}
+    await _end(await held(row), "scored", **kept, events_done=row.events)
 
 
-async def _held(row: Evaluation) -> Evaluation:
-    held = await Evaluation.select_for_update().get_or_none(id=row.id, lease=row.lease, turn__gte=0)
-    if held is None or not row.lease:
+@transactional
+async def drop(challenge: str) -> None:
+    """Cancel what still runs models of submissions to a challenge again, within a transaction."""
+    for row in await Evaluation.filter(challenge=challenge, again=True, turn__gte=0).select_for_update():
+        await _end(row, "cancelled")
+
+
+async def held(row: Evaluation) -> Evaluation:
+    """The row, locked within a transaction. Raises LeaseLost."""
+    locked = await _locked(row)
+    if locked.turn is None or not row.lease or locked.lease != row.lease:
         raise LeaseLost
-    return held
+    return locked
+
+
+async def _locked(row: Evaluation) -> Evaluation:
+    # The account first, as where submissions are kept: its end may give credits back.
+    await accounts.lock({row.account_id})
+    return await Evaluation.select_for_update().get(id=row.id)
 
 
 async def _change(row: Evaluation, **fields: Any) -> None:
-    held = Evaluation.filter(id=row.id, lease=row.lease, turn__gte=0)
-    if not await held.update(**fields):
+    leased = Evaluation.filter(id=row.id, lease=row.lease, turn__gte=0)
+    if not await leased.update(**fields):
         raise LeaseLost
     row.update_from_dict(fields)
 
@@ -294,3 +374,9 @@ async def _end(row: Evaluation, state: str, **fields: Any) -> None:
     row.update_from_dict(fields)
     await row.save()
     await Arrival.filter(id=row.id).delete()
+    was_not_run = state == "cancelled" and row.running_at is None
+    if row.price and (was_not_run or row.code in _PLATFORMS_FAULT):
+        note = f"model for {row.challenge}: {row.code or state}"
+        await accounts.post(
+            row.account_id, row.price, reason="evaluation_refund", reference=row.id, note=note
+        )

@@ -125,8 +125,9 @@ async def submitted_by(account_id: int) -> tuple[int, list[str]]:
     others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
     alone = own - set(await others.values_list("sha256", flat=True))
     count = await Submission.filter(account_id=account_id).count()
-    predictions = [scorings.storage_key(str(sha256)) for sha256 in sorted(alone)]
-    return count, [*predictions, *await evaluations.submitted_by(account_id)]
+    models, predicted = await evaluations.submitted_by(account_id)
+    predictions = [scorings.storage_key(sha256) for sha256 in sorted({*map(str, alone), *predicted})]
+    return count, [*predictions, *map(evaluations.model_key, models)]
 
 
 @transactional

@@ -15,10 +15,14 @@ from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
+from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
+    from tortoise.queryset import QuerySet
+
     from collidium.benchmarks.submissions.links import Claim
     from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.contracts.task import Card
     from collidium.platform import Platform
 
 SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
@@ -36,13 +40,19 @@ async def find(platform: Platform, submission_id: str) -> records.Submission:
     """The submission of that id; raises NotFound."""
     row = await row_of(submission_id)
     truth = await truth_versions.find(row.task, row.truth_version)
-    unranked = why_unranked(row, await challenges.find(row.challenge))
-    task = platform.tasks.things.get(row.task)  # may be uninstalled
-    found = view(row, truth, await scorings.earlier(task.card if task else None, row), unranked)
+    card = card_of(platform, row)
+    unranked = why_unranked(row, await challenges.find(row.challenge), card)
+    found = view(row, truth, await scorings.earlier(card, row), unranked)
     if found.model is not None:
         graph = await evaluations.graph_of(row.evaluation_id)
         found = structs.replace(found, model=structs.replace(found.model, graph=graph))
     return structs.replace(found, curves=await scorings.curves_of(row))
+
+
+def card_of(platform: Platform, row: Submission) -> Card | None:
+    """The card of a submission's task; None where it is not installed any more."""
+    task = platform.tasks.things.get(row.task)
+    return task.card if task else None
 
 
 async def row_of(submission_id: str) -> Submission:
@@ -68,7 +78,7 @@ async def list_submissions(
 ) -> list[records.Submission]:
     """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
 
-    ``unverified``: only those with self-reported metrics that are not verified. Raises NotFound for a
+    ``unverified``: only those with self-reported metrics that wait to be verified. Raises NotFound for a
     challenge or a task that there never was, and UnknownCursor for an ``after`` that is no submission.
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
@@ -83,17 +93,48 @@ async def list_submissions(
         query = query.filter(participant=participant)
     if unverified:
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
+    return await _listed(platform, query, limit)
+
+
+async def list_self_reported(
+    platform: Platform, name: str, *, limit: int, after: str | None = None
+) -> list[records.Submission]:
+    """The same of those that stand apart from a challenge's leaderboard, as the platform measured nothing.
+
+    Raises NotFound, and UnknownCursor.
+    """
+    challenge = await challenges.visible(name)
+    task = platform.tasks.find(challenge.task)
+    query = Submission.all() if after is None else Submission.filter(await _after(after))
+    query = query.filter(
+        challenge=challenge.name,
+        truth_version=challenge.truth_version,
+        evaluation_id__isnull=True,
+        baseline=False,
+        standing="ranked",
+    )
+    return await _listed(platform, query, limit) if task.card.ranks_measured else []
+
+
+async def _listed(platform: Platform, query: QuerySet[Submission], limit: int) -> list[records.Submission]:
     rows = await query.order_by("-submitted_at", "-id").limit(limit)
     of = await Challenge.in_bulk({row.challenge for row in rows}, "name")
-    return [view(row, unranked=why_unranked(row, of.get(row.challenge))) for row in rows]
+    return [
+        view(row, unranked=why_unranked(row, of.get(row.challenge), card_of(platform, row))) for row in rows
+    ]
 
 
-def why_unranked(row: Submission, challenge: Challenge | None) -> str | None:
+def why_unranked(row: Submission, challenge: Challenge | None, card: Card | None) -> str | None:
     """Return why a submission is not on today's leaderboard; None if it is."""
     if row.standing != "ranked":
         return f"{_STANDINGS[row.standing]}{': ' if row.standing_reason else ''}{row.standing_reason or ''}"
     if challenge is None or row.truth_version != challenge.truth_version:
+        part = Part.of(row.truth_version)
+        if row.evaluation_id and part and challenge and challenge.truth_version == str(part.final):
+            return "its model has no scores on the final events"
         return f"scored against an older truth, {row.truth_version}"
+    if scorings.is_self_reported(card, row):
+        return "self-reported: ranked are models that the platform has run (collidium submit --model)"
     return "no score of the primary metric" if row.rank_score is None else None
 
 
@@ -112,11 +153,11 @@ async def _require_known(platform: Platform, task: str) -> None:
 
 
 def _self_reporting(platform: Platform) -> list[str]:
-    """The installed tasks that have a metric which submitters measure themselves."""
+    """The installed tasks with metrics that operators verify: submitters alone have measured them."""
     return [
         name
         for name, task in platform.tasks.things.items()
-        if any(metric.self_reported for metric in task.card.metrics)
+        if not task.card.ranks_measured and any(metric.self_reported for metric in task.card.metrics)
     ]
 
 

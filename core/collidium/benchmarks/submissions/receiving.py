@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks.models import Challenge
+from collidium.benchmarks.models import Arrival, Challenge
 from collidium.benchmarks.submissions import admissions, evaluations, links
 from collidium.benchmarks.submissions.evaluations import Evaluation
 from collidium.benchmarks.truth import model_inputs
@@ -17,11 +17,14 @@ from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
+from collidium.runtime.failpoints import reached
+from collidium.scoring.parts import events_of
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.admissions import Admission
     from collidium.benchmarks.submissions.links import CheckClaim
     from collidium.benchmarks.submissions.submitting import Predictions
+    from collidium.contracts.storage import Storage
     from collidium.platform import Platform
 
 
@@ -38,7 +41,8 @@ async def receive(
 
     The same file with the same manifest is run once by each scorer and truth, unless it failed or was
     cancelled. Raises InvalidInput with every problem of the manifest, also for a task without models;
-    Unavailable where none can be run; Conflict, Forbidden and TooManyRequests as for predictions.
+    Unavailable where none can be run; PaymentRequired for less credits than it costs; Conflict, Forbidden and
+    TooManyRequests as for predictions.
     """
     links.validated({"model_repo": model_repo})
     task, truth = admission.task, admission.truth
@@ -62,7 +66,7 @@ async def receive(
         model_repo=model_repo,
         scorer_version=task.version,
         truth_version=truth.version,
-        events=len(truth.events),
+        events=sum(map(len, events_of(truth.version, truth.events))),
     )
     if (first := await _same_model(row)) is not None:
         return first, True
@@ -72,14 +76,28 @@ async def receive(
     if model_repo is not None:
         row.model_claim = await check_claim(model_repo) or "unverified"
     await admissions.require_submission_left(admission, platform.settings, now())
+    # A kill from here on leaves the hash of a file that no row refers to.
+    await Arrival.filter(id=admission.arrival).update(sha256=file.sha256)
+    await _store(platform.storage, file)
+    reached("receive.stored")
+    try:
+        return await _receive_once(platform, admission, row, file)
+    except BaseException:
+        await Arrival.filter(id=admission.arrival).update(sha256=None)
+        await evaluations.discard(platform.storage, file.sha256)
+        raise
+
+
+async def _store(storage: Storage, file: Predictions) -> None:
     key = evaluations.model_key(file.sha256)
-    if not await platform.storage.exists(key):
-        await platform.storage.put(key, file.path)
-    return await _receive_once(platform, admission, row)
+    if not await storage.exists(key):
+        await storage.put(key, file.path)
 
 
 @transactional
-async def _receive_once(platform: Platform, admission: Admission, row: Evaluation) -> tuple[Evaluation, bool]:
+async def _receive_once(
+    platform: Platform, admission: Admission, row: Evaluation, file: Predictions
+) -> tuple[Evaluation, bool]:
     # The challenge's row first, as everywhere; it orders what counts for the quota.
     challenge = await Challenge.select_for_update().get(name=row.challenge)
     await accounts.require_not_banned(row.account_id)
@@ -89,8 +107,15 @@ async def _receive_once(platform: Platform, admission: Admission, row: Evaluatio
         raise Conflict(f"{challenge.name} closed while the model was received")
     row.received_at = now()
     await admissions.require_submission_left(admission, platform.settings, row.received_at)
+    # Nothing is discarded under the challenge's lock; an equal file may have been, since it was stored.
+    await _store(platform.storage, file)
+    price = platform.settings.model_price
+    if price and not admission.account.baseline:
+        row.price, note = price, f"model for {row.challenge}"
+        await accounts.post(row.account_id, -price, reason="evaluation_charge", reference=row.id, note=note)
     await evaluations.enqueue(row)
     await row.save(force_create=True)
+    reached("receive.before_commit")
     return row, False
 
 
@@ -102,5 +127,6 @@ async def _same_model(row: Evaluation) -> Evaluation | None:
         manifest=row.manifest,
         scorer_version=row.scorer_version,
         truth_version=row.truth_version,
+        again=False,
     )
     return await same.exclude(state__in=["failed", "cancelled"]).first()

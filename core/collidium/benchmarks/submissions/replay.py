@@ -156,7 +156,7 @@ async def _run_once(plan: Replay, *, apply: bool) -> Review:
     before = await _State.of(rows, target)
     for row in rows:
         if target.is_wanted(row):
-            await _put_into_force(row, None if row.id in problems else made[row.id], target)
+            await put_into_force(row, None if row.id in problems else made[row.id], target)
     return await _finish(plan, challenge, rows, made, before, problems, apply=apply)
 
 
@@ -185,7 +185,7 @@ async def _rank_anew(
             row.standing, row.standing_reason = new.standing, new.reason
             if new.standing == "ranked" and _are_complete(row, rows, challenge):
                 row.standing = "not_final"
-            row.rank_score = scorings.rank_score(plan.target.task.card, row.scores)
+            row.rank_score = scorings.rank_score(plan.target.task.card, row)
             if row.standing != "ranked":
                 row.rank_score, row.represents = None, False
             if plan.take_back:
@@ -308,7 +308,7 @@ def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
     }
 
 
-async def _put_into_force(row: Submission, scoring: Scoring | None, target: Target) -> None:
+async def put_into_force(row: Submission, scoring: Scoring | None, target: Target) -> None:
     """Give a submission its new scores; the old ones are kept. Without new ones it leaves the leaderboard."""
     if scoring is None:
         if row.truth_version == target.truth_version:
@@ -319,7 +319,7 @@ async def _put_into_force(row: Submission, scoring: Scoring | None, target: Targ
     row.scorer_version, row.truth_version = target.versions
     card = target.task.card
     row.update_from_dict(scorings.shown(card, row, scoring.scores, scoring.uncertainties, scoring.warnings))
-    row.rank_score = scorings.rank_score(card, row.scores) if row.standing == "ranked" else None
+    row.rank_score = scorings.rank_score(card, row) if row.standing == "ranked" else None
     await row.save()
     if scoring.applied_at is None:
         scoring.applied_at = now()

@@ -16,7 +16,7 @@ from tortoise.timezone import now
 
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions import replay, scorings
+from collidium.benchmarks.submissions import replay, reruns, scorings
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.contracts.storage import MissingFile
 from collidium.database import transactional
@@ -101,17 +101,23 @@ async def score_missing(
     done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
     rows = [
         row
-        for row in await Submission.filter(challenge=target.challenge).order_by("sha256", "submitted_at")
+        for row in await Submission.filter(challenge=target.challenge).order_by("submitted_at")
         if target.is_wanted(row) and row.id not in done and row.id not in known
     ]
-    problems: dict[str, str] = {}
-    for sha256, same in groupby(rows, key=lambda row: str(row.sha256)):
+    models = [row.id for row in rows if row.evaluation_id is not None]
+    runs = await reruns.predictions_on(target.truth_version, models)
+    problems = {id_: await reruns.why_not_run(id_, target.truth_version) for id_ in models if id_ not in runs}
+    files = {row.id: str(runs[row.id].predictions if row.id in runs else row.sha256) for row in rows}
+    rows = sorted((row for row in rows if row.id not in problems), key=lambda row: files[row.id])
+    for sha256, same in groupby(rows, key=lambda row: files[row.id]):
         group = list(same)
         made = await _score_kept(platform, target.task, target.truth_version, sha256)
         for row in group:
             if isinstance(made, str):
                 problems[row.id] = made
             else:
+                if row.id in runs and runs[row.id].truth_version == target.truth_version:
+                    made = replace(made, held_back=None)  # its model has not been run on these
                 scorings.use_measured_errors(target.task.card, row, made)
                 await scorings.keep(row.id, target.task.card, target.versions, made, scored_at=now())
                 failpoints.reached("rescore.kept")

@@ -43,11 +43,19 @@ _SMALLEST_STEP: Final = 1e-4
 _LEFT: Final[set[str]] = set()
 
 
-def rank_score(card: Card, scores: Mapping[str, float]) -> float | None:
-    """What the leaderboard of a task sorts by, larger is better; None: no place on it."""
+def rank_score(card: Card, submission: Submission) -> float | None:
+    """What the leaderboard of a task sorts by, larger is better; None: no place on it, and no rewards."""
     primary = card.primary_metric
-    score = scores.get(primary.name)
-    return score if score is None or primary.higher_is_better else -score
+    score: float | None = submission.scores.get(primary.name)
+    if score is None or is_self_reported(card, submission):
+        return None
+    return score if primary.higher_is_better else -score
+
+
+def is_self_reported(card: Card | None, submission: Submission) -> bool:
+    """Whether a submission stands apart: its task ranks what the platform has measured, and baselines."""
+    measured = submission.evaluation_id is not None or submission.baseline
+    return card is not None and card.ranks_measured and not measured
 
 
 def shown(

@@ -86,7 +86,7 @@ async def submit(
     if model_repo is not None and (first is None or first.model_repo is None):
         submission.model_claim = await check_claim(model_repo) or "unverified"
     if first is not None:
-        return await _again(first, submission)
+        return await _again(first, submission, admission)
     await require_submission_left(admission, platform.settings, now())
     return await _score_and_keep(platform, admission, submission, predictions.path, extra_columns)
 
@@ -113,7 +113,9 @@ async def submit_predicted(
     else:
         outcome = Outcome(view(first), deduplicated=True)
     if outcome.deduplicated:
-        await evaluations.mark_scored(evaluation, outcome.submission.submission_id)
+        await evaluations.mark_scored(
+            *(evaluation, outcome.submission.submission_id, predictions.sha256, submission.truth_version)
+        )
     return outcome
 
 
@@ -145,6 +147,8 @@ async def _score_and_keep(
 ) -> Outcome:
     task, version = admission.task, admission.truth.version
     evaluation = await scorings.score(platform, task, version, path, extra_columns)
+    if admission.evaluation is not None:
+        evaluation = replace(evaluation, held_back=None)  # the model has not been run on these
     scorings.use_measured_errors(task.card, submission, evaluation)
     reached("evaluate.scored")
     # Here for the file, which is stored before the transaction and named by content: a kill in between
@@ -169,7 +173,7 @@ async def _keep(
         first = await _same_file(submission, admission)
         if first is None:
             raise
-        return await _again(first, submission)
+        return await _again(first, submission, admission)
 
 
 @transactional
@@ -195,7 +199,7 @@ async def _keep_once(
     team = await teams.team_of(submission.account_id, challenge.name)
     admission = replace(admission, team=team)
     if first := await _same_file(submission, admission):
-        return await _again(first, submission)
+        return await _again(first, submission, admission)
     await challenges.require_concealed(challenge, submission.truth_version)
     submission.participant, submission.team = admission.participant, team.name if team else None
     submission.submitted_at = now()
@@ -211,7 +215,7 @@ async def _keep_once(
         )
     )
     if not admission.practice:
-        submission.rank_score = scorings.rank_score(card, submission.scores)
+        submission.rank_score = scorings.rank_score(card, submission)
         await represent(submission)
     if admission.evaluation is not None and any(metric.self_reported for metric in card.metrics):
         submission.verified_at = submission.submitted_at
@@ -226,16 +230,18 @@ async def _keep_once(
     )
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
-    kept = view(submission, truth, unranked=why_unranked(submission, challenge))
+    kept = view(submission, truth, unranked=why_unranked(submission, challenge, card))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     if admission.evaluation is not None:
-        await evaluations.mark_scored(admission.evaluation, submission.id)
+        await evaluations.mark_scored(
+            *(admission.evaluation, submission.id, submission.sha256, submission.truth_version)
+        )
         reached("evaluate.before_commit")
     return Outcome(kept, deduplicated=False)
 
 
 @transactional
-async def _again(first: Submission, again: Submission) -> Outcome:
+async def _again(first: Submission, again: Submission, admission: Admission) -> Outcome:
     """The answer to the same file once more, which links its model where none is linked.
 
     Raises Conflict where another one is.
@@ -257,7 +263,7 @@ async def _again(first: Submission, again: Submission) -> Outcome:
                 f"this file is submission {first.id}, which is linked to the model {first.model_repo}; "
                 f"change that link instead (PATCH /v1/submissions/{first.id})"
             )
-    unranked = why_unranked(first, await challenges.find(first.challenge))
+    unranked = why_unranked(first, await challenges.find(first.challenge), admission.task.card)
     return Outcome(view(first, unranked=unranked), deduplicated=True)
 
 

@@ -30,6 +30,8 @@ async def verify(
     """
     row = await reading.row_of(submission_id)
     task = platform.tasks.find(row.task)
+    if task.card.ranks_measured:
+        raise Conflict(f"task {row.task!r} ranks what the platform measures: nothing is to be verified")
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {row.task!r} has no self-reported metric: there is nothing to verify")
     await _verify_once(platform.settings, task, row, actor, http_request_id)

@@ -186,7 +186,7 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         version=row.version,
         dataset=row.manifest["dataset"],
         revision=row.manifest["revision"],
-        events=EventRange(**row.manifest["events"]),
+        events=events_of(row),
         floors=row.manifest["floors"],
         rows={name: table["rows"] for name, table in row.manifest["tables"].items()},
         imported_at=row.imported_at,
@@ -195,6 +195,11 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
         inputs=row.manifest.get("inputs", {}),
         current=current,
     )
+
+
+def events_of(row: TruthVersion) -> EventRange:
+    """The events that a truth is about."""
+    return EventRange(**row.manifest["events"])
 
 
 async def is_evaluated(config: str, event_id: int) -> bool:
@@ -211,7 +216,7 @@ async def _evaluated(config: str) -> list[EventRange]:
     current = {(row.task, parts.whole(row.truth_version)) for row in listed if row.truth_version is not None}
     truths = await TruthVersion.filter(task__in=[name for name, _ in current])
     return [
-        EventRange(**truth.manifest["events"])
+        events_of(truth)
         for truth in truths
         if (truth.task, truth.version) in current and truth.manifest["dataset"] == config
     ]

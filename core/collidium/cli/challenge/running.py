@@ -140,12 +140,18 @@ def create(
     "--correct", nargs=2, type=(NUMBER, str), metavar="N TEXT", help="Correct announcement N of its page."
 )
 @click.option("--withdraw", type=NUMBER, metavar="N", help="Withdraw announcement N; 1 is the latest.")
+@click.option(
+    "--refresh-hidden",
+    metavar="TRUTH",
+    help="Let the events of this imported truth count from now on, and run its models on them.",
+)
 @key_option
 @json_option
 def edit(
     name: str,
     correct: tuple[int, str] | None,
     withdraw: int | None,
+    refresh_hidden: str | None,
     idempotency_key: str | None,
     as_json: bool,
     **fields: Any,
@@ -156,12 +162,15 @@ def edit(
     collidium challenge edit jets-2027 --closes 2027-07-01T12:00+02:00 --announce "One day more."
     collidium challenge edit jets-2027 --correct 1 "Two days more."
     collidium challenge edit jets-2027 --withdraw 1
+    collidium challenge edit jets-2027 --refresh-hidden 5f0c2b6a91d3
     """
     given = given_fields(fields)
-    if sum((bool(given), correct is not None, withdraw is not None)) > 1:
-        raise click.UsageError("give --correct or --withdraw alone")
+    if sum((bool(given), correct is not None, withdraw is not None, refresh_hidden is not None)) > 1:
+        raise click.UsageError("give --correct, --withdraw or --refresh-hidden alone")
     with client() as server:
-        if correct is None and withdraw is None:
+        if refresh_hidden is not None:
+            edited = server.admin_refresh_hidden(name, refresh_hidden, idempotency_key=idempotency_key)
+        elif correct is None and withdraw is None:
             edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **given)
         else:
             number, text = correct or (withdraw or 0, None)

@@ -132,6 +132,18 @@ class BenchmarkCalls:
         return Call("GET", where, listed(BestStep), Credential.NONE, query=query)
 
     @endpoint
+    def self_reported(
+        self, task: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Submission]]:
+        """A page of the submissions that stand apart from a leaderboard, newest first: nobody measured them.
+
+        Empty for tasks whose card has no ``ranks_measured``.
+        """
+        where = f"/v1/leaderboard/{segment(task)}/self-reported"
+        query = given(limit=limit, cursor=cursor)
+        return Call("GET", where, listed(Submission), Credential.NONE, query=query)
+
+    @endpoint
     def submissions(
         self,
         *,

@@ -167,6 +167,15 @@ class ChallengeCalls:
         return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
 
     @endpoint
+    def admin_refresh_hidden(
+        self, name: str, truth_version: str, *, idempotency_key: str | None = None
+    ) -> Call[Challenge]:
+        """Let the events of another imported truth count, and run its models on them."""
+        where, headers = f"/admin/challenges/{segment(name)}/refresh-hidden", keyed(idempotency_key)
+        json = {"truth_version": truth_version}
+        return Call("POST", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
+
+    @endpoint
     def admin_correct_announcement(
         self, challenge: str, at: datetime, text: str | None, *, idempotency_key: str | None = None
     ) -> Call[Challenge]:

@@ -1,0 +1,186 @@
+"""Models of submissions, run once more: on the final events of a challenge, or on new hidden ones.
+
+Such a run is an evaluation in the same queue, for a submission that there is. What it scores is kept next to
+the scores that count. On final events it counts with the final results; on new events as soon as it is there.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+from tortoise.timezone import now
+
+from collidium import operations
+from collidium.benchmarks import challenges
+from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
+from collidium.benchmarks.rewards import RewardRules, reward_bests
+from collidium.benchmarks.submissions import evaluations, replay, scorings, submitting
+from collidium.benchmarks.submissions.replay import Target
+from collidium.benchmarks.truth import truth_versions
+from collidium.database import transactional
+from collidium.errors import Conflict
+from collidium.inference.codes import Code
+from collidium.runtime.failpoints import reached
+from collidium.scoring.parts import Part, events_of, whole
+
+if TYPE_CHECKING:
+    from collidium import records
+    from collidium.platform import Platform
+    from collidium.scoring.engine import Evaluation as Scores
+
+
+async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
+    """The scored evaluations that have run these submissions' models on all of these events, by id."""
+    versions = (truth_version, whole(truth_version))
+    scored = Evaluation.filter(submission_id__in=list(submission_ids), state="scored")
+    return {str(row.submission_id): row for row in await scored.filter(truth_version__in=versions)}
+
+
+async def unrun(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
+    """The submissions of ``rows`` whose models are still to be put into the queue for these events."""
+    models = [row for row in rows if row.evaluation_id is not None]
+    ids = [row.id for row in models]
+    done = await predictions_on(truth_version, ids)
+    queued = Evaluation.filter(submission_id__in=ids, again=True, truth_version=truth_version)
+    known = done.keys() | {str(id_) for id_ in await queued.values_list("submission_id", flat=True)}
+    first = Evaluation.filter(id__in=[row.evaluation_id for row in models]).exclude(manifest="")
+    kept = {str(id_) for id_ in await first.values_list("id", flat=True)}
+    return [row for row in models if row.id not in known and row.evaluation_id in kept]
+
+
+async def has_run(challenge: str, truth_version: str) -> bool:
+    """Whether models of submissions to a challenge were put into the queue for these events."""
+    return await Evaluation.exists(challenge=challenge, again=True, truth_version=truth_version)
+
+
+async def why_not_run(submission_id: str, truth_version: str) -> str:
+    """Why a model has predicted nothing for these events."""
+    run = await Evaluation.get_or_none(submission_id=submission_id, again=True, truth_version=truth_version)
+    if run is None:
+        return "its model was not run on these events"
+    if run.code is None:
+        return f"its run on these events is {run.state}"
+    return f"its model failed on these events: {evaluations.REASONS.get(run.code) or Code.of(run.code).text}"
+
+
+async def queue(
+    challenge: Challenge, rows: Iterable[Submission], truth_version: str, *, timed_anew: bool
+) -> int:
+    """Put the models of submissions into the queue, in a transaction with the challenge locked; how many.
+
+    Each is run once on these events. Their speed is measured again where it is ``timed_anew``.
+    """
+    truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
+    events = truth_versions.events_of(truth)
+    wanted = await unrun(rows, truth_version)
+    for submission in wanted:
+        first = await Evaluation.get(id=submission.evaluation_id)
+        again = first.clone(pk=uuid.uuid4().hex)
+        again.update_from_dict(
+            {
+                "again": True,
+                "hub_username": submission.hub_username,
+                "participant": submission.participant,
+                "submission_id": submission.id,
+                "truth_version": truth_version,
+                "state": "received",
+                "code": None,
+                "detail": "",
+                "received_at": now(),
+                **dict.fromkeys(("checking_at", "running_at", "ended_at", "predictions")),
+                "events": sum(map(len, events_of(truth_version, events))),
+                "events_done": 0,
+                "timed": [] if timed_anew else first.timed,
+                "price": Decimal(0),
+            }
+        )
+        await evaluations.enqueue(again)
+        await again.save(force_create=True)
+    return len(wanted)
+
+
+async def keep(
+    platform: Platform, run: Evaluation, scores: Scores, predictions: str, model: Mapping[str, Any]
+) -> None:
+    """Keep what a submission's model has scored on other events, and end its evaluation.
+
+    ``predictions`` is the SHA-256 of what it predicted, ``model`` its card. Raises LeaseLost, and Conflict
+    where these events count no more.
+    """
+    await _keep_once(platform, run, scores, predictions, model)
+    reached("evaluate.kept")
+
+
+@transactional
+async def _keep_once(
+    platform: Platform, run: Evaluation, scores: Scores, predictions: str, model: Mapping[str, Any]
+) -> None:
+    challenge = await Challenge.select_for_update().get(name=run.challenge)
+    task = platform.tasks.find(run.task)
+    if not evaluations.runs_on(challenge, run.truth_version):
+        raise Conflict(f"{challenge.name} has its final results, or other events")
+    await evaluations.held(run)
+    submission = await Submission.select_for_update().get(id=run.submission_id)
+    target = Target(challenge.name, task, run.truth_version)
+    await scorings.keep(submission.id, task.card, target.versions, scores, scored_at=now())
+    if run.truth_version == challenge.truth_version and target.is_wanted(submission):
+        await challenges.require_concealed(challenge, run.truth_version)
+        submission.represents, submission.model = False, dict(model)
+        scorer_version, truth_version = target.versions
+        scoring = await Scoring.get(
+            submission_id=submission.id, scorer_version=scorer_version, truth_version=truth_version
+        )
+        await replay.put_into_force(submission, scoring, target)
+        await submitting.represent(submission)
+        # It raises the bests of these events, and is not paid for what it has won on older ones.
+        floors = (await truth_versions.find(run.task, run.truth_version)).floors
+        rules = RewardRules.of(platform.settings, run.truth_version, rewarded=False)
+        await reward_bests(task.card, submission, floors, scores.replicates, rules)
+        await submission.save()
+        challenge.revision += 1
+        await challenge.save(update_fields=["revision"])
+    await evaluations.mark_scored(run, submission.id, predictions, run.truth_version)
+    reached("evaluate.again_kept")
+
+
+async def refresh(
+    platform: Platform, name: str, version: str, *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Let new hidden events count in an open challenge, and run its models on them.
+
+    ``version`` is an imported truth of its task with inputs of models. Scores on older events are kept and
+    shown as earlier ones; submitted files of predictions are about older events, and lose their ranks.
+    Raises NotFound, and Conflict.
+    """
+    return challenges.view(await _refresh_once(name, version, actor, http_request_id), platform)
+
+
+@transactional
+async def _refresh_once(name: str, version: str, actor: str, http_request_id: str) -> Challenge:
+    challenge = await challenges.locked(name)
+    if challenges.state_of(challenge, now()) not in ("open", "upcoming") or challenge.truth_version is None:
+        raise Conflict(f"{name} is not open, or has no truth: its events stay as they are")
+    new = await challenges.whole_truth(challenge.task, version)
+    if not new.manifest.get("inputs"):
+        raise Conflict(f"the truth {version[:64]!r} was imported without inputs of models")
+    if whole(challenge.truth_version) == version:
+        raise Conflict(f"{name} has the events of {version[:64]!r} already")
+    part = Part.of(challenge.truth_version)
+    await challenges.require_concealed(
+        challenge, version if part is None else str(Part(version, part.kind, part.public_percent))
+    )
+    rows = await Submission.filter(challenge=name, standing="ranked")
+    await evaluations.drop(name)
+    if part is None:
+        challenge.truth_version = version
+    else:
+        await challenges.set_part(challenge, Part(version, part.kind, part.public_percent))
+    queued = await queue(challenge, rows, challenge.truth_version, timed_anew=True)
+    challenge.revision += 1
+    await challenge.save(update_fields=["truth_version", "revision", "changed_at"])
+    details = {"truth_version": challenge.truth_version, "models": queued}
+    await operations.record(actor, "refresh_challenge", name, details, http_request_id)
+    return challenge
