@@ -27,6 +27,7 @@ Failpoint = Literal[
     "postpone.before_commit",
     "collect.before",
     "collect.fetched",
+    "collect.noted",
     "collect.file_stored",
     "collect.stored",
     "collect.before_commit",

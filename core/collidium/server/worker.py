@@ -175,7 +175,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
     """
     platform.runner.check()
     async with (
-        in_background(_prune_hourly(platform.settings)),
+        in_background(_prune_hourly(platform)),
         outbox.delivering(platform.settings, platform.secrets),
         simulations.following(platform),
         closing.keeping_dates(platform),
@@ -250,22 +250,23 @@ async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _prune_hourly(settings: Settings) -> None:
+async def _prune_hourly(platform: Platform) -> None:
     while True:
         await asyncio.sleep(INTERVAL_SECONDS)
         try:
-            await prune(settings, now())
+            await prune(platform, now())
         except Exception:  # of any kind: the next hour may go better
             logger.warning("old records cannot be deleted now", exc_info=True)
 
 
-async def prune(settings: Settings, moment: datetime) -> None:
+async def prune(platform: Platform, moment: datetime) -> None:
     """Delete what is over and, at a moment, as old as the settings say."""
+    settings = platform.settings
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
     await closing.prune(before)
     await sso.prune(moment)
-    await simulations.sweep_scratch(settings)
+    await simulations.sweep(platform)
     await uploads.prune(moment)
     kept_until = (moment - uploads.AGE).timestamp()
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp(), kept_until)

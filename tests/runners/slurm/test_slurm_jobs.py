@@ -112,7 +112,7 @@ async def test_a_part_that_fails_fails_the_job(
     handle = await runner.submit(order("fail", events=10))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "1 of 4 parts failed; part 0: exit code 3")
-    with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
+    with pytest.raises(RunnerRefused, match="the output of part 0 is missing"):
         await runner.collect(handle, tmp_path / "output", 2**30)
 
 

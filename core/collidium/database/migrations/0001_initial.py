@@ -390,6 +390,7 @@ class Migration(migrations.Migration):
                 "is_mock": fields.BooleanField(default=False),
                 "handle": fields.CharField(null=True, max_length=200),
                 "node_seconds": fields.FloatField(),
+                "parts_stored": fields.IntField(default=0, db_default=0),
                 "output": fields.JSONField(null=True),
                 "output_hub_repo": fields.CharField(null=True, max_length=500),
                 "encrypted_token": fields.TextField(null=True),
@@ -425,6 +426,19 @@ class Migration(migrations.Migration):
                 "state": fields.CharField(max_length=16),
                 "reason": fields.CharField(null=True, max_length=500),
             },
+        ),
+        _table(
+            "StoredPart",
+            "simulation_parts",
+            "The files of a part in the storage backend, until the output of the request is whole, or deleted.",
+            {
+                "id": fields.BigIntField(primary_key=True),
+                "request": _reference("request", "SimulationRequest", "parts"),
+                "part": fields.IntField(),
+                "stored": fields.BooleanField(default=False),
+                "files": fields.JSONField(),
+            },
+            unique_together=(("request", "part"),),
         ),
         _table(
             "Reader",
