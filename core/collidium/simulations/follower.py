@@ -26,6 +26,7 @@ from tortoise.timezone import now
 from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
+from collidium.database.transactions import settled
 from collidium.runtime.failpoints import reached
 from collidium.simulations import steps
 from collidium.simulations.models import Follower, SimulationRequest, Step
@@ -118,7 +119,8 @@ class _LaneLoop(LeasedLoop[int]):
         rows: Sequence[SimulationRequest] = []
         maximum = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
         if maximum > 0:
-            rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds)
+            seconds = self._platform.settings.lease_seconds
+            rows = await claim(self._lane, maximum, seconds, self._held.new_lease())
             reached("follow.claimed")
         for size, batch in self._batches(rows):
             self.begin(self._do(rows[0].lease, batch), size)
@@ -151,17 +153,19 @@ class _Held:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._leases: Counter[str] = Counter()
-        self._left: set[str] = set()
+        #: How all leases of this process begin: one may be taken, and cut off before it is known here.
+        self._prefix = uuid.uuid4().hex[:16]
+
+    def new_lease(self) -> str:
+        """A name for what is claimed next."""
+        return self._prefix + uuid.uuid4().hex[:16]
 
     @contextmanager
     def while_working(self, lease: str) -> Iterator[None]:
-        """Renew the lease while the context lasts; it is remembered if that was cut off."""
+        """Renew the lease while the context lasts."""
         self._leases[lease] += 1
         try:
             yield
-        except asyncio.CancelledError:
-            self._left.add(lease)
-            raise
         finally:
             self._leases[lease] -= 1
             if not self._leases[lease]:
@@ -180,8 +184,10 @@ class _Held:
 
     async def give_back(self) -> None:
         """Let others go on at once with what was cut off."""
-        if self._left:
-            await give_back(self._left)
+        await settled()
+        # "g" follows all hexadecimal digits.
+        left = SimulationRequest.filter(lease__gt=self._prefix, lease__lt=f"{self._prefix}g")
+        await left.update(lease="", leased_until=None)
 
 
 async def followers() -> list[records.Follower]:
@@ -242,18 +248,20 @@ class Presence:
 # -- leases ------------------------------------------------------------------------------------------
 
 
-async def claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+async def claim(
+    lane: Lane, maximum: int, seconds: float, lease: str | None = None
+) -> list[SimulationRequest]:
     """Take up to ``maximum`` requests that are due, oldest first, for that many seconds."""
     # SQLite locks everything for a transaction, so look first whether there is anything.
     if not await _due(lane).exists():
         return []
-    return await _claim(lane, maximum, seconds)
+    return await _claim(lane, maximum, seconds, lease or uuid.uuid4().hex)
 
 
 @transactional
-async def _claim(lane: Lane, maximum: int, seconds: float) -> list[SimulationRequest]:
+async def _claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[SimulationRequest]:
     rows = await _due(lane).select_for_update(skip_locked=True).order_by("due_at").limit(maximum)
-    lease, until = uuid.uuid4().hex, now() + timedelta(seconds=seconds)
+    until = now() + timedelta(seconds=seconds)
     await SimulationRequest.filter(id__in=[row.id for row in rows]).update(lease=lease, leased_until=until)
     for row in rows:
         row.lease, row.leased_until = lease, until
@@ -264,11 +272,6 @@ async def renew(leases: Iterable[str], seconds: float) -> None:
     """Keep what is still held for that many seconds from now."""
     until = now() + timedelta(seconds=seconds)
     await SimulationRequest.filter(lease__in=list(leases)).update(leased_until=until)
-
-
-async def give_back(leases: Iterable[str]) -> None:
-    """Leave what is still held to others at once."""
-    await SimulationRequest.filter(lease__in=list(leases)).update(lease="", leased_until=None)
 
 
 def _due(lane: Lane) -> QuerySet[SimulationRequest]:
