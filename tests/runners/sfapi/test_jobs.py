@@ -122,7 +122,7 @@ async def test_a_pipeline_that_fails_fails_the_job_and_has_no_output(
     submitted = await runner.submit(job())
     status = await reaches(runner, submitted)
     assert (status.state, status.reason) == (JobState.FAILED, "exit code 3")
-    with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
+    with pytest.raises(RunnerRefused, match="the output of part 0 is missing"):
         await runner.collect(submitted, tmp_path, 2**30)
 
 

@@ -212,7 +212,7 @@ async def test_a_job_that_is_put_back_into_the_queue_is_followed(
     job = order("gated")
     handle = await runner.submit(job)
     job_id = handle.partition(".")[0]
-    await until((folder / job.request_id / f".0.{job_id}_0").exists)
+    await until((folder / job.request_id / f".0.{job_id}_0.0").exists)
     slurm_cluster.command("scontrol", "requeue", job_id)
     await until((folder / job.request_id / "status" / f"{job_id}_0").exists)
     await reaches(runner, handle, {JobState.QUEUED})

@@ -202,6 +202,27 @@ async def test_a_part_that_is_not_what_was_ordered_stops_the_others(
         await assert_sound()
 
 
+async def test_a_part_whose_node_is_lost_is_simulated_again(
+    open_platform: OpenPlatform, slurm_cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    """Slurm reports NODE_FAIL and puts it back; what ran on the lost node may go on next to the new one."""
+    async with open_platform() as platform, simulations.following(platform):
+        request_id = await ordered(platform, "gated_rest")
+        await reached_storage(platform, request_id)
+        slurm_cluster.lose_node()
+        (tmp_path / "gate").touch()
+        slurm_cluster.restore_node()
+        row = await SimulationRequest.get(request_id=request_id)
+        job_id = (row.handle or "").partition(".")[0]
+        # Slurm lets two minutes pass before what was lost may start.
+        slurm_cluster.command("scontrol", "update", f"jobid={job_id}_[1-2]", "starttime=now")
+        request = await ended(request_id)
+        assert request.state == "completed", request.reason
+        assert (await stored(platform, request_id))["event_id"].to_pylist() == list(range(7))
+        assert len(shards_in(tmp_path / "data", request_id)) == 3
+        await assert_sound()
+
+
 async def test_a_poll_costs_the_database_the_same_for_any_number_of_parts(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
