@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,8 +76,28 @@ def profile(parts: Collection[str], eta: Floats, phi: Floats) -> Floats:
         Radiation lengths and nuclear interaction lengths.
     """
     slabs = material.slabs(dict.fromkeys(parts, 1.0))
-    both = slabs, material.in_interaction_lengths(slabs)
+    both = slabs, _in_interaction_lengths(slabs)
     return np.stack([_path(geometry.build(slabs=one), eta, phi) for one in both], axis=1)
+
+
+def _in_interaction_lengths(
+    slabs: Mapping[str, material.Slab | material.Bins],
+) -> dict[str, material.Slab | material.Bins]:
+    """Return slabs whose radiation lengths are the interaction lengths of ``slabs``.
+
+    With them ACTS counts interaction lengths as radiation lengths: ``pathInL0`` of FATRAS 48.1.0 adds up the
+    radiation lengths of all surfaces but the last.
+    """
+
+    def swapped(slab: material.Slab) -> material.Slab:
+        return {replace(part, radiation=part.interaction): mm for part, mm in slab.items()}
+
+    return {
+        name: replace(slab, slabs=[swapped(one) for one in slab.slabs])
+        if isinstance(slab, material.Bins)
+        else swapped(slab)
+        for name, slab in slabs.items()
+    }
 
 
 def _path(detector: geometry.Detector, eta: Floats, phi: Floats) -> Floats:

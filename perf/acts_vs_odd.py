@@ -1,4 +1,4 @@
-"""The built-in pipeline beside five fully simulated events: ``python perf/acts_vs_odd.py``.
+"""The built-in pipeline next to five fully simulated events: ``python perf/acts_vs_odd.py``.
 
 Makes ttbar events without pileup with the pipeline ``acts`` (or reads them: ``--from DIR``), draws their
 distributions over those of the real events (Open Data Detector, Geant4; CC-BY-4.0) that come with the

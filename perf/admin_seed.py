@@ -128,7 +128,7 @@ def _request(
         handle=f"{number:032x}",
         node_seconds=360,
         step="follow" if unfinished else "",
-        # Nobody follows them while they are looked at.
+        # No process follows them during the measurement.
         due_at=moment + timedelta(hours=1) if unfinished else None,
         deadline_at=moment + timedelta(days=1) if unfinished else None,
     )

@@ -1,4 +1,4 @@
-"""One event for the display: Arrow beside JSON, in bytes and in the time until a program has the numbers.
+"""One event for the display: Arrow next to JSON, in bytes and in the time until a program has the numbers.
 
     python perf/event_display_data.py            synthetic events of 120,000 hits
     python perf/event_display_data.py --quick    a smoke: 2,000 hits

@@ -92,7 +92,7 @@ async def fill(jobs: list[int]) -> None:
             runner="sfapi",
             handle=str(Handle(job, 1, f"{number:032x}")),
             node_seconds=360,
-            # As long as that of somebody who signed in for a month.
+            # As long as that of an account that signed in for a month.
             encrypted_token="x" * 200,
             step="follow",
             due_at=moment + timedelta(hours=1),

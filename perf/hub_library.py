@@ -1,4 +1,4 @@
-"""What huggingface_hub does of what downloads promise, beside our own code, on the local hub.
+"""What huggingface_hub does of what downloads promise, next to our own code, on the local hub.
 
     python perf/hub_library.py            24 shards of 5 MB
     python perf/hub_library.py --quick    a smoke: 6 shards of 0.5 MB
@@ -258,7 +258,7 @@ class _Hostile(BaseHTTPRequestHandler):
     elsewhere = ""
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """It is not read."""
 
     def do_HEAD(self) -> None:
         self.do_GET()

@@ -25,8 +25,8 @@ from collidium_plugins.acts_pipeline.detector import geometry, layout
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction
 from collidium_plugins.acts_pipeline.detector.simulation import Simulation
-from collidium_plugins.acts_pipeline.detector.truth import perigee
 from collidium_plugins.acts_pipeline.events import COVARIANCE, GeneratedEvent, Particles, ReconstructedEvent
+from collidium_plugins.acts_pipeline.tables import perigee
 
 #: Efficiency after ambiguity resolution in bins of η 0.2 wide from -3; in all: 0.99636. Source:
 #: ``ci/reference/performance_finding_ambi.root`` of OpenDataDetector/OpenDataDetector (MPL-2.0) at b2e95fc.

@@ -1,4 +1,4 @@
-"""How fast rankings are scored, beside scikit-learn, and how much memory that takes.
+"""How fast rankings are scored, next to scikit-learn, and how much memory that takes.
 
     python perf/ranking.py            some minutes: 10,000,000 rows of each task
     python perf/ranking.py --quick    a smoke: 20,000 rows

@@ -28,7 +28,7 @@ class QuietTask(TrackingTask):
 
 
 class QuietAnomalyTask(AnomalyTask):
-    """The anomaly task without baselines, whose inputs nobody needs."""
+    """The anomaly task without baselines, whose inputs are not needed."""
 
     card = replace(AnomalyTask.card, inputs=())
 
@@ -37,7 +37,7 @@ class QuietAnomalyTask(AnomalyTask):
 
 
 class QuietJetsTask(JetsTask):
-    """The jets task without baselines, whose inputs nobody needs."""
+    """The jets task without baselines, whose inputs are not needed."""
 
     card = replace(JetsTask.card, inputs=())
 

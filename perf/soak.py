@@ -50,10 +50,10 @@ SETTINGS = {
     "PLATFORM_BURST_SECONDS": "20",
     "PLATFORM_MOCK_SECONDS": "1",
     "PLATFORM_POLL_SECONDS": "0.5",
-    # Short, so that what a killed process held is soon somebody else's.
+    # Short, so that another process soon takes over what a killed one held.
     "PLATFORM_LEASE_SECONDS": "5",
 }
-#: Longest time until everything has ended, once nobody orders any more.
+#: Longest time until everything has ended, once orders have stopped.
 SETTLE_SECONDS = 120.0
 
 
@@ -248,7 +248,7 @@ async def soak(site: Site, load: Load) -> Seen:
     async def newcomers(tasks: list[asyncio.Task[None]]) -> None:
         while True:
             await asyncio.sleep(load.newcomer_seconds)
-            # Whoever was there longest leaves, so that the load stays the same.
+            # The oldest process leaves, so that the load stays the same.
             tasks.pop(0).cancel()
             tasks.append(asyncio.create_task(sign_up().live()))
 

@@ -29,12 +29,12 @@ def eventually(condition: Callable[[], bool], seconds: float = 60) -> None:
         pause.wait(PAUSE)
 
 
-async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
-    """The same while the loop's other tasks go on."""
+async def until(condition: Callable[[], bool], seconds: float = 60, pause: float = PAUSE) -> None:
+    """The same while the loop's other tasks go on; a look that costs much has a longer ``pause``."""
     deadline = monotonic() + seconds
     while not condition():
         assert monotonic() < deadline, f"not within {seconds} s"
-        await asyncio.sleep(PAUSE)
+        await asyncio.sleep(pause)
 
 
 async def eventually_async(condition: Callable[[], Awaitable[bool]], seconds: float = 60) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_EVENTS: Final = 100_000
 MAX_PILEUP: Final = 200
 DEFAULT_SEED: Final = 42
-#: Long enough that nobody finds a random one by trying.
+#: Long enough that a random one cannot be found by trying.
 LARGEST_SEED: Final = 2**128 - 1
 #: Pileup at which an event costs twice what it costs without.
 _DOUBLING_PILEUP: Final = 50

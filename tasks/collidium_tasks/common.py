@@ -38,6 +38,11 @@ def can_learn() -> bool:
     return find_spec("sklearn") is not None
 
 
+def not_learned(baseline: str) -> dict[str, str]:
+    """A baseline that :func:`can_learn` leaves out, and the extra that it needs."""
+    return {} if can_learn() else {baseline: "collidium[baselines]"}
+
+
 def shipped(module: str, name: str) -> bytes:
     """The file ``name`` next to a module, given by its full name."""
     return (files(module.rpartition(".")[0]) / name).read_bytes()

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.hub import HubServer, hub
 from tests.tasks.jets.events import tables as jets_by_hand
 
 from collidium import database, plugins, settings
@@ -27,7 +28,8 @@ from collidium.testing.conformance import (
     check_storage,
     check_task,
 )
-from collidium.testing.server import ServerProcess
+
+__all__ = ["hub"]
 
 INSTALLED = plugins.load()
 #: Tables that the five events lack.
@@ -101,12 +103,12 @@ async def test_storages(name: str, configured: Settings, tmp_path: Path) -> None
     await check_storage(storage, scratch)
 
 
-async def test_the_hub_storage(server: ServerProcess, unused_tcp_port: int, tmp_path: Path) -> None:
+async def test_the_hub_storage(hub: HubServer, unused_tcp_port: int, tmp_path: Path) -> None:
     """It is there for those who name a repository for it."""
-    repository = {"storage_hub_repo": "anna/files", "storage_hub_token": server.add_user("anna")}
+    repository = {"storage_hub_repo": "anna/files", "storage_hub_token": hub.token("anna")}
     storages = [
         INSTALLED.storages(settings.load(hub_url=url, **repository)).get("hub")
-        for url in (f"{server.base_url}/hub", f"http://127.0.0.1:{unused_tcp_port}")
+        for url in (hub.url, f"http://127.0.0.1:{unused_tcp_port}")
     ]
     await check_storage(storages[0], tmp_path, unreachable=storages[1])
 
@@ -123,13 +125,12 @@ async def test_the_mock_runner(configured: Settings, tmp_path: Path) -> None:
     await check_runner(runner, tmp_path, another=lambda: another, interval=0.05)
 
 
-async def test_the_hub_identity(server: ServerProcess, unused_tcp_port: int) -> None:
-    token = server.add_user("anna")
-    reachable = settings.load(hub_url=f"{server.base_url}/hub")
+async def test_the_hub_identity(hub: HubServer, unused_tcp_port: int) -> None:
+    reachable = settings.load(hub_url=hub.url)
     unreachable = settings.load(hub_url=f"http://127.0.0.1:{unused_tcp_port}")
     await check_identity_provider(
         INSTALLED.identity_providers(reachable).get("hub"),
-        token,
+        hub.token("anna"),
         "anna",
         unreachable=INSTALLED.identity_providers(unreachable).get("hub"),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import random
 import signal
 import subprocess
@@ -17,6 +16,7 @@ from typing import Any, Final
 
 import pytest
 from tests.core import killed_migrations
+from tests.counts import LONG
 from tests.waiting import eventually
 from tortoise.exceptions import IntegrityError
 
@@ -26,7 +26,6 @@ from collidium.testing.databases import Databases, sqlite_url
 from collidium.testing.processes import ending_with_parent, isolated_environment
 from collidium.testing.server import COLLIDIUM
 
-LONG: Final = bool(os.environ.get("COLLIDIUM_TEST_LONG"))
 #: Kills of each kind of database; a half of them of an empty one.
 KILLS: Final = 200 if LONG else 20
 INTERRUPTS: Final = 20 if LONG else 1
@@ -38,7 +37,7 @@ _processes.set_forkserver_preload(
 )
 
 
-@pytest.mark.parametrize("rows", [0, 100_000])
+@pytest.mark.parametrize("rows", [0, 100_000 if LONG else 20_000])
 def test_a_killed_migration_is_completed(
     _databases: Databases,  # noqa: PT019 -- a new one for each round
     monkeypatch: pytest.MonkeyPatch,

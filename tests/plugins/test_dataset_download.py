@@ -55,7 +55,7 @@ def on_a_machine_of_its_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> 
     for name in ("XDG_CACHE_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(tmp_path / name))
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
-    monkeypatch.setattr(reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(reader, "BACKOFF", quick)
 
 
 def shard(number: int) -> bytes:

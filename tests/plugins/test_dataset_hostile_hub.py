@@ -107,7 +107,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
-    monkeypatch.setattr(reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(reader, "BACKOFF", quick)
     monkeypatch.setattr(reader, "_LONGEST_WAIT", 0.01)
     told = Hub()
     handler = type("_OfThis", (_Handler,), {"hub": told})

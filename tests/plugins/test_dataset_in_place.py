@@ -46,7 +46,7 @@ def repo(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.fixture
 def proxy(hub: HubServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubProxy]:
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
-    monkeypatch.setattr(reader.HubReader.__init__, "__kwdefaults__", {"connections": 8, "backoff": quick})
+    monkeypatch.setattr(reader, "BACKOFF", quick)
     with hub_proxy(hub.url) as before:
         yield before
 

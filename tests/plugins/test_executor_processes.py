@@ -19,7 +19,6 @@ from tests.waiting import until
 from collidium import settings
 from collidium.contracts.executor import CallFailed, Limits, OverLimit, WorkerDied
 from collidium.runtime import confinement
-from collidium.testing.conformance import check_executor
 from collidium_plugins.executor_processes import Processes, collidium_executors, numpy_features
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
@@ -120,13 +119,6 @@ def leave_and_spin(path) -> None:
 def leave_and_crash(path) -> None:
     leave(path)
     os._exit(3)
-def share_memory(sizes) -> None:
-    "As many children as sizes, each with so many bytes."
-    for size in sizes:
-        if not os.fork():
-            held = bytearray(b"x") * size
-            time.sleep(120)
-    while True: os.wait()
 def burst(size) -> None:
     "Three children that hold so much each, and are gone as soon as all of them do."
     held, holds = os.pipe()
@@ -172,10 +164,6 @@ async def collect(
     executor: Processes, function: Callable[[Any], Any], items: Sequence[Any], limits: Limits = LIMITS
 ) -> list[Any]:
     return [result async for result in executor.map(function, items, limits)]
-
-
-async def test_it_keeps_the_contract() -> None:
-    await check_executor(Processes(2))
 
 
 def test_the_plugin_has_as_many_workers_as_settings_say(tmp_path: Path) -> None:
@@ -434,14 +422,6 @@ async def test_closing_ends_what_running_calls_started(calls: Any, tmp_path: Pat
     assert not [name for name in LEFT if is_alive(int(Path(f"{path}.{name}").read_text()))]
     with pytest.raises(WorkerDied):
         await call
-
-
-@linux
-async def test_children_share_the_memory_limit_of_a_call(executor: Processes, calls: Any) -> None:
-    mebibytes = 1024**2
-    with pytest.raises(OverLimit, match="memory"):
-        await collect(executor, calls.share_memory, [[200 * mebibytes] * 4])
-    assert await collect(executor, calls.square, [3]) == [9]
 
 
 def may_make_cgroups() -> bool:

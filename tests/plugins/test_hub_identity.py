@@ -5,78 +5,57 @@ import logging
 from collections.abc import AsyncIterator, Callable
 
 import pytest
+from tests.stubs import Service, response
 from tests.waiting import until
 
 from collidium.accounts.identities import Identities
 from collidium.benchmarks.submissions.links import check_claim
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
-from collidium.testing.conformance import check_identity_provider
-from collidium_plugins.hub_identity import HubIdentity, collidium_identity_providers
+from collidium_plugins.hub_identity import HubIdentity
 
 TOKEN = "hub_a-token-that-must-stay-secret"  # noqa: S105 -- made up
+
+NOWHERE = "http://127.0.0.1:9"
 
 Answer = tuple[int, str, str]
 USER: Answer = (200, "application/json", '{"type": "user", "name": "ada"}')
 
 
-class FakeHub:
-    """Answers every request with ``answer``, once ``gate`` is open; counts what it was asked."""
+class FakeHub(Service):
+    """Answers every request with ``answer``; notes the tokens that it was sent."""
 
     def __init__(self) -> None:
-        self.port = 0
+        super().__init__()
         self.answer: Answer = USER
-        self.only: str | None = None
         #: What it is asked about.
         self.about = "whoami-v2"
-        self.gate = asyncio.Event()
-        self.gate.set()
         self.tokens: list[str] = []
-        self.connections = 0
-        self.stop: Callable[[], None] = lambda: None
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        self.connections += 1
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                assert head.startswith(f"GET /hub/api/{self.about} ".encode())
-                self.tokens += [
-                    line.split()[-1].decode()
-                    for line in head.splitlines()
-                    if line.startswith(b"Authorization:")
-                ]
-                await self.gate.wait()
-                refused = self.only not in {None, self.tokens[-1]}
-                status, media_type, body = (401, "text/plain", "no") if refused else self.answer
-                head_lines = f"HTTP/1.1 {status} X\r\nContent-Type: {media_type}\r\nLocation: /hub/other\r\n"
-                if status == 401 and "RepoNotFound" in body:  # as the hub tells who is nobody
-                    head_lines += "X-Error-Code: RepoNotFound\r\n"
-                writer.write(f"{head_lines}Content-Length: {len(body)}\r\n\r\n{body}".encode())
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def respond(self, head: bytes) -> bytes:
+        assert head.startswith(f"GET /hub/api/{self.about} ".encode())
+        lines = head.decode().splitlines()
+        self.tokens += [line.split()[-1] for line in lines if line.startswith("Authorization:")]
+        await self.gate.wait()
+        status, media_type, body = self.answer
+        headers = [f"Content-Type: {media_type}", "Location: /hub/other"]
+        if status == 401 and "RepoNotFound" in body:  # as the hub answers to callers without an account
+            headers.append("X-Error-Code: RepoNotFound")
+        return response(status, body, *headers)
 
 
 @pytest.fixture
 async def hub() -> AsyncIterator[FakeHub]:
-    hub = FakeHub()
-    server = await asyncio.start_server(hub.serve, "127.0.0.1", 0)
-    hub.port = server.sockets[0].getsockname()[1]
-    hub.stop = server.close
-    yield hub
-    hub.gate.set()
-    server.close()
+    async with FakeHub().running() as hub:
+        yield hub
 
 
 @pytest.fixture
 async def make(hub: FakeHub) -> AsyncIterator[Callable[..., HubIdentity]]:
     made = []
 
-    def make(timeout: float = 5) -> HubIdentity:
-        url = f"http://127.0.0.1:{hub.port}/hub"
-        made.append(HubIdentity(url, timeout_seconds=timeout))
+    def make(timeout: float = 5, url: str = hub.url) -> HubIdentity:
+        made.append(HubIdentity(f"{url}/hub", timeout_seconds=timeout))
         return made[-1]
 
     yield make
@@ -182,9 +161,8 @@ async def test_a_claim_does_not_wait_for_a_silent_hub(hub: FakeHub, make: Callab
     assert await check_claim(identities, Identity("ada"), TOKEN, "ada/helix") is None
 
 
-async def test_a_claim_waits_for_no_hub_that_is_down(hub: FakeHub, provider: HubIdentity) -> None:
-    hub.stop()
-    identities = Identities(provider, Settings())
+async def test_a_claim_waits_for_no_hub_that_is_down(make: Callable[..., HubIdentity]) -> None:
+    identities = Identities(make(url=NOWHERE), Settings())
     assert await check_claim(identities, Identity("ada"), TOKEN, "ada/helix") is None
 
 
@@ -231,8 +209,8 @@ async def test_a_slow_hub_is_given_up(hub: FakeHub, make: Callable[..., HubIdent
         await provider.identify(TOKEN)
 
 
-async def test_a_hub_that_is_down_is_unavailable(hub: FakeHub, provider: HubIdentity) -> None:
-    hub.stop()
+async def test_a_hub_that_is_down_is_unavailable(make: Callable[..., HubIdentity]) -> None:
+    provider = make(url=NOWHERE)
     outcomes = await asyncio.gather(*(provider.identify(TOKEN) for _ in range(5)), return_exceptions=True)
     assert all(isinstance(outcome, IdentityUnavailable) for outcome in outcomes)
 
@@ -271,10 +249,3 @@ async def test_closing_while_asking_and_twice(hub: FakeHub, provider: HubIdentit
     await provider.close()
     with pytest.raises(asyncio.CancelledError):
         await waiting
-
-
-async def test_the_contract_is_kept(hub: FakeHub) -> None:
-    hub.only = TOKEN
-    (provider,) = collidium_identity_providers(Settings(hub_url=f"http://127.0.0.1:{hub.port}/hub/"))
-    (unreachable,) = collidium_identity_providers(Settings(hub_url="http://127.0.0.1:9/hub"))
-    await check_identity_provider(provider, TOKEN, "ada", unreachable=unreachable)

@@ -798,7 +798,7 @@ def test_addresses_to_return_to_that_none_can_have(address: str) -> None:
 def test_files_of_the_first_version_go_on(tmp_path: Path) -> None:
     path = tmp_path / "hub.sqlite3"
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(database.VERSIONS[1])
+        db.executescript(database.VERSIONS[0].read_text())
         db.execute("INSERT INTO accounts VALUES (1, 'ada', '2026-01-01T00:00:00.000Z')")
         db.execute(
             "INSERT INTO tokens VALUES (?, 1, 'user add', '2026-01-01T00:00:00.000Z', NULL)",

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from tests.stubs import Service, response
 from tests.waiting import until
 
 from collidium.client import AsyncClient
@@ -20,7 +21,7 @@ from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
-from collidium_runners.slurm.rest import RestBackend, TokenFile
+from collidium_runners.slurm.rest import RestBackend
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"
 FLOODS, ROUNDS, CALLERS = (10, 6, 500) if LONG else (1, 2, 60)
@@ -33,30 +34,20 @@ RECOVERY_SECONDS: Final = 1.0
 Ask = Callable[[int], Awaitable[Any]]
 
 
-class SlowService:
+class SlowService(Service):
     """Answers each user's calls as that user expects, ``delay`` seconds late."""
 
     def __init__(self) -> None:
+        super().__init__()
         self.delay = 0.0
-        self.url = ""
-        self.gate = asyncio.Event()
-        self.gate.set()
         self.held = 0
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                self.held += 1
-                await asyncio.sleep(self.delay)
-                await self.gate.wait()
-                self.held -= 1
-                body = json.dumps(self.document(head.split()[1].decode())).encode()
-                writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def respond(self, head: bytes) -> bytes:
+        self.held += 1
+        await asyncio.sleep(self.delay)
+        await self.gate.wait()
+        self.held -= 1
+        return response(200, json.dumps(self.document(head.split()[1].decode())))
 
     def document(self, path: str) -> object:
         if path.endswith(DISCOVERY):
@@ -69,12 +60,8 @@ class SlowService:
 
 @pytest.fixture
 async def service() -> AsyncIterator[SlowService]:
-    service = SlowService()
-    server = await asyncio.start_server(service.serve, "127.0.0.1", 0, backlog=1000)
-    service.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    yield service
-    service.gate.set()
-    server.close()
+    async with SlowService().running() as service:
+        yield service
 
 
 @pytest.fixture(params=["identity", "model zoo", "sign-in", "slurm", "pages"])
@@ -100,7 +87,7 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 yield lambda number: signing_in.token(f"code={number}", {})
             case "slurm":
                 (tmp_path / "token").write_text("token")
-                backend = RestBackend(service.url, "v0.0.38", "ada", TokenFile(tmp_path / "token"), DEADLINE)
+                backend = RestBackend(service.url, "v0.0.38", "ada", tmp_path / "token", DEADLINE)
                 stack.push_async_callback(backend.close)
                 yield lambda number: backend.tasks([number])
             case "pages":

@@ -12,18 +12,11 @@ from collidium import settings
 from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub
-from collidium.testing.conformance import check_storage
 from collidium_plugins.storage_hub import HubStorage, collidium_storages
 
 
 def storage_on(server: HubServer, repo: str, user: str = "ada") -> HubStorage:
     return HubStorage(Hub(server.url, server.token(user)), repo)
-
-
-async def test_it_keeps_the_contract(own_hub: HubServer, unused_tcp_port: int, tmp_path: Path) -> None:
-    (tmp_path / "files").mkdir()
-    down = HubStorage(Hub(f"http://127.0.0.1:{unused_tcp_port}", "token"), "ada/storage")
-    await check_storage(storage_on(own_hub, "ada/storage"), tmp_path / "files", unreachable=down)
 
 
 async def test_another_process_reads_what_one_has_kept(hub: HubServer, tmp_path: Path) -> None:

@@ -9,16 +9,11 @@ import pytest
 
 from collidium import settings
 from collidium.contracts.storage import MissingFile
-from collidium.testing.conformance import check_storage
 from collidium_plugins.storage_local import LocalStorage, collidium_storages
 
 
 def files(directory: Path) -> list[str]:
     return sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
-
-
-async def test_it_keeps_the_contract(tmp_path: Path) -> None:
-    await check_storage(LocalStorage(tmp_path / "storage"), tmp_path)
 
 
 def test_the_plugin_keeps_files_below_the_data_directory(tmp_path: Path) -> None:

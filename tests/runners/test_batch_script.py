@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from collidium import settings
 from collidium.contracts.runner import Job, RunnerRefused
 from collidium.errors import ConfigurationError
 from collidium_runners.batch.script import Allocation, minutes, parts, script
@@ -113,11 +114,14 @@ def test_a_request_id_that_names_no_job_is_refused(request_id: str) -> None:
         written("x {output}", Path("/shared"), replace(JOB, request_id=request_id))
 
 
-@pytest.mark.parametrize("value", ["a\n#SBATCH --uid=0", "a b", "$(id)", "'", '"', "-x", "a;b", "é"])
+@pytest.mark.parametrize("value", ["a\n#SBATCH --uid=0", "a b", "$(id)", "'", '"', "-x", "a;b", "é", "a\n"])
 @pytest.mark.parametrize("option", ["partition", "account", "qos", "constraint"])
-def test_an_option_that_is_not_plain_is_refused(option: str, value: str) -> None:
-    with pytest.raises(ConfigurationError, match=f"no {option} of a batch system"):
-        Allocation(**{option: value}).directives()
+def test_an_option_that_is_not_plain_is_refused(
+    option: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"PLATFORM_SLURM_{option.upper()}", value)
+    with pytest.raises(ConfigurationError, match=f"PLATFORM_SLURM_{option.upper()}"):
+        settings.load()
 
 
 def test_a_null_character_is_refused() -> None:

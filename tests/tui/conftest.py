@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
 ADMIN_TOKEN = "console-tests-admin-token"  # noqa: S105 -- of servers that live for a test
@@ -17,3 +18,10 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]
     directory = tmp_path_factory.mktemp("backend")
     with ServerProcess(directory, env={"ADMIN_TOKEN": ADMIN_TOKEN}) as server:
         yield server
+
+
+@pytest.fixture
+def operator(backend: ServerProcess) -> Iterator[Client]:
+    """The operators' client of the module's server."""
+    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
+        yield client

@@ -22,6 +22,8 @@ from collidium_tui.screen import ConsoleScreen
 from collidium_tui.session import Link, Session
 from collidium_tui.widgets.text import Times
 
+#: Seconds between two looks at a screen, which is drawn anew for each.
+PAUSE: Final = 0.05
 #: Terminals that every screen is shown in.
 SMALL: Final = (80, 24)
 LARGE: Final = (132, 43)
@@ -102,7 +104,7 @@ async def shows(pilot: Pilot[None], *words: str) -> None:
 async def holds(pilot: Pilot[None], condition: Callable[[], bool]) -> None:
     """Wait until something is so; fails with the screen as it is instead."""
     try:
-        await until(condition, seconds=20)
+        await until(condition, 20, PAUSE)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{text(pilot)}") from None
 
@@ -149,7 +151,7 @@ async def matches(pilot: Pilot[None], name: str) -> None:
         raise AssertionError(f"{file.name} was not there; it is now: look at it")
     expected = file.read_text()
     try:
-        await until(lambda: _same_in_all_runs(pilot) == expected, seconds=20)
+        await until(lambda: _same_in_all_runs(pilot) == expected, 20, PAUSE)
     except AssertionError:
         assert _same_in_all_runs(pilot) == expected, f"{name}: remove the snapshot to have a new one"
 

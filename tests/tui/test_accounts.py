@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -17,12 +16,6 @@ from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
 HOSTILE = "[red]x[/red] [/] \x1b[31m\x9b31m\u202e\a"
-
-
-@pytest.fixture
-def operator(backend: ServerProcess) -> Iterator[Client]:
-    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
-        yield client
 
 
 def sign_up(server: ServerProcess, *names: str) -> None:

@@ -15,7 +15,6 @@ from tests.tui import seeding
 from tests.tui.consoles import (
     LARGE,
     SMALL,
-    console_of,
     console_on,
     holds,
     matches,
@@ -31,7 +30,6 @@ from collidium.benchmarks.models import Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
-from collidium_tui.session import Link
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -59,18 +57,20 @@ def run(server: ServerProcess, *arguments: str) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.fixture
-def operator(server: ServerProcess) -> Iterator[Client]:
-    with Client(server.base_url, token="", admin_token=server.admin_token) as client:
-        yield client
-
-
 async def choose(pilot: Pilot[None], task: str, heading: str = "task") -> None:
     """Put the cursor on a task of the list, or on another thing below ``heading``."""
     await shows(pilot, task)
     names = [line.split()[0] for line in text(pilot).splitlines() if line.strip()]
     first = names.index(heading) + 1
     await pilot.press("home", *["down"] * (names.index(task) - first))
+
+
+async def enter(pilot: Pilot[None], challenge: str, places: str = "0 places") -> None:
+    """Open the leaderboard of a challenge."""
+    await pilot.press("l")
+    await choose(pilot, challenge, "challenge")
+    await pilot.press("enter")
+    await shows(pilot, places)
 
 
 async def test_tasks_show_why_they_accept_nothing(server: ServerProcess) -> None:
@@ -162,10 +162,7 @@ async def test_how_teams_and_members_look(server: ServerProcess, course: str, si
 
     seeding.seed(server, at_noon())
     async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
-        await pilot.press("l")
-        await choose(pilot, course, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "0 places")
+        await enter(pilot, course)
         await pilot.press("l", "l")
         await shows(pilot, "left today", "a-student", "captain", "3 participants")
         await matches(pilot, f"members-{size[0]}")
@@ -176,10 +173,7 @@ async def test_how_teams_and_members_look(server: ServerProcess, course: str, si
 
 async def test_a_member_is_removed(server: ServerProcess, course: str, operator: Client) -> None:
     async with signed_in(server, "Benchmarks") as pilot:
-        await pilot.press("l")
-        await choose(pilot, course, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "0 places")
+        await enter(pilot, course)
         await pilot.press("m")
         await shows(pilot, "on the list Participants")
         await pilot.press("l", "l")
@@ -219,10 +213,7 @@ async def test_a_team_is_taken_apart(server: ServerProcess, pair: str, operator:
         return [(place.hub_username, place.team) for place in operator.leaderboard(pair)]
 
     async with signed_in(server, "Benchmarks", now=lambda: NOON) as pilot:
-        await pilot.press("l")
-        await choose(pilot, pair, "challenge")
-        await pilot.press("enter")
-        await shows(pilot, "1 place")
+        await enter(pilot, pair, "1 place")
         await pilot.press("a")
         await shows(pilot, "on the list Teams")
         await pilot.press("l", "l", "l")
@@ -251,8 +242,7 @@ async def test_an_organiser_sees_the_challenge_alone(
 ) -> None:
     organiser = operator.admin_add_operator("otto", ["benchmarks"], challenge=course)
     async with console_on(server.base_url, organiser.token) as pilot:
-        await holds(pilot, lambda: console_of(pilot).session.status.link is Link.UP)
-        await pilot.press("6", "l")
+        # It opens on them.
         await choose(pilot, course, "challenge")
         await pilot.press("enter")
         await shows(pilot, "0 places")
@@ -274,24 +264,6 @@ async def test_a_challenge_is_closed_and_opened_again(
         await pilot.press("y")
         await shows(pilot, f"{course} is open again")
     assert operator.challenge(course).state == "open"
-
-
-async def test_a_split_that_scores_again_names_its_command(server: ServerProcess, operator: Client) -> None:
-    async with signed_in(server, "Benchmarks") as pilot:
-        await choose(pilot, "tracking_latency")
-        await pilot.press("enter")
-        await shows(pilot, "cleo")
-        await pilot.press("h")
-        await shows(pilot, "Split the events of tracking_latency")
-        await types(pilot, "percent", "100")
-        await pilot.press("enter")
-        await shows(pilot, "is a number from 1 to 99")
-        await types(pilot, "percent", "50")
-        await pilot.press("enter")
-        await shows(pilot, "already; on the server's machine")
-        await pilot.press("o")
-        await shows(pilot, "collidium benchmark rescore", "--preview", "--apply")
-    assert operator.task("tracking_latency").phase is None
 
 
 async def test_verifying_says_what_it_may_pay(server: ServerProcess, operator: Client) -> None:
@@ -322,3 +294,34 @@ async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: C
     eventually(lambda: operator.task("tracking").phase == "final")
     audit = {(line.action, line.target) for line in operator.admin_audit(limit=9)}
     assert ("close_challenge", "tracking") in audit
+
+
+async def test_a_split_scores_again_after_its_preview(server: ServerProcess, operator: Client) -> None:
+    async with signed_in(server, "Benchmarks") as pilot:
+        await choose(pilot, "tracking_latency")
+        await pilot.press("enter")
+        await shows(pilot, "cleo")
+        await pilot.press("h")
+        await shows(pilot, "Split the events of tracking_latency")
+        await types(pilot, "percent", "100")
+        await pilot.press("enter")
+        await shows(pilot, "is a number from 1 to 99")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "50 per cent of the events count", "cannot be undone")
+        assert operator.task("tracking_latency").phase is None
+        await pilot.press("y")
+        await shows(pilot, "Done: 0 ranks changed")
+        assert operator.task("tracking_latency").phase == "public"
+        await holds(pilot, lambda: "Done" not in text(pilot))
+        await pilot.press("h")
+        await types(pilot, "percent", "50")
+        await pilot.press("enter")
+        await shows(pilot, "last error")
+        await pilot.press("o")
+        await shows(pilot, "Rescore tracking_latency", "no rank changes")
+        await pilot.press("y")
+        await shows(pilot, "Done: 0 ranks changed")
+        await holds(pilot, lambda: "last error" not in text(pilot))
+    actions = [entry.action for entry in operator.admin_audit(limit=2).items]
+    assert actions == ["rescore", "split"]

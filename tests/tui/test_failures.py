@@ -82,7 +82,7 @@ async def test_a_backend_that_is_not_there_is_shown() -> None:
     ],
 )
 async def test_an_action_in_doubt_is_sent_again_under_its_key(
-    backend: ServerProcess, lost: CollidiumError
+    backend: ServerProcess, operator: Client, lost: CollidiumError
 ) -> None:
     """The server does it, its answer is lost, and what is sent again is answered with the first answer."""
     name = f"kim-{type(lost).__name__.lower()}"
@@ -105,8 +105,7 @@ async def test_an_action_in_doubt_is_sent_again_under_its_key(
         await pilot.press("y")
         await shows(pilot, f"{name} is banned")
     assert len(set(keys)) == 1
-    with Client(backend.base_url, token="", admin_token=ADMIN_TOKEN) as client:
-        assert [line.target for line in client.admin_audit()].count(name) == 1
+    assert [line.target for line in operator.admin_audit()].count(name) == 1
 
 
 async def test_no_address_ends_the_console_with_a_word() -> None:

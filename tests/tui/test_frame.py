@@ -53,24 +53,22 @@ async def test_a_wrong_token_is_shown_and_asked_for_again(backend: ServerProcess
         assert "last error" not in text(pilot)
 
 
-async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess) -> None:
-    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
-        async with signed_in(backend) as pilot:
-            await pilot.press("ctrl+f")
-            await shows(pilot, "Freeze the platform", "are rejected")
-            await pilot.press("y")
-            await shows(pilot, "*** FROZEN ***")
-            assert client.ready().submissions_frozen
-            await pilot.press("ctrl+f")
-            await shows(pilot, "Unfreeze the platform")
-            await pilot.press("y")
-            await shows(pilot, "open")
-            assert not client.ready().submissions_frozen
+async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess, operator: Client) -> None:
+    async with signed_in(backend) as pilot:
+        await pilot.press("ctrl+f")
+        await shows(pilot, "Freeze the platform", "are rejected")
+        await pilot.press("y")
+        await shows(pilot, "*** FROZEN ***")
+        assert operator.ready().submissions_frozen
+        await pilot.press("ctrl+f")
+        await shows(pilot, "Unfreeze the platform")
+        await pilot.press("y")
+        await shows(pilot, "open")
+        assert not operator.ready().submissions_frozen
 
 
-async def test_what_operators_did_is_listed(backend: ServerProcess) -> None:
-    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
-        client.admin_ban("mallory")
+async def test_what_operators_did_is_listed(backend: ServerProcess, operator: Client) -> None:
+    operator.admin_ban("mallory")
     async with signed_in(backend, "Audit") as pilot:
         await shows(pilot, "mallory", "ban")
 
@@ -87,15 +85,14 @@ async def test_the_freeze_works_while_something_is_typed(backend: ServerProcess)
         assert form.values == {"word": "f"}
 
 
-async def test_a_question_that_is_declined_changes_nothing(backend: ServerProcess) -> None:
-    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
-        async with signed_in(backend) as pilot:
-            for key in ("n", "escape"):
-                await pilot.press("ctrl+f")
-                await shows(pilot, "Freeze the platform")
-                await pilot.press(key)
-                await holds(pilot, lambda: "Freeze the platform" not in text(pilot))
-        assert not client.ready().submissions_frozen
+async def test_a_question_that_is_declined_changes_nothing(backend: ServerProcess, operator: Client) -> None:
+    async with signed_in(backend) as pilot:
+        for key in ("n", "escape"):
+            await pilot.press("ctrl+f")
+            await shows(pilot, "Freeze the platform")
+            await pilot.press(key)
+            await holds(pilot, lambda: "Freeze the platform" not in text(pilot))
+    assert not operator.ready().submissions_frozen
 
 
 async def test_help_shows_the_keys_of_the_screen_and_of_all(backend: ServerProcess) -> None:

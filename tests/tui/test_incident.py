@@ -18,12 +18,11 @@ HOSTILE = "[red]x[/red] [/] \x1b[31m\x9b31m\u202e\a"
 
 
 @pytest.fixture
-def operator(backend: ServerProcess) -> Iterator[Client]:
+def operator(operator: Client) -> Iterator[Client]:
     """The operators' client; the platform is open before and after."""
-    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
-        client.admin_freeze(False)
-        yield client
-        client.admin_freeze(False)
+    operator.admin_freeze(False)
+    yield operator
+    operator.admin_freeze(False)
 
 
 async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -17,12 +16,6 @@ from collidium.testing.server import ServerProcess
 #: When the requests of these tests failed, an hour of its own for each test.
 DAY = datetime(2026, 3, 1, tzinfo=UTC)
 HOSTILE = "[red]x[/red] [/] \x1b[31m\x9b31m\u202e\a"
-
-
-@pytest.fixture
-def operator(backend: ServerProcess) -> Iterator[Client]:
-    with Client(backend.base_url, token="", admin_token=backend.admin_token) as client:
-        yield client
 
 
 def fail(server: ServerProcess, hour: int, *names: str, **other: object) -> None:

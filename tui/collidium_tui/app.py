@@ -33,6 +33,9 @@ PluginScreens = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str
 #: Keys of screens, in their order; those after the tenth are in the palette.
 KEYS: Final = "1234567890"
 
+#: Shown first to operators who may not read the overview: organisers of one challenge.
+WITHOUT_OVERVIEW: Final = "Benchmarks"
+
 _SEND_AGAIN: Final = "It may have been done nevertheless. If you send it again, it is still done only once."
 _PERHAPS_DONE: Final = (
     "It may have been done nevertheless: see the ledger or the audit log before you repeat it."
@@ -247,12 +250,16 @@ class Console(App[None]):
         self.exit(return_code=1)
 
     async def _guarded(self, handler: Handler) -> None:
+        before = self.session.status.last_error_at
         try:
             await handler()
         except CollidiumError as error:
             self.show_rejection(error)
         except Exception as error:
             self._show_mistake(error)
+        else:
+            if self.session.status.last_error_at == before:
+                self.session.forget_error()
 
     def _show_mistake(self, error: Exception) -> None:
         self.notify(self.report(error), severity="error", markup=False)
@@ -266,4 +273,11 @@ class Console(App[None]):
         self.link_before, self._link = self._link, status.link
         self.status_changed.publish(status)
         if status.link is Link.SIGNED_OUT and not isinstance(self.screen, Login):
-            self.push_screen(Login(status.last_error))
+            self.push_screen(Login(status.last_error), lambda _: self._show_first())
+        if status.link is Link.UP and self.link_before is Link.NEW:
+            self._show_first()
+
+    def _show_first(self) -> None:
+        """Show organisers, who may not read the overview, what they may."""
+        if self.session.status.overview is None:
+            self.switch_mode(WITHOUT_OVERVIEW)

@@ -69,7 +69,7 @@ class ServerStatus:
     overview: Overview | None = None
     #: How its version differs from the console's, if it does.
     mismatch: str | None = None
-    #: What went wrong last, and when; stays until something else does, or an operator signs in.
+    #: What went wrong last, and when; stays until something else does, or an action of the operator succeeds.
     last_error: str = ""
     last_error_at: datetime | None = None
 
@@ -127,6 +127,10 @@ class Session:
         if old is not None:
             await old.close()
         await self.look()
+        self.forget_error()
+
+    def forget_error(self) -> None:
+        """Show the last error no longer: an action of the operator has succeeded since."""
         self._set(last_error="", last_error_at=None)
 
     async def call(self, call: Call[Result]) -> Result:

@@ -69,10 +69,13 @@ async def written(name: str, query: ResultsQuery) -> Response:
 async def _write(edition: Edition, query: ResultsQuery) -> AsyncIterator[bytes]:
     metrics = [metric.name for metric in platform().tasks.find(edition.task).card.metrics]
     intervals = None
-    if not query.all:
-        finder: RankIntervals = current_app.extensions[INTERVALS]
-        intervals = await finder.of(edition, patience=None)
-    found = boards.all_results(edition, intervals=intervals, selection=Selection(all=query.all))
+    if query.status is not None:
+        found = boards.removed_results(edition, [query.status])
+    else:
+        if not query.all:
+            finder: RankIntervals = current_app.extensions[INTERVALS]
+            intervals = await finder.of(edition, patience=None)
+        found = boards.all_results(edition, intervals=intervals, selection=Selection(all=query.all))
     return _as_csv(found, metrics) if query.format == "csv" else _as_json(found)
 
 

@@ -114,6 +114,9 @@ class ResultsQuery(BaseModel):
 
     format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
     all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
+    status: Literal["disqualified", "withdrawn"] | None = Field(
+        None, description="Only the submissions that were disqualified, or withdrawn."
+    )
 
 
 class HistoryQuery(BaseModel):
@@ -173,6 +176,15 @@ class NewChallengeBody(ChallengeBody):
         max_length=64,
         description="Of the task; null: that of the task's own challenge.",
     )
+
+
+class CorrectionBody(Body):
+    """A correction of an announcement."""
+
+    model_config = example({"at": "2027-06-01T08:00:00.123456Z", "text": "The room is B 12."})
+
+    at: Date = Field(description="Which: when it was announced.")
+    text: Text | None = Field(description="Markdown; null: it is withdrawn.")
 
 
 class OpenQuery(BaseModel):
@@ -301,6 +313,20 @@ class DisqualifyBody(Body):
 
     reason: Text = Field(description="Everybody sees it.")
     take_back: bool = Field(False, description="Take what it earned, down to a balance of zero.")
+
+
+class RescoreBody(Body):
+    """How the submissions to a challenge are scored again."""
+
+    model_config = example({"public_percent": 30, "apply": True}, strict=True)
+
+    public_percent: int | None = Field(
+        None,
+        ge=1,
+        le=99,
+        description="Per cent of the events that are the public part from now on; null: as it is.",
+    )
+    apply: bool = Field(False, description="Apply the new scores; else only find what would change.")
 
 
 # -- datasets, events, models --------------------------------------------------------------------------

@@ -5,11 +5,13 @@ from __future__ import annotations
 from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
-from collidium.api.answers import Page, answer, id_cursor, page_of
+from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller, memberships, signed_in
+from collidium.api.context import platform
 from collidium.api.schemas import InvitationBody, JoinBody, TeamBody, TeamQuery
 from collidium.benchmarks import teams
-from collidium.records import Invitation, Participation, Team
+from collidium.benchmarks.submissions import reading
+from collidium.records import Invitation, Participation, Submission, Team
 
 blueprint = Blueprint("teams", __name__, url_prefix="/v1/challenges/<name>")
 
@@ -43,6 +45,25 @@ async def new(name: str, data: TeamBody) -> Response:
     """Make a team, and be its captain."""
     await teams.create(await caller(), name, data.name, await memberships())
     return await _participation(name, 201)
+
+
+@blueprint.get("/team/submissions")
+@signed_in
+@operation_id("team_submissions")
+@validate_querystring(Page)
+@document_response(list[Submission])
+async def submissions(name: str, query_args: Page) -> Response:
+    """The submissions of your team, each with who sent it, newest first."""
+    team = await teams.own(await caller(), name)
+    found = await reading.list_submissions(
+        platform(),
+        limit=query_args.limit + 1,
+        challenge=name,
+        participant=teams.participant(team),
+        after=query_args.cursor,
+    )
+    page, last = cut(found, query_args.limit)
+    return page_of(page, query_args, last.submission_id if last else None).response()
 
 
 @blueprint.post("/team/invitations")

@@ -69,7 +69,7 @@ async def require_visible(row: Challenge) -> None:
 
 
 def is_draft(row: Challenge) -> bool:
-    """Whether nobody but operators sees a challenge: of all that are not listed, tasks alone were."""
+    """Whether only operators see a challenge: of all that are not listed, tasks alone were."""
     return not row.listed and row.name != row.task
 
 
@@ -268,7 +268,7 @@ async def edit(
 
     What has begun stays begun: the date of opening is kept then, and that of closing once it has passed. The
     part of the events that is public is set before the first submission here, later by
-    :func:`~collidium.benchmarks.closing.split`.
+    :func:`~collidium.benchmarks.submissions.rescoring.rescore`.
     """
     return view(await _edit_once(name, dict(fields), actor, http_request_id), platform)
 
@@ -281,8 +281,8 @@ async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request
     if percent is not None:
         if await Submission.exists(challenge=name):
             raise Conflict(
-                f"there are submissions to {name} already; on the server's machine, "
-                f"`collidium benchmark split {name} --public {percent}` scores them again"
+                f"there are submissions to {name} already: "
+                f"`collidium challenge rescore {name} --public {percent}` scores them again"
             )
         await count_part(row, percent)
     await _require_room(row, fields.get("team_size"))
@@ -310,6 +310,32 @@ def _announce(row: Challenge, text: str | None) -> None:
         row.announcements = [{"at": now().isoformat(), "text": text}, *row.announcements]
 
 
+async def correct_announcement(
+    platform: Platform, name: str, at: datetime, text: str | None, *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Give the announcement of a moment another text, or withdraw it where that is None; raises NotFound."""
+    return view(await _correct_once(name, at, text, actor, http_request_id), platform)
+
+
+@transactional
+async def _correct_once(
+    name: str, at: datetime, text: str | None, actor: str, http_request_id: str
+) -> Challenge:
+    row = await locked(name)
+    kept = [one for one in row.announcements if datetime.fromisoformat(one["at"]) != at]
+    if len(kept) == len(row.announcements):
+        raise NotFound(f"{name} has no announcement of {at.isoformat()}")
+    corrected = {"at": at.isoformat(), "text": text, "edited_at": now().isoformat()}
+    if text is not None:
+        kept = [one if one in kept else corrected for one in row.announcements]
+    row.announcements = kept
+    row.revision += 1
+    await row.save(update_fields=["announcements", "revision", "changed_at"])
+    action = "withdraw_announcement" if text is None else "correct_announcement"
+    await operations.record(actor, action, name, {"at": at.isoformat()}, http_request_id)
+    return row
+
+
 async def locked(name: str) -> Challenge:
     """The challenge, its row locked until the transaction ends; raises NotFound."""
     if await find(name) is None:
@@ -319,6 +345,16 @@ async def locked(name: str) -> Challenge:
 
 async def count_part(row: Challenge, percent: int) -> Part:
     """Score against so many per cent of the events from now on, and hold the rest back until it closes.
+
+    Raises what :func:`public_part` raises.
+    """
+    part = await public_part(row, percent)
+    await set_part(row, part)
+    return part
+
+
+async def public_part(row: Challenge, percent: int) -> Part:
+    """So many per cent of the events of a challenge, which may be split.
 
     Raises Conflict where there is no truth, only one event, or a part already.
     """
@@ -331,9 +367,7 @@ async def count_part(row: Challenge, percent: int) -> Part:
     truth = await TruthVersion.get(task=row.task, version=row.truth_version)
     if len(groups_of(EventRange(**truth.manifest["events"]))) < 2:
         raise Conflict(f"{row.name!r} has one event: it cannot be split")
-    part = Part(row.truth_version, "public", percent)
-    await set_part(row, part)
-    return part
+    return Part(row.truth_version, "public", percent)
 
 
 async def set_part(row: Challenge, part: Part) -> None:

@@ -29,7 +29,6 @@ from collidium.runtime.waiting import WakeSignal
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.submissions.rescoring import Progress
     from collidium.platform import Platform
 
 #: Notified when this process closed a challenge.
@@ -40,39 +39,6 @@ IDLE_SECONDS: Final = 1.0
 MARGIN: Final = timedelta(seconds=2)
 #: The actor in the audit log of what a date did.
 CALENDAR: Final = "calendar"
-
-
-async def split(
-    platform: Platform, name: str, percent: int, *, actor: str, progress: Progress | None = None
-) -> Part:
-    """Let so many per cent of the events (1 to 99) count until a challenge closes, and hold the rest back.
-
-    What was submitted before is scored again; rewards that were paid stay paid. Raises NotFound, and Conflict
-    where there is no truth, only one event, or a part already.
-    """
-    row = await challenges.get(name)
-    task = platform.tasks.find(row.task)
-    if row.truth_version is None or Part.of(row.truth_version) is not None:
-        return await _split_once(platform, name, percent, None, {}, actor)  # raises
-    target = Target(name, task, str(Part(row.truth_version, "public", percent)))
-    problems: dict[str, str] = {}
-    while True:
-        problems |= await rescoring.score_missing(platform, target, problems, progress)
-        try:
-            return await _split_once(platform, name, percent, target, problems, actor)
-        except Incomplete:
-            continue  # a submission arrived meanwhile
-
-
-@transactional
-async def _split_once(
-    platform: Platform, name: str, percent: int, target: Target | None, problems: dict[str, str], actor: str
-) -> Part:
-    part = await challenges.count_part(await challenges.locked(name), percent)
-    await operations.record(actor, "split", name, {"truth_version": str(part)}, "")
-    if target is not None and await Submission.exists(challenge=name):
-        await replay.run(Replay(platform.settings, target, problems, actor), apply=True)
-    return part
 
 
 async def close(platform: Platform, name: str, *, actor: str, http_request_id: str) -> records.Challenge:

@@ -231,11 +231,17 @@ async def all_results(
         ranks = [None if place.baseline else place.rank for place in found]
         yield [Result.of(place, rank=rank, status="ranked") for place, rank in zip(found, ranks, strict=True)]
     if selection.all:
-        struck = Submission.filter(challenge=edition.challenge, standing__in=("disqualified", "withdrawn"))
-        yield [
-            Result.of(row, rank=None, status=row.standing, reason=row.standing_reason, **derived(row))
-            for row in await struck.order_by("submitted_at", "id")
-        ]
+        async for removed in removed_results(edition, ("disqualified", "withdrawn")):
+            yield removed
+
+
+async def removed_results(edition: Edition, standings: Sequence[str]) -> AsyncIterator[list[Result]]:
+    """The submissions of a challenge that were disqualified, or withdrawn."""
+    rows = Submission.filter(challenge=edition.challenge, standing__in=standings)
+    yield [
+        Result.of(row, rank=None, status=row.standing, reason=row.standing_reason, **derived(row))
+        for row in await rows.order_by("submitted_at", "id")
+    ]
 
 
 @dataclass(slots=True)

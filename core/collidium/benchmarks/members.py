@@ -67,7 +67,7 @@ async def add(
         if not USERNAME.fullmatch(each)
     ]
     if errors:
-        raise InvalidInput("nobody was added: some are no names of accounts", errors=errors)
+        raise InvalidInput("no member was added: some are no names of accounts", errors=errors)
     added = await admit(row, hub_usernames)
     await operations.record(actor, "add_members", name, {"added": added}, http_request_id)
     return records.MembersAdded(name, added=added, members=await Member.filter(challenge=name).count())

@@ -298,6 +298,36 @@ class Scoring(Model):
         unique_together = (("submission_id", "scorer_version", "truth_version"),)
 
 
+class Rescoring(Model):
+    """The last order of an operator to score the submissions to a challenge again, and what became of it."""
+
+    challenge = fields.CharField(max_length=64, primary_key=True)
+    # So many per cent of the events are to be the public part. None: the truth stays.
+    public_percent = fields.IntField(null=True)
+    # Whether the new scores come into force, and bests are paid. Not: only what would change is found.
+    applies = fields.BooleanField()
+    pays = fields.BooleanField()
+    # For the audit log; empty when it has ended.
+    actor = fields.CharField(max_length=96)
+    http_request_id = fields.CharField(max_length=64)
+    asked_at = fields.DatetimeField()
+    # Submissions scored, and to be scored.
+    done = fields.IntField(default=0)
+    submissions = fields.IntField(default=0)
+    ended_at = fields.DatetimeField(null=True)
+    # Why it failed. Empty: it did not.
+    problem = fields.TextField(default="")
+    # What changes, and why submissions could not be scored, by their ids.
+    changes: Any = fields.JSONField(default=list)
+    unscored: Any = fields.JSONField(default=dict)
+    # Held by the process that works on it; free, or from a killed process, when its time is over.
+    lease = fields.CharField(max_length=32, default="")
+    leased_until = fields.DatetimeField()
+
+    class Meta(Model.Meta):
+        table = "rescorings"
+
+
 class Best(Model):
     """The best value of a metric so far, which only ever gets better."""
 

@@ -167,7 +167,7 @@ async def invite(
     fixed, or when it has too many.
     """
     row = await challenges.locked(name)
-    team = await _own(account, name)
+    team = await own(account, name)
     if team.captain_id != account.id:
         raise Forbidden(f"only the captain of {team.name} can invite")
     _require_changeable(row)
@@ -211,7 +211,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     are fixed.
     """
     row = await challenges.locked(name)
-    team = await _own(account, name)
+    team = await own(account, name)
     inside = {one.hub_username.casefold(): one for one in await TeamMember.filter(team_id=team.id)}
     member = inside.get(hub_username.casefold())
     if member is None:
@@ -224,7 +224,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
     await leave(team, member)
 
 
-async def _own(account: AccountView, name: str) -> Team:
+async def own(account: AccountView, name: str) -> Team:
     team = await team_of(account.id, name)
     if team is None:
         raise NotFound(f"you are in no team of {name}")
@@ -275,7 +275,7 @@ async def choose_captains(account_id: int) -> None:
 
 
 async def _has_captain(team: Team) -> bool:
-    """Let the first who joined and is not banned be captain where there is none; False: nobody is in it."""
+    """Let the first who joined and is not banned be captain where there is none; False: it is empty."""
     inside = [one.account_id for one in await TeamMember.filter(team_id=team.id).order_by("id")]
     banned = await accounts.banned_among(inside)
     free = [account_id for account_id in inside if account_id not in banned] or inside
@@ -296,7 +296,7 @@ async def challenges_of(account_id: int) -> set[str]:
 async def forget(account_id: int, name: str) -> None:
     """Take an account that is erased out of its teams, within a transaction that has locked the challenges.
 
-    A team that has its name, or nobody else, gets a neutral one.
+    A team that has its name, or no other member, gets a neutral one.
     """
     for member in await TeamMember.filter(account_id=account_id):
         team = await Team.get(id=member.team_id)

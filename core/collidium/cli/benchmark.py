@@ -69,13 +69,7 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
     collidium benchmark rescore tracking --apply
     """
 
-    async def run(platform: Platform) -> Review:
-        from collidium.benchmarks.submissions.rescoring import rescore
-
-        with progress_bar("Scoring (files)") as progress:
-            return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
-
-    review = on_platform(run)
+    review = _rescored(task, None, apply=apply)
     print_json(review) if as_json else _show(review)
 
 
@@ -95,17 +89,24 @@ def split(challenge: str, percent: int, as_json: bool) -> None:
     collidium benchmark split tracking --public 30
     """
 
-    async def run(platform: Platform) -> str:
-        from collidium.benchmarks import closing
+    review = _rescored(challenge, percent, apply=True)
+    if as_json:
+        print_json({"challenge": challenge, "truth_version": review.truth_version})
+    else:
+        until = f"until `collidium challenge close {challenge}`"
+        note(f"{challenge} is now scored against {review.truth_version}, {until}.")
+
+
+def _rescored(challenge: str, percent: int | None, *, apply: bool) -> Review:
+    async def run(platform: Platform) -> Review:
+        from collidium.benchmarks.submissions.rescoring import rescore
 
         with progress_bar("Scoring (files)") as progress:
-            return str(await closing.split(platform, challenge, percent, actor=ACTOR, progress=progress))
+            return await rescore(
+                platform, challenge, percent=percent, apply=apply, actor=ACTOR, progress=progress
+            )
 
-    version = on_platform(run)
-    if as_json:
-        print_json({"challenge": challenge, "truth_version": version})
-    else:
-        note(f"{challenge} is now scored against {version}, until `collidium challenge close {challenge}`.")
+    return on_platform(run)
 
 
 def _show(review: Review) -> None:

@@ -54,7 +54,7 @@ def evaluations(evaluation_id: str | None, wait: bool, cancel: bool, limit: int,
 @click.option("--output", type=FILE, default="bundle.zip", show_default=True, help="The file to write.")
 @json_option
 def bundle(submission_id: str, model: Path, manifest: Path, output: Path, as_json: bool) -> None:
-    """Write a zip file with which anybody can run the model of SUBMISSION again.
+    """Write a zip file that runs the model of SUBMISSION again.
 
     It holds model and manifest, which have to be those that were submitted, the submission with all versions
     and hashes, and the commands.

@@ -146,7 +146,7 @@ class _File:
             *(progress.number, progress.of, progress.stage.title),
             *(progress.fraction, progress.remaining_seconds),
         )
-        with suppress(OSError):  # nobody sees how far it is, and it goes on
+        with suppress(OSError):  # progress is not shown, the work goes on
             new = self._path.with_suffix(".new")
             new.write_bytes(msgspec.json.encode(job))
             new.replace(self._path)

@@ -111,6 +111,8 @@ async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> di
             if dry_run:
                 return _plan(seeding) | {"problems": problems}
             checks.refuse(problems)
+            for text in seeding.notes():
+                note(text)
             done = await seeding.run()
     return {
         "steps": done,
@@ -134,6 +136,7 @@ def _plan(seeding: Seeding) -> dict[str, Any]:
     return {
         "datasets": datasets,
         "tasks": {task.card.name: [*seeding.baselines(task)] for task in seeding.tasks},
+        "notes": [*seeding.notes()],
         "bytes": seeding.bytes,
         "seconds": round(sum(step.seconds for step in seeding.steps())),
     }
@@ -151,6 +154,8 @@ def show_plan(record: dict[str, Any]) -> None:
         ),
     )
     print_table(("task", "baselines"), ((name, ", ".join(found)) for name, found in record["tasks"].items()))
+    for text in record["notes"]:
+        note(text)
     for problem in record["problems"]:
         note(f"Problem: {problem}")
     print_record(

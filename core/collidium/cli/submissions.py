@@ -61,7 +61,7 @@ def submissions(submission_id: str | None, task: str | None, limit: int, as_json
         **({"challenge": _challenge_cell} if any(map(_challenge_cell, found)) else {}),
         "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
         "no rank because": "unranked",
-        **({"chosen": _chosen_cell} if any(map(_chosen_cell, found)) else {}),
+        **({"chosen": chosen_cell} if any(map(chosen_cell, found)) else {}),
         "credits": "credits_earned",
         "model": model_cell,
         "submitted": "submitted_at",
@@ -74,7 +74,7 @@ def _challenge_cell(sent: Submission) -> str | None:
     return None if sent.challenge == sent.task else sent.challenge
 
 
-def _chosen_cell(sent: Submission) -> datetime | None:
+def chosen_cell(sent: Submission) -> datetime | None:
     """When it was chosen for the final results, unless it cannot be among them."""
     return sent.chosen_at if sent.unranked is None else None
 
@@ -90,7 +90,7 @@ def _show_submission(sent: Submission) -> None:
             "model": model_cell(sent),
             **(_model_rows(sent.model) if sent.model else {}),
             **({"no rank because": sent.unranked} if sent.unranked else {}),
-            **({"chosen": chosen} if (chosen := _chosen_cell(sent)) else {}),
+            **({"chosen": chosen} if (chosen := chosen_cell(sent)) else {}),
             "scorer, truth": (sent.scorer_version, sent.truth_version),
         }
     )
@@ -258,9 +258,9 @@ def _show(receipt: Receipt) -> None:
     )
     if receipt.deduplicated:
         note(
-            f"You submitted this file before, and it does not count: {receipt.unranked}."
+            f"This file was submitted before, and does not count: {receipt.unranked}."
             if receipt.unranked
-            else "You submitted this file before; this is its result."
+            else "This file was submitted before; this is its result."
         )
     elif receipt.unranked:
         note(f"It has no rank: {receipt.unranked}.")

@@ -9,8 +9,10 @@ import click
 
 from collidium.cli.challenge.options import all_pages, name_argument, uses_options
 from collidium.cli.context import client
-from collidium.cli.options import json_option
-from collidium.cli.output import note, print_json, show_items, show_record
+from collidium.cli.leaderboard import score_cell
+from collidium.cli.options import json_option, limit_option
+from collidium.cli.output import ColumnSpec, note, print_json, show_items, show_record
+from collidium.cli.submissions import chosen_cell
 
 if TYPE_CHECKING:
     from collidium.client import Client, Invitation, Participation
@@ -51,6 +53,29 @@ def show(name: str, as_json: bool) -> None:
     """
     with client() as server:
         _show(server.team(name), as_json)
+
+
+@team.command()
+@name_argument
+@limit_option("submissions")
+@json_option
+def submissions(name: str, limit: int, as_json: bool) -> None:
+    """List what your team in challenge NAME has submitted, and who sent it, newest first.
+
+    \b
+    collidium team submissions jets-2027
+    """
+    with client() as server:
+        found = server.team_submissions(name, limit=limit).items
+    columns: dict[str, ColumnSpec] = {
+        "submitted": "submitted_at",
+        "account": "hub_username",
+        "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
+        "chosen": chosen_cell,
+        "no rank because": "unranked",
+        "submission": "submission_id",
+    }
+    show_items(found, columns, as_json=as_json)
 
 
 @team.command("list")

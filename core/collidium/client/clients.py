@@ -17,7 +17,7 @@ from collidium.client.connection import Connection
 from collidium.client.transports import AsyncTransport, BlockingTransport
 from collidium.client.uploads import Progress, predictions_file
 from collidium.client.waiting import PASSING, Ending, OnChange, Waiting
-from collidium.records import Checked, Evaluation, Receipt, SimulationRequest
+from collidium.records import Checked, Evaluation, Receipt, Rescoring, SimulationRequest
 from collidium.runtime.waiting import entered_in_thread
 
 if TYPE_CHECKING:
@@ -128,6 +128,16 @@ class Client(_Client, Blocking):
         """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does."""
         return self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
 
+    def wait_for_rescoring(
+        self,
+        challenge: str,
+        *,
+        timeout: float | None = None,
+        on_change: OnChange[Rescoring] | None = None,
+    ) -> Rescoring:
+        """Wait until the submissions to a challenge are scored again, as :meth:`wait` does."""
+        return self._wait(partial(self.admin_rescoring, challenge), Waiting(timeout, on_change))
+
     @staticmethod
     def _wait(look: Callable[[], Ending], waiting: Waiting[Ending]) -> Ending:
         while True:
@@ -235,6 +245,16 @@ class AsyncClient(_Client, Awaitable):
     ) -> Evaluation:
         """As :meth:`collidium.client.Client.wait_for_model`."""
         return await self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
+
+    async def wait_for_rescoring(
+        self,
+        challenge: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 -- as Client has it
+        on_change: OnChange[Rescoring] | None = None,
+    ) -> Rescoring:
+        """As :meth:`collidium.client.Client.wait_for_rescoring`."""
+        return await self._wait(partial(self.admin_rescoring, challenge), Waiting(timeout, on_change))
 
     @staticmethod
     async def _wait(look: Callable[[], abc.Awaitable[Ending]], waiting: Waiting[Ending]) -> Ending:

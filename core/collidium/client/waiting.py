@@ -7,9 +7,9 @@ from time import monotonic
 from typing import Final, Generic, TypeVar
 
 from collidium import errors
-from collidium.records import Evaluation, SimulationRequest
+from collidium.records import Evaluation, Rescoring, SimulationRequest
 
-Ending = TypeVar("Ending", SimulationRequest, Evaluation)
+Ending = TypeVar("Ending", SimulationRequest, Evaluation, Rescoring)
 #: Called with the request when it is first seen, and whenever something of it has changed.
 OnChange = Callable[[Ending], None]
 

@@ -11,7 +11,7 @@ from typing import Final
 USERNAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,95}")
 #: How a domain of e-mail addresses is written among organisations, none of which is named so.
 DOMAIN: Final = re.compile(r"@[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+")
-#: Names that erased accounts have; nobody signs in by one.
+#: Names that erased accounts have; no account signs in by one.
 ERASED: Final = re.compile(r"erased-[0-9]+")
 #: Ends the names of accounts and organisations that come from single sign-on; nothing of a hub has it.
 SSO_SUFFIX: Final = ".sso"

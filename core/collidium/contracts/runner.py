@@ -130,6 +130,8 @@ class Runner(ABC):
     is_shared: bool = True
     #: Seconds between two polls of a job; None: the setting ``PLATFORM_POLL_SECONDS``.
     poll_seconds: float | None = None
+    #: Whether a job may be polled twice a second while a user watches its request: where that costs little.
+    polled_when_watched: ClassVar[bool] = False
 
     def check(self) -> None:  # noqa: B027 -- most need nothing
         """Raise :class:`~collidium.errors.ConfigurationError` where this machine lacks what every job needs.
@@ -216,7 +218,7 @@ class Runner(ABC):
     async def progress(self, handle: str) -> JobProgress | None:
         """Return how far a running job is; None where that is unknown.
 
-        Called every second while a user watches the request, so it must be quick.
+        Called twice a second while a user watches the request, so it must be quick.
 
         Parameters
         ----------

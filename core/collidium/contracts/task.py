@@ -151,6 +151,8 @@ class Metric:
     #: When :meth:`Task.metrics` may omit it, as text: ``"the efficiency is below 0.5"``. Other metrics are
     #: required. A submission without the primary metric is not on the leaderboard.
     missing_when: str = ""
+    #: About how many scored events it takes to be defined for a good submission; 0: few.
+    events_needed: int = 0
     #: Whether errors are those of its logarithm, as for one over a small fraction.
     log_error: bool = False
     #: How it is computed, in plain text: ``"jets of light flavour that pass / all of them"``.
@@ -489,6 +491,16 @@ class Task(ABC):
             Each makes valid predictions from the card's ``inputs`` only, one row per event. The first is
             scored when truth is imported: its metrics are the floors that a first best value must exceed,
             zero without a baseline. ``collidium demo`` submits the first two, ``collidium seed`` all.
+        """
+        return {}
+
+    def missing_baselines(self) -> Mapping[str, str]:
+        """Return the baselines that :meth:`baselines` leaves out because software is not installed.
+
+        Returns
+        -------
+        mapping of str to str
+            By name what to install, as pip takes it: ``{"trees": "collidium[baselines]"}``.
         """
         return {}
 

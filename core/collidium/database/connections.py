@@ -75,7 +75,7 @@ async def connected(url: str) -> AsyncIterator[None]:
     EXECUTOR_CACHE.clear()
     await Tortoise.init(config=settings, _enable_global_fallback=True)
     try:
-        if path:  # before anybody can be cancelled meanwhile: Tortoise would keep its lock for ever
+        if path:  # before a caller can be cancelled meanwhile: Tortoise would keep its lock for ever
             await connection().create_connection(with_db=True)
         yield
     finally:

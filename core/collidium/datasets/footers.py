@@ -33,9 +33,6 @@ class Footer:
 
     #: One row is one event.
     rows: int
-    row_groups: int
-    #: Size in memory, nearly.
-    uncompressed_bytes: int
     #: The lowest and the highest event id; None where the shard is empty or has no statistics.
     first: int | None
     last: int | None
@@ -51,8 +48,6 @@ class Footer:
         schema = metadata.schema.to_arrow_schema()
         return cls(
             rows=metadata.num_rows,
-            row_groups=len(groups),
-            uncompressed_bytes=sum(group.total_byte_size for group in groups),
             first=min(first for first, _ in known) if complete else None,
             last=max(last for _, last in known) if complete else None,
             columns={field.name: str(field.type) for field in schema},

@@ -111,13 +111,12 @@ class ModelZoo:
         await self._http.close()
 
     async def _ask(self, query: ModelQuery) -> ModelPage:
-        try:
-            response = await self._http.call(
-                "GET", f"{self._hub}/api/models", RESPONSE_BYTES, params=self._query(query)
-            )
-        except NoResponse as error:
-            raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
-        self._refuse(response, query)
+        response = await ask(self._http, self._hub, "/api/models", self._query(query))
+        if response.status_code == 400 and query.cursor:
+            # All else that is asked for has a shape that every hub takes.
+            raise UnknownCursor
+        if response.status_code != 200:
+            raise UpstreamError(f"the hub {self._hub} answered {response.status_code} about models")
         # Thousands of models are too many to be read between other requests.
         return await asyncio.to_thread(self._found, response)
 
@@ -131,24 +130,23 @@ class ModelZoo:
             ("limit", str(min(query.limit, PAGE))),
         )
 
-    def _refuse(self, response: httpx.Response, query: ModelQuery) -> None:
-        status = response.status_code
-        if status == 200:
-            return
-        if status == 400 and query.cursor:
-            # All else that is asked for has a shape that every hub takes.
-            raise UnknownCursor
-        detail = f"the hub {self._hub} answered {status} about models"
-        if status in {408, 429} or status >= 500:
-            raise Unavailable(f"{detail}: try again later")
-        raise UpstreamError(detail)
-
     def _found(self, response: httpx.Response) -> ModelPage:
         try:
             models = _read_models(json.loads(response.content), self._hub, self._tag)
         except (ValueError, RecursionError) as error:
             raise UpstreamError(f"the hub {self._hub} gave an invalid response about models") from error
         return ModelPage(models, _cursor(response))
+
+
+async def ask(http: HttpClient, hub: str, path: str, query: Sequence[tuple[str, str]] = ()) -> httpx.Response:
+    """The hub's response of at most RESPONSE_BYTES; raises Unavailable while the hub is away or too busy."""
+    try:
+        response = await http.call("GET", hub + path, RESPONSE_BYTES, params=query)
+    except NoResponse as error:
+        raise Unavailable(f"the hub {hub} {error}: try again later") from None
+    if response.status_code in {408, 429} or response.status_code >= 500:
+        raise Unavailable(f"the hub {hub} answered {response.status_code}: try again later")
+    return response
 
 
 def _weight(found: ModelPage) -> int:

@@ -75,9 +75,7 @@ class HubReader:
     attempts: ClassVar[int] = ATTEMPTS
     longest_wait: ClassVar[float] = 60.0
 
-    def __init__(
-        self, endpoint: str, token: str | None = None, *, connections: int = 8, backoff: Backoff = BACKOFF
-    ) -> None:
+    def __init__(self, endpoint: str, token: str | None = None, *, connections: int = 8) -> None:
         """Raises ConfigurationError for a malformed token."""
         import httpx
 
@@ -86,7 +84,6 @@ class HubReader:
             headers["Authorization"] = f"Bearer {sendable(token, 'the hub token')}"
         self.endpoint = endpoint
         self._signed_in = bool(token)
-        self._backoff = backoff
         #: When set, all calls end.
         self.stopped = threading.Event()
         self._client = httpx.Client(
@@ -212,7 +209,7 @@ class HubReader:
 
     def pause(self, passing: Passing, attempts: int) -> None:
         """Wait before the next attempt, or raise the reason after the last one or when stopped."""
-        wait = max(self._backoff.pause(attempts).total_seconds(), passing.wait_seconds)
+        wait = max(BACKOFF.pause(attempts).total_seconds(), passing.wait_seconds)
         enough = attempts >= min(passing.attempts, self.attempts) or wait > self.longest_wait
         if enough or self.stopped.wait(wait):
             raise passing.reason from passing

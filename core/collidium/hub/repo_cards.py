@@ -1,21 +1,19 @@
-"""Cards and files of single repositories of the hub, as shown to anybody; kept for some seconds."""
+"""Cards and files of single repositories of the hub, as shown without an account; kept for some seconds."""
 
 from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from cachetools import TTLCache
 
-from collidium.errors import NotFound, Unavailable, UpstreamError
+from collidium.errors import NotFound, UpstreamError
+from collidium.hub.models import CONNECTIONS, TIMEOUT_SECONDS, ask
 from collidium.records import RepoCard
-from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.http_client import HttpClient
 from collidium.runtime.limits import CallerLimits
 from collidium.runtime.shared_calls import SharedCalls
-
-if TYPE_CHECKING:
-    import httpx
 
 #: The kinds of repositories, as the hub's addresses have them.
 KINDS: Final = ("datasets", "models")
@@ -25,9 +23,6 @@ FILES: Final = 200
 
 _KEPT_SECONDS: Final = 30.0
 _KEPT: Final = 200
-_TIMEOUT_SECONDS: Final = 10.0
-_CONNECTIONS: Final = 4
-_DOCUMENT_BYTES: Final = 8 * 1024**2
 _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
@@ -38,7 +33,7 @@ class RepoCards:
     def __init__(self, hub: str, tag: str) -> None:
         self._hub = hub
         self._tag = tag
-        self._http = HttpClient(_TIMEOUT_SECONDS, _CONNECTIONS)
+        self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
         self._cards: SharedCalls[tuple[str, str], RepoCard] = SharedCalls(
             TTLCache(_KEPT, _KEPT_SECONDS), name="cards"
         )
@@ -61,7 +56,7 @@ class RepoCards:
         await self._http.close()
 
     async def _read(self, kind: str, repo: str) -> RepoCard:
-        found = await self._get(f"/api/{kind}/{repo}")
+        found = await ask(self._http, self._hub, f"/api/{kind}/{repo}")
         try:
             about: dict[str, Any] = json.loads(found.content) if found.status_code == 200 else {}
             hidden = about.get("private") or about.get("gated") or self._tag not in about.get("tags", ())
@@ -76,7 +71,7 @@ class RepoCards:
         except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
             raise UpstreamError(f"the hub gave an invalid response about {repo}") from error
         folder = "" if kind == "models" else f"/{kind}"
-        card = await self._get(f"{folder}/{repo}/resolve/{commit}/README.md")
+        card = await ask(self._http, self._hub, f"{folder}/{repo}/resolve/{commit}/README.md")
         text = card.content.decode("utf-8", errors="replace") if card.status_code == 200 else ""
         return RepoCard(
             repo=repo,
@@ -87,12 +82,3 @@ class RepoCards:
             files=tuple(files[:FILES]),
             more_files=max(len(files) - FILES, 0),
         )
-
-    async def _get(self, path: str) -> httpx.Response:
-        try:
-            response = await self._http.call("GET", self._hub + path, _DOCUMENT_BYTES)
-        except NoResponse as error:
-            raise Unavailable(f"the hub {self._hub} {error}: try again later") from None
-        if response.status_code in {408, 429} or response.status_code >= 500:
-            raise Unavailable(f"the hub {self._hub} answered {response.status_code}: try again later")
-        return response

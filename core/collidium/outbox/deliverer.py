@@ -88,7 +88,7 @@ class Deliverer(LeasedLoop[Attempt]):
         taken = await deliveries.take(self._clock(), self._lease, self._choose)
         for attempt in taken:
             self.begin(self._attempt(attempt), attempt)
-            self._memory.turn_of(attempt.account_id)
+            self._memory.turn_of(attempt.row.account_id)
         return bool(taken)
 
     def _choose(self, due: Sequence[Due]) -> list[Due]:
@@ -101,7 +101,7 @@ class Deliverer(LeasedLoop[Attempt]):
             outcome = await self._send(attempt)
         except Exception:
             # Whatever it is, it counts as an attempt that failed: else there would be no end to them.
-            logger.exception("delivery %d", attempt.delivery_id)
+            logger.exception("delivery %d", attempt.row.id)
             outcome = Outcome(None, "the platform could not send it")
         late = asyncio.get_running_loop().time() - begun > PROMPT_SECONDS
         # Known at once, also where the database is away and nothing can be written down.
@@ -115,7 +115,7 @@ class Deliverer(LeasedLoop[Attempt]):
         await self._settle(attempt, outcome, failures)
 
     async def _send(self, attempt: Attempt) -> Outcome:
-        is_mail = attempt.url == MAIL
+        is_mail = attempt.row.url == MAIL
         if attempt.means is None:
             what = "e-mail address" if is_mail else "webhook"
             return Outcome(None, f"the {what} was removed", final=True)
@@ -126,13 +126,13 @@ class Deliverer(LeasedLoop[Attempt]):
         try:
             secret = self._secrets.decrypt(attempt.means)
         except ConfigurationError as error:
-            logger.error("delivery %d: %s", attempt.delivery_id, error)
+            logger.error("delivery %d: %s", attempt.row.id, error)
             return Outcome(None, "the signing secret cannot be read by the platform; rotate it")
         return await self._sender.send(
-            attempt.url,
-            attempt.account_id,
-            event_id=attempt.event_id,
-            body=attempt.body,
+            attempt.row.url,
+            attempt.row.account_id,
+            event_id=attempt.row.event_id,
+            body=attempt.row.event.body,
             secret=secret,
             moment=self._clock(),
             answering=self._memory.standing(attempt.receiver) is Standing.ANSWERING,
@@ -142,22 +142,22 @@ class Deliverer(LeasedLoop[Attempt]):
         """Write down what became of an attempt, the receiver's last of so many failures in a row."""
         moment = self._clock()
         # Neither the URL nor its path: people put secrets there.
-        which = f"delivery {attempt.delivery_id} of {attempt.reference}"
+        which = f"delivery {attempt.row.id} of {attempt.row.event.reference}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
             metrics.WEBHOOKS.labels("delivered").inc()
-            logger.info("%s: delivered at attempt %d", which, attempt.number)
+            logger.info("%s: delivered at attempt %d", which, attempt.row.attempts)
             await deliveries.call_up(attempt.receiver, moment)
             return
         again = None
-        last = attempt.created_at + self._give_up
+        last = attempt.row.created_at + self._give_up
         if not outcome.final and moment < last:
-            again = min(moment + PAUSES.pause(attempt.number), last)
+            again = min(moment + PAUSES.pause(attempt.row.attempts), last)
         await deliveries.failed(attempt, outcome.status, outcome.error, again)
         metrics.WEBHOOKS.labels("failed" if again else "given_up").inc()
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", which, why, f"again at {again}" if again else "given up")
         if not (outcome.final or outcome.ours):
             # By the receiver's failures: an event that it never takes must not hold up the others for long.
-            until = again if again and attempt.number <= failures else moment + PAUSES.pause(failures)
+            until = again if again and attempt.row.attempts <= failures else moment + PAUSES.pause(failures)
             await deliveries.put_off(attempt.receiver, moment, until)

@@ -53,15 +53,8 @@ WHERE of_account <= ? ORDER BY of_account, next_attempt_at, id LIMIT ?
 class Attempt:
     """One attempt to deliver, taken by this process."""
 
-    delivery_id: int
-    number: int
-    account_id: int
-    host: str
-    url: str
-    event_id: str
-    reference: str
-    body: str
-    created_at: datetime
+    #: With its event, and with this attempt counted.
+    row: Delivery
     #: What is needed to send it, None where the account removed it: the webhook's encrypted secret, or
     #: the e-mail address.
     means: str | None = field(repr=False)
@@ -71,7 +64,7 @@ class Attempt:
     @property
     def receiver(self) -> Receiver:
         """Whose it is, and where it goes."""
-        return Receiver(self.account_id, self.host)
+        return Receiver(self.row.account_id, self.row.host)
 
 
 async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[WebhookDelivery]:
@@ -121,6 +114,8 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
     await Delivery.filter(id__in=[row.id for row in rows]).update(
         attempts=F("attempts") + 1, next_attempt_at=moment + lease
     )
+    for row in rows:
+        row.attempts += 1
     await Delivery.fetch_for_list(rows, "event")
     owners = {row.account_id for row in rows}
     secrets = {hook.account_id: hook.secret for hook in await Webhook.filter(account_id__in=owners)}
@@ -135,7 +130,7 @@ async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Att
         known = owner is not None and (owner.confirmed_at is not None or row.event.type == CONFIRM)
         return owner.address if owner is not None and known else None
 
-    return [_attempt(row, means(row), row.account_id in banned) for row in rows]
+    return [Attempt(row, means(row), row.account_id in banned) for row in rows]
 
 
 def _due(moment: datetime) -> QuerySet[Delivery]:
@@ -148,7 +143,7 @@ def _due(moment: datetime) -> QuerySet[Delivery]:
 
 async def delivered(attempt: Attempt, status: int | None, moment: datetime) -> None:
     """The receiver took it; true also when the lease ran out meanwhile."""
-    await Delivery.filter(id=attempt.delivery_id, state=PENDING).update(
+    await Delivery.filter(id=attempt.row.id, state=PENDING).update(
         state=DELIVERED, last_status=status, last_error=None, next_attempt_at=None, delivered_at=moment
     )
 
@@ -158,7 +153,7 @@ async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_
 
     Where the lease ran out and another process took the delivery, that one decides.
     """
-    latest = Delivery.filter(id=attempt.delivery_id, state=PENDING, attempts=attempt.number)
+    latest = Delivery.filter(id=attempt.row.id, state=PENDING, attempts=attempt.row.attempts)
     await latest.update(
         state=GIVEN_UP if next_attempt_at is None else PENDING,
         last_status=status,
@@ -230,19 +225,3 @@ async def _prune(old: QuerySet[Delivery]) -> int:
 
 def _view(row: Delivery) -> WebhookDelivery:
     return WebhookDelivery.of(row, type=row.event.type, reference=row.event.reference)
-
-
-def _attempt(row: Delivery, means: str | None, banned: bool) -> Attempt:
-    return Attempt(
-        delivery_id=row.id,
-        number=row.attempts + 1,
-        account_id=row.account_id,
-        host=row.host,
-        url=row.url,
-        event_id=row.event_id,
-        reference=row.event.reference,
-        body=row.event.body,
-        created_at=row.created_at,
-        means=means,
-        banned=banned,
-    )

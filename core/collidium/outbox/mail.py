@@ -79,7 +79,7 @@ class Mailer:
                 return Outcome(code, "the mail server does not take the address now")
             if not _is_about_address(code, error.recipients[0].message):
                 return Outcome(code, "the mail server could not be used", ours=True)
-            await recipients.rejected(attempt.account_id, address)
+            await recipients.rejected(attempt.row.account_id, address)
             return Outcome(code, "the mail server rejects the address", final=True)
         except SMTPDataError as error:
             return Outcome(error.code, "the mail server rejects the message", final=error.code >= _PERMANENT)
@@ -92,17 +92,17 @@ class Mailer:
             with suppress(SMTPException, OSError):
                 await client.quit(timeout=_QUIT_SECONDS)
             client.close()
-        await recipients.accepted(attempt.account_id)
+        await recipients.accepted(attempt.row.account_id)
         return Outcome(None, None)
 
     def _message(self, attempt: Attempt, address: str) -> EmailMessage:
-        event = json.loads(attempt.body)
+        event = json.loads(attempt.row.event.body)
         message = EmailMessage(policy=_POLICY)
         message["From"] = self._from
         message["To"] = Address(addr_spec=address)
-        message["Date"] = attempt.created_at
+        message["Date"] = attempt.row.created_at
         domain = message["From"].addresses[0].domain
-        message["Message-ID"] = f"<{attempt.event_id}.{attempt.delivery_id}@{domain}>"
+        message["Message-ID"] = f"<{attempt.row.event_id}.{attempt.row.id}@{domain}>"
         message["Auto-Submitted"] = "auto-generated"
         subject, lines = _TEXTS[event["type"]](event["data"])
         message["Subject"] = single_line(subject)
@@ -119,8 +119,8 @@ class Mailer:
         return message
 
     def _link(self, action: recipients.Action, attempt: Attempt, address: str) -> str:
-        link = Link(action, attempt.account_id, address)
-        token = recipients.token_for(link, self._secrets, attempt.created_at)
+        link = Link(action, attempt.row.account_id, address)
+        token = recipients.token_for(link, self._secrets, attempt.row.created_at)
         return f"{self._url}{LINK_PATH}?token={token}"
 
 

@@ -153,22 +153,10 @@ class _Watch:
         elapsed = time.monotonic() - self._began
         self._report(running(self._stage, self._number, self._of, self._fraction, elapsed, self._expected))
 
-    def end(self, how: str) -> None:
+    def end(self, how: Literal["done", "failed"]) -> None:
         elapsed = time.monotonic() - self._began
-        done = how == "done"
-        fraction = 1.0 if done else self._fraction or 0.0
-        self._report(
-            Progress(
-                self._stage,
-                self._number,
-                self._of,
-                "done" if done else "failed",
-                fraction,
-                False,
-                elapsed,
-                0.0 if done else None,
-            )
-        )
+        fraction, remaining = (1.0, 0.0) if how == "done" else (self._fraction or 0.0, None)
+        self._report(Progress(self._stage, self._number, self._of, how, fraction, False, elapsed, remaining))
 
 
 def _is_full(directory: Path, lines: Iterable[str]) -> bool:

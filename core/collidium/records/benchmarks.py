@@ -403,6 +403,39 @@ class Ranking(Record, frozen=True):
     changes: tuple[RankChange, ...]
 
 
+class Rescoring(Record, frozen=True):
+    """An operator's order to score the submissions to a challenge again, and what became of it."""
+
+    challenge: str
+    applies: Annotated[
+        bool, Meta(description="Whether the new scores come into force; else this shows what would change.")
+    ]
+    asked_at: Time
+    done: Annotated[int, Meta(description="Submissions scored so far.")]
+    submissions: Annotated[
+        int, Meta(description="Submissions to score; 0 where nothing has to be, or it has not begun.")
+    ]
+    public_percent: PublicPercent = None
+    ended_at: Annotated[Time | None, Meta(description="null: it is under way.")] = None
+    problem: Annotated[str | None, Meta(description="Why it failed, and nothing has changed.")] = None
+    changes: Annotated[
+        tuple[RankChange, ...], Meta(description="How ranks change, when it has ended: the first 10,000.")
+    ] = ()
+    unscored: Annotated[
+        dict[str, str], Meta(description="Why submissions were not scored again, by their ids.")
+    ] = field(default_factory=dict)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing changes any more."""
+        return self.ended_at is not None
+
+    @property
+    def state(self) -> str:
+        """``scoring``, ``done`` or ``failed``."""
+        return "failed" if self.problem else "done" if self.has_ended else "scoring"
+
+
 class BestStep(Record, frozen=True):
     """A submission that was better in a metric than all before it."""
 

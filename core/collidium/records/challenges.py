@@ -23,6 +23,7 @@ class Announcement(Record, frozen=True):
 
     at: Time
     text: Annotated[str, Meta(description="Markdown.")]
+    edited_at: Annotated[Time | None, Meta(description="When its text was corrected; null: never.")] = None
 
 
 class Challenge(Record, frozen=True):
@@ -82,7 +83,7 @@ class Participation(Record, frozen=True):
     admitted: Annotated[bool, Meta(description="Whether it may submit, where only members may.")]
     team: Annotated[Team | None, Meta(description="null: it is in none.")] = None
     team_stays: Annotated[
-        bool, Meta(description="Whether nobody leaves that team: it has submitted, or teams are fixed.")
+        bool, Meta(description="Whether members cannot leave it: it has submitted, or teams are fixed.")
     ] = False
     team_admits: Annotated[
         bool,

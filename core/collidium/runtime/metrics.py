@@ -21,6 +21,8 @@ T = TypeVar("T")
 
 _QUICK: Final = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
 _SLOW: Final = (0.5, 2, 10, 30, 60, 300, 900, 3600)
+#: Between two looks at the gauges.
+_SAMPLING_SECONDS: Final = 2.0
 
 REQUESTS = Counter("collidium_http_requests", "HTTP requests answered.", ["method", "route", "status"])
 DURATION = Histogram(
@@ -96,7 +98,7 @@ def _measured(
     return measured
 
 
-async def keep_sampling(connections: Callable[[], Mapping[str, int]], seconds: float = 2.0) -> None:
+async def keep_sampling(connections: Callable[[], Mapping[str, int]]) -> None:
     """Keep the gauges of this process up to date, for ever; ``connections`` are its pool's by state."""
     while True:
         for state, number in connections().items():
@@ -104,7 +106,7 @@ async def keep_sampling(connections: Callable[[], Mapping[str, int]], seconds: f
         own, started = await asyncio.to_thread(resident_bytes)
         MEMORY.labels("server").set(own)
         MEMORY.labels("started").set(started)
-        await asyncio.sleep(seconds)
+        await asyncio.sleep(_SAMPLING_SECONDS)
 
 
 def resident_bytes() -> tuple[int, int]:

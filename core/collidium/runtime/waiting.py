@@ -60,16 +60,15 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits that grow by ``factor`` up to ``longest``, each drawn from the upper half of its span."""
+    """Waits that double up to ``longest``, each drawn from the upper half of its span."""
 
     first: timedelta = timedelta(seconds=1)
-    factor: float = 2
     longest: timedelta = timedelta(minutes=5)
 
     def pause(self, attempts: int) -> timedelta:
         """The wait after so many failures in a row, at least one; with jitter, so that none march in step."""
         # The exponent is bounded before it is used: attempts may go on for days.
-        span = min(self.first * self.factor ** min(attempts - 1, 40), self.longest)
+        span = min(self.first * 2.0 ** min(attempts - 1, 40), self.longest)
         return span * random.uniform(0.5, 1)  # noqa: S311 -- nothing to guess
 
 

@@ -111,7 +111,7 @@ async def _seed_problems(seeding: Seeding) -> AsyncIterator[str]:
             continue
         derived = [seeding.state.secret_seed(one.name, channel) for channel in one.channels]
         if int(text) < _SHORTEST_SEED or await simulations.were_ordered([int(text), *derived]):
-            yield f"the secret seed of {one.name} is known or short: anybody can make its events"
+            yield f"the secret seed of {one.name} is known or short: its events can be made again"
 
 
 async def _repository_problems(seeding: Seeding, token: str) -> AsyncIterator[str]:

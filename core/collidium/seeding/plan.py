@@ -67,6 +67,12 @@ class DatasetPlan:
     def mixed(self) -> bool:
         return len(self.channels) > 1
 
+    def trains_for(self, scored: DatasetPlan) -> bool:
+        """Whether it has events like those of an evaluation set, or some of its channels."""
+        return not self.evaluated and (
+            self.pileup == scored.pileup and set(self.channels) <= set(scored.channels)
+        )
+
     @property
     def seconds(self) -> float:
         """CPU seconds of the simulation."""
@@ -122,7 +128,7 @@ class Size:
 
 def _kind(card: Card) -> str:
     """What a task needs, by the events and the tables that its card names."""
-    if card.eval_events.start < FIRST_EVALUATED:  # events that anybody may have
+    if card.eval_events.start < FIRST_EVALUATED:  # public events
         return "reading"
     if CHANNEL_TABLE in card.truth_sources:
         return "mix"

@@ -9,6 +9,8 @@ import os
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -66,9 +68,9 @@ class Seeding:
 
     @property
     def datasets(self) -> list[DatasetPlan]:
-        """The training sets, and the evaluation sets of the tasks."""
-        needed = {self.size.of_task(task.card).name for task in self.tasks}
-        return [one for one in self.size.datasets if one.name in needed or not one.evaluated]
+        """What the tasks are scored on, and the training sets of its channels and pileup."""
+        scored = [self.size.of_task(task.card) for task in self.tasks]
+        return [one for one in self.size.datasets if any(one is of or one.trains_for(of) for of in scored)]
 
     @property
     def bytes(self) -> int:
@@ -133,6 +135,24 @@ class Seeding:
             others = self.platform.plugins.baselines().things.values()
             found |= {other.name: other.reconstruct for other in others if other.task == task.card.name}
         return found or {"load": None}
+
+    def notes(self) -> Iterator[str]:
+        """What to know before a challenge is made: baselines that are left out, metrics without a value."""
+        if self.draft is None:
+            return
+        events = self.draft.events
+        for task in self.tasks:
+            yield f"Baselines of {task.card.name}: {', '.join(self.baselines(task))}"
+            for needed, names in groupby(task.missing_baselines().items(), key=itemgetter(1)):
+                yield f"pip install '{needed}' adds {', '.join(name for name, _ in names)}"
+            evaluated = sum(len(one.channels) for one in self.datasets if one.evaluated) * events.evaluated
+            public = evaluated * (events.public_percent or 100) // 100
+            fewest = min(public, evaluated - public or public)
+            for metric in task.card.metrics:
+                if fewest < metric.events_needed:
+                    scored = f"{fewest:,} are scored{' in one part' if fewest < evaluated else ''}"
+                    needs = f"{metric.events_needed:,} needed"
+                    yield f"{metric.name} may have no value: {scored}, of about {needs}"
 
     async def run(self) -> int:
         """Do what is missing; returns how many steps that were. Raises CollidiumError."""

@@ -94,7 +94,7 @@ class ScoringSettings(BaseSettings):
     model_unconfined: bool = Field(
         False,
         description="Whether submitted models run where the system does not keep them from network, files "
-        "and system calls: only for events that anybody may see.",
+        "and system calls: only for public events.",
     )
 
     @property

@@ -26,7 +26,6 @@ from tortoise.timezone import now
 from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
-from collidium.database.transactions import settled
 from collidium.runtime.failpoints import reached
 from collidium.simulations import steps
 from collidium.simulations.models import Follower, SimulationRequest, Step
@@ -117,13 +116,15 @@ class _LaneLoop(LeasedLoop[int]):
 
     async def take(self) -> bool:
         rows: Sequence[SimulationRequest] = []
+        lease = uuid.uuid4().hex
         maximum = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
         if maximum > 0:
-            seconds = self._platform.settings.lease_seconds
-            rows = await claim(self._lane, maximum, seconds, self._held.new_lease())
+            # The transaction may be committed although the claim is cut off: then this lease is given back.
+            with self._held.while_working(lease):
+                rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds, lease)
             reached("follow.claimed")
         for size, batch in self._batches(rows):
-            self.begin(self._do(rows[0].lease, batch), size)
+            self.begin(self._do(lease, batch), size)
         self._presence.looked(self._lane)
         # There may be more, and a poll of many is quick.
         return 0 < maximum == len(rows)
@@ -153,19 +154,17 @@ class _Held:
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
         self._leases: Counter[str] = Counter()
-        #: How all leases of this process begin: one may be taken, and cut off before it is known here.
-        self._prefix = uuid.uuid4().hex[:16]
-
-    def new_lease(self) -> str:
-        """A name for what is claimed next."""
-        return self._prefix + uuid.uuid4().hex[:16]
+        self._left: set[str] = set()
 
     @contextmanager
     def while_working(self, lease: str) -> Iterator[None]:
-        """Renew the lease while the context lasts."""
+        """Renew the lease while the context lasts; it is remembered if that was cut off."""
         self._leases[lease] += 1
         try:
             yield
+        except asyncio.CancelledError:
+            self._left.add(lease)
+            raise
         finally:
             self._leases[lease] -= 1
             if not self._leases[lease]:
@@ -184,10 +183,8 @@ class _Held:
 
     async def give_back(self) -> None:
         """Let others go on at once with what was cut off."""
-        await settled()
-        # "g" follows all hexadecimal digits.
-        left = SimulationRequest.filter(lease__gt=self._prefix, lease__lt=f"{self._prefix}g")
-        await left.update(lease="", leased_until=None)
+        if self._left:
+            await give_back(self._left)
 
 
 async def followers() -> list[records.Follower]:
@@ -248,14 +245,12 @@ class Presence:
 # -- leases ------------------------------------------------------------------------------------------
 
 
-async def claim(
-    lane: Lane, maximum: int, seconds: float, lease: str | None = None
-) -> list[SimulationRequest]:
-    """Take up to ``maximum`` requests that are due, oldest first, for that many seconds."""
+async def claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[SimulationRequest]:
+    """Lease up to ``maximum`` requests that are due, oldest first, for that many seconds."""
     # SQLite locks everything for a transaction, so look first whether there is anything.
     if not await _due(lane).exists():
         return []
-    return await _claim(lane, maximum, seconds, lease or uuid.uuid4().hex)
+    return await _claim(lane, maximum, seconds, lease)
 
 
 @transactional
@@ -272,6 +267,11 @@ async def renew(leases: Iterable[str], seconds: float) -> None:
     """Keep what is still held for that many seconds from now."""
     until = now() + timedelta(seconds=seconds)
     await SimulationRequest.filter(lease__in=list(leases)).update(leased_until=until)
+
+
+async def give_back(leases: Iterable[str]) -> None:
+    """Leave what is still held to others at once."""
+    await SimulationRequest.filter(lease__in=list(leases)).update(lease="", leased_until=None)
 
 
 def _due(lane: Lane) -> QuerySet[SimulationRequest]:

@@ -33,7 +33,7 @@ class Standing:
     failures: Failures
 
 
-#: Which request nobody works on is due first. By the time: an index of leases has all that have ended.
+#: Which request without a lease is due first. By the time: an index of leases has all that have ended.
 _DUE: Final = (
     "SELECT due_at FROM simulation_requests WHERE due_at <= ? AND lease || '' = '' ORDER BY due_at LIMIT 1"
 )

@@ -122,7 +122,7 @@ async def sweep(platform: Platform) -> None:
 async def forget(account_id: int, name: str, becomes: str) -> None:
     """Keep what an account used and paid under its neutral name, and nothing that names it.
 
-    Nobody is answered with its requests any more.
+    Its requests are no longer shared with later orders.
     """
     rows = SimulationRequest.filter(account_id=account_id)
     lines = HistoryLine.filter(request_id__in=Subquery(rows.values("id")))
@@ -153,7 +153,7 @@ async def output_of(request_id: str, account_id: int | None) -> tuple[records.Ou
 
 
 async def visible(request_id: str, account_id: int | None) -> SimulationRequest:
-    """The row of a request that ``account_id`` may see; None: that anybody has. Raises NotFound."""
+    """The row of a request that ``account_id`` may see; None: of any account. Raises NotFound."""
     row = None
     if REQUEST_ID.fullmatch(request_id):
         row = await _by_id.get_or_none(request_id)

@@ -103,6 +103,13 @@ async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) ->
     await rows.filter(cancel_requested_at__isnull=False).update(due_at=now(), lease="", leased_until=None)
 
 
+async def poll_soon(row: SimulationRequest) -> None:
+    """Have the job polled at the follower's next look, unless it is being polled or the last poll failed."""
+    if row.step == Step.FOLLOW and row.due_at is not None and row.due_at > now():
+        waiting = SimulationRequest.filter(id=row.id, step=Step.FOLLOW, lease="", attempts=0)
+        await waiting.filter(due_at__gt=now()).update(due_at=now())
+
+
 @transactional
 async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, settings: Settings) -> None:
     """The job has completed: its output is next. Raises LeaseLost."""

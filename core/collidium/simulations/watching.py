@@ -18,6 +18,7 @@ from collidium import records
 from collidium.contracts.runner import RunnerError
 from collidium.errors import TooManyRequests
 from collidium.runtime.shared_calls import SharedCalls
+from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
 from collidium.simulations.requests import find, visible
 
@@ -26,8 +27,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at a watched request, however many watch it.
-LOOK_SECONDS: Final = 1.0
+#: Seconds between two looks at a watched request, and for how long others that watch it share one. Each look
+#: lets the follower poll the job, and a later one finds what is new: within two seconds
+#: (``2 * (LOOK_SECONDS + SHARED_SECONDS) + follower.IDLE_SECONDS``, and what the calls take).
+LOOK_SECONDS: Final = 0.5
+SHARED_SECONDS: Final = 0.2
 #: Streams of one account that a process serves at once, and how long one lasts before its client calls again.
 STREAMS: Final = 8
 STREAM_SECONDS: Final = 300.0
@@ -41,6 +45,9 @@ async def find_with_progress(
 ) -> records.SimulationRequest:
     """As :func:`find`, with what the runner reports of a running job."""
     row = await visible(request_id, account_id)
+    runner = platform.runners.things.get(row.runner)
+    if runner is not None and runner.polled_when_watched:
+        await transitions.poll_soon(row)
     return replace(await find(request_id, account_id), progress=await _progress(platform, row))
 
 
@@ -63,7 +70,7 @@ class Watching:
 
     def __init__(self) -> None:
         self._looks: SharedCalls[str, records.SimulationRequest] = SharedCalls(
-            TTLCache(_KEPT, LOOK_SECONDS / 2)
+            TTLCache(_KEPT, SHARED_SECONDS)
         )
         self._streams: Counter[int] = Counter()
         #: Set when the server stops: streams end.

@@ -23,7 +23,27 @@ Doubles = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Particles:
+class Columns:
+    """Arrays with an entry each for every particle, hit or deposit."""
+
+    def __len__(self) -> int:
+        return len(getattr(self, fields(self)[0].name))
+
+    def chosen(self, which: npt.NDArray[Any]) -> Self:
+        """Those of a mask or of indices."""
+        return type(self)(*(getattr(self, column.name)[which] for column in fields(self)))
+
+    @classmethod
+    def join(cls, parts: Iterable[Columns]) -> Self:
+        """One after the other."""
+        parts = list(parts)
+        return cls(
+            *(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls))
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Particles(Columns):
     """Particles of one event; every array has one entry per particle. Columns and units of the hosted table.
 
     Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
@@ -51,17 +71,6 @@ class Particles:
     #: 1 is the hard scatter, 2 and up are pileup interactions.
     vertex_primary: npt.NDArray[np.uint16]
     parent_id: npt.NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.particle_id)
-
-    def followed_by(self, others: Particles) -> Particles:
-        """These particles and then the others."""
-        both = {
-            name: np.concatenate([getattr(self, name), getattr(others, name)])
-            for name in (column.name for column in fields(self))
-        }
-        return Particles(**both)
 
 
 #: The fate of a particle in the tracker: not simulated (it has decayed, is invisible or too slow), left the
@@ -107,7 +116,7 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class SimulatedHits:
+class SimulatedHits(Columns):
     """Where particles crossed modules of the tracker, sorted by volume, layer and surface."""
 
     #: On the module's plane, mm.
@@ -125,23 +134,13 @@ class SimulatedHits:
     layer_id: npt.NDArray[np.uint16]
     surface_id: npt.NDArray[np.uint32]
 
-    def __len__(self) -> int:
-        return len(self.x)
-
-    def chosen(self, which: npt.NDArray[Any]) -> SimulatedHits:
-        """Those of a mask or of indices."""
-        return SimulatedHits(**{column.name: getattr(self, column.name)[which] for column in fields(self)})
-
-    @classmethod
-    def join(cls, parts: Sequence[SimulatedHits]) -> SimulatedHits:
-        """All of them, sorted."""
-        names = [column.name for column in fields(cls)]
-        whole = cls(**{name: np.concatenate([getattr(part, name) for part in parts]) for name in names})
-        return whole.chosen(np.lexsort((whole.surface_id, whole.layer_id, whole.volume_id)))
+    def sorted(self) -> SimulatedHits:
+        """Those of a module after each other, as they were."""
+        return self.chosen(np.lexsort((self.surface_id, self.layer_id, self.volume_id)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class TrackerHits:
+class TrackerHits(Columns):
     """What the tracker measured; columns and units of the hosted table."""
 
     x: Floats
@@ -156,9 +155,6 @@ class TrackerHits:
     layer_id: npt.NDArray[np.uint16]
     surface_id: npt.NDArray[np.uint32]
     detector: npt.NDArray[np.uint8]
-
-    def __len__(self) -> int:
-        return len(self.x)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from collidium.contracts.tables import nested
 from collidium.datasets.schemas import EXTENDED
-from collidium_plugins.acts_pipeline.detector.truth import perigee
-from collidium_plugins.acts_pipeline.events import COVARIANCE, ReconstructedEvent, lists
+from collidium.physics import Helix
+from collidium_plugins.acts_pipeline.events import COVARIANCE, Floats, Particles, ReconstructedEvent, lists
 
 #: One array per event.
 Arrays = Sequence[npt.NDArray[Any]]
@@ -81,3 +81,13 @@ def _lists_of_lists(lengths: Arrays, entries: Arrays) -> pa.Array[Any]:
 def _num_tracker_hits(event: ReconstructedEvent) -> npt.NDArray[np.uint16]:
     counts = np.bincount(event.hits.particle_id.astype(np.int64), minlength=len(event.particles) + 1)
     return counts[1:].astype(np.uint16)
+
+
+def perigee(particles: Particles, field: float) -> tuple[Floats, Floats]:
+    """d0 and z0 of particles, mm: of the point of the helix that is nearest to the z axis.
+
+    ``field`` in tesla, along z.
+    """
+    columns = {name: getattr(particles, name) for name in ("px", "py", "pz", "vx", "vy", "vz", "charge")}
+    d0, z0, _ = Helix.from_particles(columns, field).perigee()
+    return d0.astype(np.float32), z0.astype(np.float32)

@@ -59,74 +59,45 @@ def add_jets(
     names = (_SOURCE, "particles") if flavours else (_SOURCE,)
     shards = {name: [directory / path for path in layout.shards(paths, name, chosen)] for name in names}
     tables = {name: EventTable(name, files) for name, files in shards.items()}
-    making = _Making(tables, _Target.next_to(shards[_SOURCE], chosen))
+    events = _events_of(tables)
+    target, events_per_shard = _target(shards[_SOURCE], chosen)
+    counts = np.zeros(256, np.int64)
     with work_directory(directory / _WORK) as scratch:
-        return making.into(scratch, directory, progress)
-
-
-@dataclass(frozen=True, slots=True)
-class _Target:
-    """The path of the table: a folder of shards, or one file."""
-
-    path: Path
-    events_per_shard: int | None
-
-    @classmethod
-    def next_to(cls, shards: list[Path], config: str) -> _Target:
-        """The path that readers expect, given the shards of the source table."""
-        folder = shards[0].parent
-        if config and folder.name == f"{config}_{_SOURCE}":
-            events = max(pq.read_metadata(shard).num_rows for shard in shards)
-            return cls(folder.with_name(f"{config}_{_TABLE}"), max(events, 1))
-        return cls(folder / f"{_TABLE}.parquet", None)
-
-
-@dataclass(frozen=True, slots=True)
-class _Making:
-    tables: dict[str, EventTable]
-    target: _Target
-
-    def into(self, scratch: Path, directory: Path, progress: Progress | None) -> Added:
-        events = self._events()
-        made = scratch / _TABLE
-        counts = np.zeros(256, np.int64)
-        with ShardWriter(
-            made, "train", SCHEMA, events_per_shard=self.target.events_per_shard or max(len(events), 1)
-        ) as writer:
+        made, size = scratch / _TABLE, events_per_shard or max(len(events), 1)
+        with ShardWriter(made, "train", SCHEMA, events_per_shard=size) as writer:
             done = 0
-            for _, rows in blocks_of(self.tables, events):
+            for _, rows in blocks_of(tables, events):
                 block = jets(rows[_SOURCE], rows.get("particles"))
                 writer.write(block)
                 counts += _flavours(block)
                 done += block.num_rows
                 if progress:
                     progress(done, len(events))
-            self._reject_without_hadrons(counts)
-        (made if self.target.events_per_shard else writer.paths[0]).replace(self.target.path)
-        return Added(
-            str(self.target.path.relative_to(directory)),
-            len(events),
-            int(counts.sum()),
-            {name: int(counts[flavour]) for name, flavour in _NAMES.items()} if self._with_flavours else None,
-        )
+            if flavours and counts.any() and counts[LIGHT] == counts.sum():
+                raise UnusableDataset(
+                    "table particles has no b or c hadron in any jet: many datasets list only particles that "
+                    "reach the detector, which do not determine flavours; --without-flavour omits them"
+                )
+        (made if events_per_shard else writer.paths[0]).replace(target)
+    named = {name: int(counts[flavour]) for name, flavour in _NAMES.items()} if flavours else None
+    return Added(str(target.relative_to(directory)), len(events), int(counts.sum()), named)
 
-    @property
-    def _with_flavours(self) -> bool:
-        return "particles" in self.tables
 
-    def _events(self) -> npt.NDArray[np.int64]:
-        source = self.tables[_SOURCE].event_ids
-        for name, table in self.tables.items():
-            if not np.array_equal(table.event_ids, source):
-                raise UnusableDataset(f"tables {name} and {_SOURCE} have different events")
-        return source
+def _target(shards: list[Path], config: str) -> tuple[Path, int | None]:
+    """Where readers expect the table, given the shards of its source: a folder of shards, or one file."""
+    folder = shards[0].parent
+    if config and folder.name == f"{config}_{_SOURCE}":
+        events = max(pq.read_metadata(shard).num_rows for shard in shards)
+        return folder.with_name(f"{config}_{_TABLE}"), max(events, 1)
+    return folder / f"{_TABLE}.parquet", None
 
-    def _reject_without_hadrons(self, counts: npt.NDArray[np.int64]) -> None:
-        if self._with_flavours and counts.any() and counts[LIGHT] == counts.sum():
-            raise UnusableDataset(
-                "table particles has no b or c hadron in any jet: many datasets list only particles that "
-                "reach the detector, which do not determine flavours; --without-flavour omits them"
-            )
+
+def _events_of(tables: dict[str, EventTable]) -> npt.NDArray[np.int64]:
+    source = tables[_SOURCE].event_ids
+    for name, table in tables.items():
+        if not np.array_equal(table.event_ids, source):
+            raise UnusableDataset(f"tables {name} and {_SOURCE} have different events")
+    return source
 
 
 def _flavours(block: pa.Table) -> npt.NDArray[np.int64]:

@@ -95,19 +95,17 @@ def contents(changes: Iterable[Change]) -> set[str]:
     return {change.entry.sha256 or "" for change in changes if isinstance(change, Put)}
 
 
-def check_parent(db: sqlite3.Connection, repo: Repo, branch: str, header: Header) -> Commit:
-    """The branch's last commit; raises HubError 412 when it is no longer where the header says."""
+def check_commit(
+    db: sqlite3.Connection, repo: Repo, branch: str, header: Header, changes: list[Change]
+) -> tuple[Commit, Draft]:
+    """The branch's last commit, and what the changes make of it; nothing is stored.
+
+    Raises HubError: 412 when the branch is no longer where the header says.
+    """
     head = branch_head(db, repo, branch)
     if header.parent is not None and (len(header.parent) < 7 or not head.oid.startswith(header.parent)):
         raise HubError(412, f"The branch {branch!r} is at {head.oid} now: fetch it and commit again")
-    return head
-
-
-def check_commit(
-    db: sqlite3.Connection, repo: Repo, branch: str, header: Header, changes: list[Change]
-) -> None:
-    """Raise the HubError that the commit would raise now, before any content is stored."""
-    draft = Draft(Trees(db, repo.id), check_parent(db, repo, branch, header).tree)
+    draft = Draft(Trees(db, repo.id), head.tree)
     for change in changes:
         if isinstance(change, Delete):
             draft.delete(change.path, folder=change.folder)
@@ -115,6 +113,7 @@ def check_commit(
             draft.put(change.path, _large(db, repo, change))
         else:
             draft.put(change.path, change.entry)
+    return head, draft
 
 
 def apply_commit(
@@ -128,17 +127,12 @@ def apply_commit(
 ) -> Commit:
     """Commit the changes to a branch, all or none; returns the new commit.
 
-    Raises HubError: 412 when the branch is no longer where the header says. Changes that change nothing
-    make no commit.
+    Raises as :func:`check_commit`. Changes that change nothing make no commit.
     """
-    head = check_parent(db, repo, branch, header)
-    trees = Trees(db, repo.id)
-    draft = Draft(trees, head.tree)
+    head, draft = check_commit(db, repo, branch, header, changes)
     for change in changes:
-        if isinstance(change, Delete):
-            draft.delete(change.path, folder=change.folder)
-        else:
-            draft.put(change.path, _entry(db, blobs, repo, change))
+        if isinstance(change, Put):
+            keep_object(db, blobs, repo.id, change.entry.sha256 or "", change.entry.size)
     tree = draft.save()
     if tree == head.tree:
         return head
@@ -150,8 +144,9 @@ def apply_commit(
         (commit.oid, repo.id, branch),
     )
     touch(db, repo)
-    if branch == MAIN and trees.find(tree, _README) != trees.find(head.tree, _README):
-        _read_card(db, blobs, repo, trees.find(tree, _README))
+    readme, trees = ("README.md",), Trees(db, repo.id)
+    if branch == MAIN and trees.find(tree, readme) != trees.find(head.tree, readme):
+        _read_card(db, blobs, repo, trees.find(tree, readme))
     return commit
 
 
@@ -209,15 +204,6 @@ def _text(value: object, name: str, length: int) -> str:
 
 
 # -- applying ----------------------------------------------------------------------------------------------
-
-_README: Final = ("README.md",)
-
-
-def _entry(db: sqlite3.Connection, blobs: Blobs, repo: Repo, change: Put | PutLarge) -> Entry:
-    if isinstance(change, PutLarge):
-        return _large(db, repo, change)
-    keep_object(db, blobs, repo.id, change.entry.sha256 or "", change.entry.size)
-    return change.entry
 
 
 def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:

@@ -91,7 +91,7 @@ def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:
     for each in found:
         if (earlier := first.setdefault(each.name.casefold(), each.line)) != each.line:
             problems.append(each.problem("name", f"{each.name!r} is on line {earlier} already"))
-    return found, problems or ([] if found else [{"line": 1, "detail": "nobody is listed"}])
+    return found, problems or ([] if found else [{"line": 1, "detail": "no account is listed"}])
 
 
 def _columns(heading: list[str]) -> list[str]:

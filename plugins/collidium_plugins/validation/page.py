@@ -4,46 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from html import escape
-from typing import Any, Final
+from functools import cache
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+from jinja2 import Environment, PackageLoader, Template
 
 from collidium_plugins.validation.histograms import Floats
 from collidium_plugins.validation.report import Report, numbers
 
-_WIDTH, _HEIGHT = 360, 240
-#: Of the axes within a plot: left, right, top, bottom.
+#: The axes within a plot of 360 by 240 pixels.
 _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 350, 28, 198
-_COLOURS: Final = {"agrees": "#17803d", "disagrees": "#b42318", "no reference": "#667085"}
-_STYLE: Final = """body{font:14px/1.4 system-ui,sans-serif;margin:2em auto;max-width:1160px;padding:0 1em}
-table{border-collapse:collapse}td,th{padding:.15em .8em;text-align:left;border-bottom:1px solid #ddd}
-td.n{text-align:right}figure{display:inline-block;margin:.3em}svg{width:360px;height:240px}"""
 
 
 def html(report: Report) -> str:
     """Return the page of a report."""
-    heading = escape(f"Validation of {report['config'] or 'events'}")
-    quantities = report["quantities"]
-    rows = "".join(_row(name, entry) for name, entry in quantities.items())
-    plots = "".join(
-        f'<figure id="{escape(name)}">{svg(entry)}</figure>'
-        for name, entry in quantities.items()
-        if len(entry["value"]) > 1
+    return _template().render(
+        heading=f"Validation of {report['config'] or 'events'}",
+        report=report,
+        plots={name: _plot(entry) for name, entry in report["quantities"].items() if len(entry["value"]) > 1},
     )
-    missing = "".join(f"<li>{escape(name)}: {escape(why)}</li>" for name, why in report["missing"].items())
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in report["summary"].items())
-    return (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{heading}</title>'
-        f"<style>{_STYLE}</style>"
-        f"<h1>{heading}</h1><p>{report['events']} events; {summary}. Points are the events, with standard "
-        "errors; lines are the reference, bands its tolerance. A quantity disagrees where what exceeds the "
-        "tolerance is significant by four standard deviations; few events agree with nearly anything. "
-        "Verdicts show the source of their reference under the pointer.</p><table><tr><th>quantity</th>"
-        "<th>value</th><th>reference</th><th>χ² per bin (bins)</th><th>the same beyond tolerance</th>"
-        f"<th>verdict</th></tr>{rows}</table>"
-        f"{plots}{f'<h2>Not made</h2><ul>{missing}</ul>' if missing else ''}</html>\n"
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=PackageLoader(__package__, ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
+    environment.globals |= {"cells": cells, "title": title}
+    environment.globals |= {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM}
+    return environment.get_template("page.html")
 
 
 def cells(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
@@ -58,50 +49,35 @@ def cells(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
     return value, central, chi2, "" if beyond is None else f"{beyond:.3g}", entry["verdict"]
 
 
-def _row(name: str, entry: Mapping[str, Any]) -> str:
-    *values, verdict = cells(entry)
-    link = f'<a href="#{escape(name)}">{escape(title(entry))}</a>' if len(entry["value"]) > 1 else ""
-    columns = "".join(f'<td class="n">{escape(text)}</td>' for text in values)
-    source = escape((entry["reference"] or {}).get("source", ""))
-    return (
-        f"<tr><td>{link or escape(title(entry))}</td>{columns}"
-        f'<td style="color:{_COLOURS[verdict]}" title="{source}">{verdict}</td></tr>'
-    )
-
-
 def title(entry: Mapping[str, Any]) -> str:
     """Return the title with what it is a function of."""
     return f"{entry['title']}, by {entry['x']}" if entry["x"] else str(entry["title"])
 
 
-def svg(entry: Mapping[str, Any]) -> str:
-    """Return a plot of a quantity: points with errors, the reference as a line with its tolerance."""
+def _plot(entry: Mapping[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
+    """Places of a quantity's points with errors, of the reference with its tolerance, and of ticks."""
     edges, value, error = (numbers(entry[name]) for name in ("edges", "value", "error"))
     low, central, high = _band(entry["reference"], len(value))
     shown = np.concatenate([value, value - error, value + error, low, central, high])
     x = _Axis.of(edges, _LEFT, _RIGHT, log="x" in entry["log"])
     y = _Axis.of(shown, _BOTTOM, _TOP, log="y" in entry["log"])
-    parts = _frame(entry, x, y, edges)
-    for place in range(len(value)):
-        left, right = x.at(edges[place]), x.at(edges[place + 1])
-        if np.isfinite(central[place]):
-            top, middle, bottom = (y.at(one[place]) for one in (high, central, low))
-            parts.append(
-                f'<rect x="{left:.1f}" y="{top:.1f}" width="{right - left:.1f}" height="{bottom - top:.1f}" '
-                f'fill="#9ec5fe" opacity=".5"/><path d="M{left:.1f} {middle:.1f}H{right:.1f}" '
-                'stroke="#1d4ed8"/>'
-            )
-        if np.isfinite(value[place]) and (value[place] > 0 or not y.log):
-            middle = (left + right) / 2
-            top, bottom = (y.at(value[place] + sign * np.nan_to_num(error[place])) for sign in (1, -1))
-            parts.append(
-                f'<path d="M{middle:.1f} {top:.1f}V{bottom:.1f}" stroke="#111"/>'
-                f'<circle cx="{middle:.1f}" cy="{y.at(value[place]):.1f}" r="2" fill="#111"/>'
-            )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'font-family="sans-serif" font-size="10">{"".join(parts)}</svg>'
-    )
+    bins = list(pairwise(x.at(edge) for edge in edges))
+    labels = dict(zip((edges[1:] + edges[:-1]) / 2, entry["labels"], strict=False))
+    labels = labels or {number: f"{number:.4g}" for number in x.ticks()}
+    return {
+        "bands": [
+            (*ends, *map(y.at, band))
+            for ends, *band in zip(bins, high, central, low, strict=True)
+            if np.isfinite(band[1])
+        ],
+        "points": [
+            (round((left + right) / 2, 1), *map(y.at, (one, one + spread, one - spread)))
+            for (left, right), one, spread in zip(bins, value, np.nan_to_num(error), strict=True)
+            if np.isfinite(one) and (one > 0 or not y.log)
+        ],
+        "x_ticks": [(x.at(number), label) for number, label in labels.items()],
+        "y_ticks": [(y.at(number), f"{number + 0.0:.4g}") for number in y.ticks()],
+    }
 
 
 def _band(reference: Mapping[str, Any] | None, bins: int) -> tuple[Floats, Floats, Floats]:
@@ -138,7 +114,7 @@ class _Axis:
     def at(self, number: float) -> float:
         scaled = np.log10(max(number, 1e-300)) if self.log else number
         part = np.clip((scaled - self.low) / (self.high - self.low), 0, 1)
-        return float(self.first + (self.last - self.first) * part)
+        return round(float(self.first + (self.last - self.first) * part), 1)
 
     def ticks(self) -> list[float]:
         """Three to seven round numbers, or powers of ten."""
@@ -151,29 +127,3 @@ class _Axis:
 def _round_step(step: float) -> float:
     size = 10.0 ** np.floor(np.log10(step))
     return float(next(size * factor for factor in (1, 2, 5, 10) if size * factor >= step * 0.999))
-
-
-def _frame(entry: Mapping[str, Any], x: _Axis, y: _Axis, edges: Floats) -> list[str]:
-    """Title, axes, ticks and labels."""
-    middle = (_LEFT + _RIGHT) / 2
-    parts = [
-        f'<rect x="0" y="0" width="{_WIDTH}" height="{_HEIGHT}" fill="#fff"/>'
-        f'<text x="{_WIDTH / 2}" y="14" text-anchor="middle">{escape(entry["title"])}</text>'
-        f'<path d="M{_LEFT} {_TOP}V{_BOTTOM}H{_RIGHT}" stroke="#111" fill="none"/>'
-        f'<text x="{middle}" y="{_HEIGHT - 6}" text-anchor="middle">{escape(entry["x"])}</text>'
-        f'<text transform="translate(12 {(_TOP + _BOTTOM) / 2})rotate(-90)" text-anchor="middle">'
-        f"{escape(entry['y'])}</text>"
-    ]
-    labels = dict(zip((edges[1:] + edges[:-1]) / 2, entry["labels"], strict=False))
-    labels = labels or {number: f"{number:.4g}" for number in x.ticks()}
-    for number, label in labels.items():
-        parts.append(
-            f'<path d="M{x.at(number):.1f} {_BOTTOM}v4" stroke="#111"/>'
-            f'<text x="{x.at(number):.1f}" y="{_BOTTOM + 15}" text-anchor="middle">{escape(label)}</text>'
-        )
-    for number in y.ticks():
-        parts.append(
-            f'<path d="M{_LEFT} {y.at(number):.1f}h-4" stroke="#111"/>'
-            f'<text x="{_LEFT - 6}" y="{y.at(number) + 3:.1f}" text-anchor="end">{number + 0.0:.4g}</text>'
-        )
-    return parts

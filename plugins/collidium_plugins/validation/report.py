@@ -44,7 +44,6 @@ def validate(
     events: EventRange | None = None,
     reference: Path | None = None,
     extra: Sequence[Path] = (),
-    quantities: Sequence[Quantity] = QUANTITIES,
     progress: Progress | None = None,
 ) -> Report:
     """Compare the events of a dataset with a reference, in memory bounded by blocks of events.
@@ -62,8 +61,6 @@ def validate(
         the Open Data Detector that are known for the config.
     extra
         JSON files of the same format whose quantities were made elsewhere, such as a map of material.
-    quantities
-        What is looked at.
     progress
         Called with the events that are done, and all there are.
 
@@ -80,14 +77,14 @@ def validate(
     InvalidInput
         For a reference that is no JSON file of this format.
     """
-    chosen, found, missing, read = _histograms(directory, config, events, quantities, progress)
+    chosen, found, missing, read = _histograms(directory, config, events, progress)
     references = _builtin(chosen)
     if reference is not None and reference.is_dir():
-        _, others, _, _ = _histograms(reference, None, None, quantities, progress)
+        _, others, _, _ = _histograms(reference, None, None, progress)
         references = {name: _as_reference(histogram, str(reference)) for name, histogram in others.items()}
     elif reference is not None:
         references = {name: _loaded(entry) for name, entry in _quantities_of(reference).items()}
-    declared = {quantity.name: quantity for quantity in quantities}
+    declared = {quantity.name: quantity for quantity in QUANTITIES}
     entries = {
         name: _entry(_described(declared[name]), histogram, references.get(name))
         for name, histogram in found.items()
@@ -113,7 +110,6 @@ def _histograms(
     directory: Path,
     config: str | None,
     events: EventRange | None,
-    quantities: Sequence[Quantity],
     progress: Progress | None,
 ) -> tuple[str, dict[str, Histogram], dict[str, str], int]:
     """The config, its histograms, the reasons for those that are missing, and the number of events."""
@@ -132,7 +128,7 @@ def _histograms(
         ids = ids[(ids >= events.start) & (ids < events.stop)]
     if not len(ids):
         raise UnusableDataset("there are no events")
-    accumulators = {quantity.name: Accumulator(quantity) for quantity in quantities}
+    accumulators = {quantity.name: Accumulator(quantity) for quantity in QUANTITIES}
     missing: dict[str, str] = {}
     done = 0
     for block_ids, rows in blocks_of(tables, ids):

@@ -178,11 +178,15 @@ async def cancel_model(evaluation_id: str) -> Response:
 
 
 async def _scored(submission_id: str) -> Scored | None:
-    """The submission, unless it is not one of the viewer's."""
+    """The submission, unless it is not one of the viewer's or of the viewer's team."""
     submission = await context.backend().submission(submission_id)
     viewer = context.viewer()
-    if viewer is None or viewer.hub_username != submission.hub_username:
+    if viewer is None:
         return None
+    if viewer.hub_username != submission.hub_username:
+        team = (await context.backend_as_user().team(submission.challenge)).team
+        if team is None or team.name != submission.team:
+            return None
     return Scored(submission, await rank_of(submission), "again" in request.args)
 
 

@@ -12,6 +12,9 @@ from collidium_plugins.webapps.context import Route, backend_as_user, origin
 from collidium_plugins.webapps.leaderboard import board_of
 from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, see_other, with_query
 
+#: Submissions of a team on one page.
+PAGE: Final = 20
+
 
 async def show(
     name: str, refusal: CollidiumError | None = None, invitation: Invitation | None = None
@@ -20,11 +23,17 @@ async def show(
     challenge, card = await board_of(name)
     code = (await request.form).get("code", "").strip() or request.args.get("invitation", "")
     link = invitation and with_query(f"{origin()}/leaderboard/{name}/team", invitation=invitation.code)
+    mine = await backend_as_user().team(name, code[:200] or None)
+    cursor = request.args.get("cursor")
+    sent = mine.team and await backend_as_user().team_submissions(name, limit=PAGE, cursor=cursor)
     return await render(
         "team.html",
         challenge=challenge,
         card=card,
-        mine=await backend_as_user().team(name, code[:200] or None),
+        mine=mine,
+        sent=sent,
+        next=sent and sent.next_cursor and with_query(f"/leaderboard/{name}/team", cursor=sent.next_cursor),
+        first=cursor and f"/leaderboard/{name}/team",
         code=code,
         invitation=invitation,
         link=link,

@@ -1,8 +1,8 @@
 """The batch script: an array job, each task of which simulates one part.
 
-Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: their values are plain characters,
-or rejected. Everything else is quoted for bash. The script contains no secret and no address of the server.
-``part.sh`` has the commands of one part.
+Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: the settings allow plain
+characters in their values alone. Everything else is quoted for bash. The script contains no secret and no
+address of the server. ``part.sh`` has the commands of one part.
 
 Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, with a manifest of its
 tables (:data:`~collidium_runners.outputs.MANIFEST`), and at its end, good or bad,
@@ -12,7 +12,6 @@ fails is simulated again, three times in all; then parts that have not begun are
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -22,8 +21,6 @@ from pathlib import PurePath
 from typing import Final
 
 from collidium.contracts.runner import Job, RunnerRefused, part_events
-from collidium.errors import ConfigurationError
-from collidium.settings import PLAIN
 from collidium_runners.command import PipelineCommand, job_name, quoted
 
 #: As many array tasks as Slurm allows in one job unless its operator allows more (MaxArraySize 1001).
@@ -58,7 +55,6 @@ def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[P
 TIME_FACTOR: Final = 2
 EXTRA_MINUTES: Final = 15
 
-_PLAIN: Final = re.compile(PLAIN, re.ASCII)
 #: What differs between parts: placeholders of the command, and the script's variables for them.
 _VARIABLES: Final = {name: name for name in ("events", "first_event", "output")}
 
@@ -77,16 +73,13 @@ class Allocation:
     parts_per_node: int = 1
 
     def directives(self) -> list[str]:
-        """Options of sbatch; raises ConfigurationError for a value that is not plain."""
+        """Options of sbatch; the settings allow plain values alone."""
         named = {
             "partition": self.partition,
             "account": self.account,
             "qos": self.qos,
             "constraint": self.constraint,
         }
-        for option, value in named.items():
-            if not _PLAIN.fullmatch(value):
-                raise ConfigurationError(f"{value!r} is no {option} of a batch system")
         shared = f"--cpus-per-task={self.cpus}" if self.cpus else "--exclusive"
         return [f"--{option}={value}" for option, value in named.items() if value] + [shared]
 
@@ -106,8 +99,7 @@ def script(
 ) -> str:
     """The script to hand to sbatch; ``directory`` is an absolute path where the job runs.
 
-    Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job that cannot be written down and
-    :class:`~collidium.errors.ConfigurationError` for an allocation that cannot.
+    Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job that cannot be written down.
     """
     values = {
         "channel": job.channel,

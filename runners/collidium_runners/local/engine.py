@@ -83,7 +83,7 @@ class LocalEngine:
         output, scratch = folders.make(job.request_id)
         words = self.command.of_job(job, str(output))
         record.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        record.write_specification(
+        record.write(
             JobSpecification(
                 words=[self._executable(), *words[1:]],
                 environment=job_environment(os.environ, record.name, scratch)

@@ -57,6 +57,9 @@ class Ended:
     at: float
 
 
+_FILES: Final = {JobSpecification: "job.json", Started: "started.json", Ended: "ended.json"}
+
+
 class Record:
     """The files of one job."""
 
@@ -68,38 +71,30 @@ class Record:
 
     @property
     def specification(self) -> JobSpecification | None:
-        return self._read("job.json", JobSpecification)
+        return self._read(JobSpecification)
 
     @property
     def started(self) -> Started | None:
-        return self._read("started.json", Started)
+        return self._read(Started)
 
     @property
     def ended(self) -> Ended | None:
-        return self._read("ended.json", Ended)
+        return self._read(Ended)
 
-    def write_specification(self, specification: JobSpecification) -> None:
-        self._write("job.json", specification)
+    def write(self, record: JobSpecification | Started | Ended) -> None:
+        """Whole or not at all, and safe on disk afterwards."""
+        durable.replace(self.folder / _FILES[type(record)], msgspec.json.encode(record).decode())
 
-    def write_started(self, started: Started) -> None:
-        self._write("started.json", started)
-
-    def write_ended(self, ended: Ended) -> None:
-        self._write("ended.json", ended)
-
-    def _read(self, name: str, kind: type[T]) -> T | None:
+    def _read(self, kind: type[T]) -> T | None:
         """None for a missing or damaged file, which must not affect other jobs."""
+        file = self.folder / _FILES[kind]
         try:
-            return msgspec.json.decode((self.folder / name).read_bytes(), type=kind)
+            return msgspec.json.decode(file.read_bytes(), type=kind)
         except FileNotFoundError:
             return None
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-            logger.error("%s is invalid: %r", self.folder / name, error)
+            logger.error("%s is invalid: %r", file, error)
             return None
-
-    def _write(self, name: str, record: object) -> None:
-        """Whole or not at all, and safe on disk afterwards."""
-        durable.replace(self.folder / name, msgspec.json.encode(record).decode())
 
 
 #: A file of this size is put aside for a new one, and what was put aside before is deleted.

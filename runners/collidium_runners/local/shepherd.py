@@ -82,7 +82,7 @@ def _watch(record: Record, begin: int) -> None:
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     processes = JobProcesses(itself)
     signal.signal(signal.SIGTERM, lambda *_: processes.stop())
-    record.write_started(Started(itself, time.time()))
+    record.write(Started(itself, time.time()))
     os.write(begin, b"1")
     os.close(begin)
     ended = Ended(processes.run(specification, Log(record.folder)), time.time())
@@ -93,7 +93,7 @@ def _watch(record: Record, begin: int) -> None:
 
 def _written(record: Record, ended: Ended) -> bool:
     try:
-        record.write_ended(ended)
+        record.write(ended)
     except FileNotFoundError:
         return True  # the folder was removed: the record is not needed
     except OSError:  # a full disk

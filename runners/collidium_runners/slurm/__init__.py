@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from collidium.hookspecs import hookimpl
 from collidium_runners.slurm.commands import CommandBackend
-from collidium_runners.slurm.rest import RestBackend, TokenFile
+from collidium_runners.slurm.rest import RestBackend
 from collidium_runners.slurm.runner import SlurmRunner
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _backend(settings: Settings) -> SlurmBackend:
             settings.slurm_url,
             settings.slurm_api,
             settings.slurm_user or getpass.getuser(),
-            TokenFile(settings.slurm_token_file),
+            settings.slurm_token_file,
             settings.slurm_timeout_seconds,
         )
     return CommandBackend(settings.slurm_configuration, settings.slurm_timeout_seconds)

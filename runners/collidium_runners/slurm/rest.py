@@ -41,11 +41,11 @@ class SlurmError(Exception):
 class RestBackend(SlurmBackend):
     """Calls ``<url>/slurm/<version>/…`` as ``user``; one client lives as long as this does."""
 
-    def __init__(self, url: str, version: str, user: str, token: TokenFile, timeout_seconds: float) -> None:
+    def __init__(self, url: str, version: str, user: str, token_file: Path, timeout_seconds: float) -> None:
         self._base = f"{url}/slurm/{version}"
         self._version = int(version.rpartition(".")[2])
         self._user = user
-        self._token = token
+        self._token_file = token_file
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
 
     async def submit(self, submission: Submission) -> int:
@@ -119,7 +119,8 @@ class RestBackend(SlurmBackend):
 
     async def _call(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
         """The answer's document; raises SlurmError and RunnerUnavailable."""
-        headers = {"X-SLURM-USER-NAME": self._user, "X-SLURM-USER-TOKEN": await self._token.read()}
+        token = await asyncio.to_thread(_token, self._token_file)
+        headers = {"X-SLURM-USER-NAME": self._user, "X-SLURM-USER-TOKEN": token}
         try:
             response = await self._http.call(
                 method, f"{self._base}/{path}", LARGEST_ANSWER, headers=headers, json=body
@@ -153,36 +154,18 @@ def _document(status: int, content: bytes) -> Mapping[str, Any]:
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_.=-]{1,8192}", re.ASCII)
 
 
-class TokenFile:
-    """Reads the token, again when the file has changed."""
+def _token(file: Path) -> str:
+    """The token as it stands in the file now; raises RunnerUnavailable when there is none.
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read_as: tuple[int, int, int] | None = None
-        self._token = ""
-
-    async def read(self) -> str:
-        """The token as it stands in the file now; raises RunnerUnavailable when there is none."""
-        return await asyncio.to_thread(self._current)
-
-    def _current(self) -> str:
-        try:
-            found = self._path.stat()
-            version = (found.st_ino, found.st_mtime_ns, found.st_size)
-            if version != self._read_as:
-                self._token = _only_token(self._path.read_text())
-                self._read_as = version
-        except (OSError, ValueError) as error:
-            # An error of decoding would show what stands in the file.
-            why = error.strerror if isinstance(error, OSError) else "it holds no token"
-            unread = ConfigurationError(f"PLATFORM_SLURM_TOKEN_FILE cannot be read: {why}")
-            raise RunnerUnavailable("the platform has no token for the batch system") from unread
-        return self._token
-
-
-def _only_token(text: str) -> str:
-    """``scontrol token`` prints ``SLURM_JWT=<token>``; both that and the token alone are taken."""
-    token = text.strip().removeprefix("SLURM_JWT=")
-    if not _TOKEN.fullmatch(token):
-        raise ValueError
+    ``scontrol token`` prints ``SLURM_JWT=<token>``; both that and the token alone are taken.
+    """
+    try:
+        token = file.read_text().strip().removeprefix("SLURM_JWT=")
+        if not _TOKEN.fullmatch(token):
+            raise ValueError
+    except (OSError, ValueError) as error:
+        # An error of decoding would show what stands in the file.
+        why = error.strerror if isinstance(error, OSError) else "it holds no token"
+        unread = ConfigurationError(f"PLATFORM_SLURM_TOKEN_FILE cannot be read: {why}")
+        raise RunnerUnavailable("the platform has no token for the batch system") from unread
     return token

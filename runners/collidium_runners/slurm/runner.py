@@ -33,6 +33,8 @@ class SlurmRunner(BatchRunner):
     """Drives jobs through a :class:`~collidium_runners.slurm.backend.SlurmBackend`."""
 
     name = "slurm"
+    #: One question for all jobs that are due.
+    polled_when_watched = True
 
     def __init__(self, backend: SlurmBackend, settings: Settings) -> None:
         """Raises ConfigurationError for a pipeline command that cannot be filled in."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
@@ -49,16 +49,13 @@ class Snapshot:
 
 
 class SpooledJobs:
-    """The jobs below ``directory``; ``clock`` gives seconds since 1970."""
+    """The jobs below ``directory``."""
 
-    def __init__(
-        self, directory: Path, engines: Engines, limits: JobLimits, clock: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, directory: Path, engines: Engines, limits: JobLimits) -> None:
         self.spool = Spool(directory)
         self._folders = JobFolders(directory)
         self._engines = engines
         self._limits = limits
-        self._clock = clock
 
     # -- calls of the runner ---------------------------------------------------------------------------
 
@@ -73,7 +70,7 @@ class SpooledJobs:
         engine = self._engines.choose()
         with self.spool.locked():
             if self.spool.find(job.request_id) is None:
-                self.spool.put(SpooledJob(job, engine.program, self._clock()))
+                self.spool.put(SpooledJob(job, engine.program, time.time()))
         self._forget_old_output()
 
     def look(self) -> Snapshot:
@@ -160,7 +157,7 @@ class SpooledJobs:
         if run.is_new:
             # It was started, but its engine has no record of that.
             return self._end(engine, entry, JobStatus(JobState.FAILED, None, _RESTARTED))
-        passed = self._clock() - run.started
+        passed = time.time() - run.started
         if not entry.stop and passed > self._limits.seconds(entry.job):
             entry = self.spool.change(entry, stop=TOO_LONG)
         if entry.stop:
@@ -216,7 +213,7 @@ class SpooledJobs:
 
     def _ended(self, entry: SpooledJob, status: JobStatus, log: tuple[str, ...] = ()) -> SpooledJob:
         logger.info("request %s: the job has %s: %s", entry.request_id, status.state, status.reason or "done")
-        return self.spool.change(entry, status=status, log=log, ended_at=self._clock())
+        return self.spool.change(entry, status=status, log=log, ended_at=time.time())
 
     def _clear(self, engine: Engine, entry: SpooledJob, status: JobStatus) -> JobStatus:
         """Remove what an ended job leaves but its output, and free its slot."""
@@ -233,5 +230,5 @@ class SpooledJobs:
         """Delete expired output; the record of the job is kept for longer."""
         for request_id in self._folders.with_output():
             entry = self.spool.find(request_id)
-            if entry is None or (entry.status and self._clock() - entry.ended_at > self._limits.keep_seconds):
+            if entry is None or (entry.status and time.time() - entry.ended_at > self._limits.keep_seconds):
                 self._folders.clear(request_id, keep_output=False)

@@ -31,7 +31,7 @@ from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, energy, features
 from collidium_tasks.anomaly.card import CARD, SIGNALS
 from collidium_tasks.anomaly.learned import MIXTURE, WEAK, mixture, weak
 from collidium_tasks.anomaly.tally import Tally
-from collidium_tasks.common import can_learn, rows_problem, shipped_model
+from collidium_tasks.common import can_learn, not_learned, rows_problem, shipped_model
 
 STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})
 BEYOND: Final = frozenset(SIGNALS)
@@ -146,6 +146,9 @@ class AnomalyTask(Task):
     def baselines(self) -> Mapping[str, Reconstruction]:
         learned = {"forest": forest} if can_learn() else {}
         return {"energy": energy, **learned, "mixture": mixture, "weak": weak}
+
+    def missing_baselines(self) -> Mapping[str, str]:
+        return not_learned("forest")
 
     def model_files(self, baseline: str) -> dict[str, bytes]:
         files = {"forest": REFERENCE, "mixture": MIXTURE, "weak": WEAK}

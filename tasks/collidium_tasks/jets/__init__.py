@@ -11,7 +11,7 @@ import pyarrow as pa
 from collidium.contracts.model import ModelInterface
 from collidium.contracts.task import Block, Card, Curve, Draws, Problem, Reconstruction, Tables, Task
 from collidium.hookspecs import hookimpl
-from collidium_tasks.common import can_learn, shipped_model
+from collidium_tasks.common import can_learn, not_learned, shipped_model
 from collidium_tasks.jets import examples
 from collidium_tasks.jets import tally as tallying
 from collidium_tasks.jets.baselines import deepsets, impact, trees
@@ -69,6 +69,9 @@ class JetsTask(Task):
     def baselines(self) -> Mapping[str, Reconstruction]:
         learned = {"trees": trees.reconstruct} if can_learn() else {}
         return {"impact": impact, **learned, "deepsets": deepsets.reconstruct}
+
+    def missing_baselines(self) -> Mapping[str, str]:
+        return not_learned("trees")
 
     def model_files(self, baseline: str) -> dict[str, bytes]:
         return shipped_model(

@@ -16,7 +16,7 @@ MIN_PASSING: Final = 25
 TOLERANCE: Final = 0.02
 
 
-def _rejection(name: str, others: str, against: str) -> Metric:
+def _rejection(name: str, others: str, against: str, events: int) -> Metric:
     return Metric(
         name=name,
         title=f"Rejection of {others} jets at 70% b efficiency",
@@ -31,6 +31,7 @@ def _rejection(name: str, others: str, against: str) -> Metric:
         log_error=True,
         missing_when=f"fewer than {MIN_PASSING} {others} jets pass, as for rejections above "
         f"({others} jets) / {MIN_PASSING}",
+        events_needed=events,
     )
 
 
@@ -71,7 +72,8 @@ CARD: Final = Card(
             source="J. Hanley and B. McNeil, Radiology 143 (1982) 29",
             bounds=(0, 1),
         ),
-        _rejection("light_rejection_70", "light", "prob_light"),
-        _rejection("c_rejection_70", "c", "prob_c"),
+        # An event of ttbar has 1.3 light and 0.4 c jets: enough for rejections of 100 and 10.
+        _rejection("light_rejection_70", "light", "prob_light", 2000),
+        _rejection("c_rejection_70", "c", "prob_c", 600),
     ),
 )

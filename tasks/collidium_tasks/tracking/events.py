@@ -31,7 +31,7 @@ class Event:
     track_id: Integers
     true_hit_id: Integers
     particle: npt.NDArray[np.uint32]
-    weight: npt.NDArray[np.float64] | None
+    weight: npt.NDArray[np.floating[Any]] | None
     particle_hits: npt.NDArray[np.uint32]
     high_pt: npt.NDArray[np.bool_]
     accepted: npt.NDArray[np.bool_]

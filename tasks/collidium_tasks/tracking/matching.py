@@ -148,8 +148,10 @@ class Matcher:
             in_order[rows] = found
             found = in_order
         weights = self._buffers.array("weights", len(event.weight), np.float64)
-        np.multiply(event.weight, found, out=weights)
-        return float(weights.sum()), float(np.ascontiguousarray(event.weight).sum())
+        weights[:] = event.weight
+        total = float(weights.sum())
+        weights *= found
+        return float(weights.sum()), total
 
 
 @dataclass(frozen=True, slots=True)

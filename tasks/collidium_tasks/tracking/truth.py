@@ -1,11 +1,11 @@
 """Truth as it is kept on the server, made once from the dataset's own tables.
 
 Two tables. ``hits``, in the order of the dataset: event_id, hit_id, particle, and weight unless hits are
-uniform. ``particles``, sorted by particle_id within an event, those with at least one hit: event_id,
-particle_id, hits (how many), high_pt (primary, transverse momentum above 1 GeV), accepted (of those, with
-|eta| < 3 and six hits), and the numbers of its bins (:mod:`.bins`). ``particle`` is the place of the hit's
-particle among those of its event, from 1; 0 is noise. A smaller place is a smaller id. Metadata of the
-tables is for the manifest.
+uniform; weights are rounded to float32, as they are most of the file. ``particles``, sorted by particle_id
+within an event, those with at least one hit: event_id, particle_id, hits (how many), high_pt (primary,
+transverse momentum above 1 GeV), accepted (of those, with |eta| < 3 and six hits), and the numbers of its
+bins (:mod:`.bins`). ``particle`` is the place of the hit's particle among those of its event, from 1; 0 is
+noise. A smaller place is a smaller id. Metadata of the tables is for the manifest.
 """
 
 from __future__ import annotations
@@ -62,11 +62,11 @@ def prepare(tables: Tables, hits: HitWeights = "weighted") -> dict[str, pa.Table
     }
     notes = {"hit_weights": "uniform"}
     if "weight" in rows.columns:
-        hit_table["weight"] = pa.array(_given_weights(rows, place))
+        hit_table["weight"] = pa.array(_given_weights(rows, place), pa.float32())
         notes = {"hit_weights": "column weight of tracker_hits"}
     elif hits == "weighted":
         weights, notes = _trackml_weights(rows, place, found, particles, entry)
-        hit_table["weight"] = pa.array(weights)
+        hit_table["weight"] = pa.array(weights, pa.float32())
     metadata = {f"{NOTE}{name}": note for name, note in notes.items()}
     return {
         "hits": pa.table(hit_table).replace_schema_metadata(metadata),

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from tests.clock import Clock
 from tests.waiting import until
 
 from collidium.accounts.identities import Identities
@@ -38,17 +39,9 @@ class Directory(IdentityProvider):
         pass
 
 
-class Clock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Clock[float]:
+    return Clock(1000.0)
 
 
 @pytest.fixture
@@ -56,11 +49,11 @@ def directory() -> Directory:
     return Directory()
 
 
-def identities(directory: Directory, clock: Clock, **settings: Any) -> Identities:
+def identities(directory: Directory, clock: Clock[float], **settings: Any) -> Identities:
     return Identities(directory, Settings(**settings), clock)
 
 
-async def test_known_token_is_asked_about_once(directory: Directory, clock: Clock) -> None:
+async def test_known_token_is_asked_about_once(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     assert [await known.identify("good", "::1") for _ in range(3)] == [Identity("ada")] * 3
     assert directory.asked == ["good"]
@@ -69,7 +62,7 @@ async def test_known_token_is_asked_about_once(directory: Directory, clock: Cloc
     assert directory.asked == ["good"] * 2
 
 
-async def test_rejected_token_is_asked_about_again_soon(directory: Directory, clock: Clock) -> None:
+async def test_rejected_token_is_asked_about_again_soon(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     assert [await known.identify("bad", "::1") for _ in range(3)] == [None] * 3
     assert directory.asked == ["bad"]
@@ -78,14 +71,14 @@ async def test_rejected_token_is_asked_about_again_soon(directory: Directory, cl
     assert directory.asked == ["bad"] * 2
 
 
-async def test_cache_of_zero_seconds_asks_each_time(directory: Directory, clock: Clock) -> None:
+async def test_cache_of_zero_seconds_asks_each_time(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock, identity_cache_seconds=0)
     for _ in range(3):
         await known.identify("good", "::1")
     assert directory.asked == ["good"] * 3
 
 
-async def test_callers_of_one_token_share_one_call(directory: Directory, clock: Clock) -> None:
+async def test_callers_of_one_token_share_one_call(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     directory.gate.clear()
     waiting = [asyncio.create_task(known.identify("good", "::1")) for _ in range(50)]
@@ -98,7 +91,7 @@ async def test_callers_of_one_token_share_one_call(directory: Directory, clock: 
     assert directory.asked == ["good"]
 
 
-async def test_call_ends_when_its_last_caller_leaves(directory: Directory, clock: Clock) -> None:
+async def test_call_ends_when_its_last_caller_leaves(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     directory.gate.clear()
     caller = asyncio.create_task(known.identify("good", "::1"))
@@ -110,7 +103,7 @@ async def test_call_ends_when_its_last_caller_leaves(directory: Directory, clock
     assert directory.asked == ["good"] * 2
 
 
-async def test_flood_of_one_address_is_limited(directory: Directory, clock: Clock) -> None:
+async def test_flood_of_one_address_is_limited(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     await known.identify("good", "192.0.2.1")
     waits: set[str] = set()
@@ -133,7 +126,7 @@ async def test_flood_of_one_address_is_limited(directory: Directory, clock: Cloc
     assert await known.identify("good too", "192.0.2.2") == Identity("ada")
 
 
-async def test_flood_of_many_addresses_is_limited(directory: Directory, clock: Clock) -> None:
+async def test_flood_of_many_addresses_is_limited(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     refused = 0
     for number in range(2000):
@@ -145,7 +138,7 @@ async def test_flood_of_many_addresses_is_limited(directory: Directory, clock: C
     assert refused == 1400
 
 
-async def test_token_of_yesterday_is_taken_in_a_flood(directory: Directory, clock: Clock) -> None:
+async def test_token_of_yesterday_is_taken_in_a_flood(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     await known.identify("good", "192.0.2.1")
     clock.now += 12 * 3600
@@ -158,7 +151,7 @@ async def test_token_of_yesterday_is_taken_in_a_flood(directory: Directory, cloc
     assert await known.identify("good", "192.0.2.1") is None
 
 
-async def test_unknown_tokens_leave_connections_to_known(clock: Clock) -> None:
+async def test_unknown_tokens_leave_connections_to_known(clock: Clock[float]) -> None:
     class Slow(Directory):
         """Has 20 connections, and answers about good tokens alone."""
 
@@ -184,7 +177,9 @@ async def test_unknown_tokens_leave_connections_to_known(clock: Clock) -> None:
     assert await asyncio.gather(*flood) == [Identity("ada")] * 50
 
 
-async def test_known_token_outlasts_an_outage_for_the_grace(directory: Directory, clock: Clock) -> None:
+async def test_known_token_outlasts_an_outage_for_the_grace(
+    directory: Directory, clock: Clock[float]
+) -> None:
     known = identities(directory, clock)
     start = clock.now
     await known.identify("good", "::1")
@@ -198,7 +193,9 @@ async def test_known_token_outlasts_an_outage_for_the_grace(directory: Directory
         await known.identify("good", "::1")
 
 
-async def test_revoked_token_ends_once_the_provider_is_back(directory: Directory, clock: Clock) -> None:
+async def test_revoked_token_ends_once_the_provider_is_back(
+    directory: Directory, clock: Clock[float]
+) -> None:
     known = identities(directory, clock)
     await known.identify("good", "::1")
     directory.away = True
@@ -214,7 +211,7 @@ async def test_revoked_token_ends_once_the_provider_is_back(directory: Directory
         await known.identify("good", "::1")
 
 
-async def test_outage_is_no_answer_about_unknown_tokens(directory: Directory, clock: Clock) -> None:
+async def test_outage_is_no_answer_about_unknown_tokens(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     directory.away = True
     with pytest.raises(IdentityUnavailable):
@@ -234,7 +231,9 @@ class Own(Directory):
         return Identity("ada.sso", on_hub=False) if token == "own_good" else None  # noqa: S105 -- of this test
 
 
-async def test_token_with_a_prefix_goes_to_its_provider_alone(directory: Directory, clock: Clock) -> None:
+async def test_token_with_a_prefix_goes_to_its_provider_alone(
+    directory: Directory, clock: Clock[float]
+) -> None:
     own = Own()
     nothing: dict[str, Any] = {}
     known = Identities(directory, Settings(**nothing), clock, others=[directory, own])
@@ -249,7 +248,7 @@ async def test_token_with_a_prefix_goes_to_its_provider_alone(directory: Directo
 
 
 async def test_hub_has_no_names_of_single_sign_on(
-    directory: Directory, clock: Clock, monkeypatch: pytest.MonkeyPatch
+    directory: Directory, clock: Clock[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     known = identities(directory, clock)
     found = [Identity("Ada.SSO"), Identity("ada", memberships=frozenset({"atlas.sso", "atlas"}))]

@@ -63,7 +63,7 @@ def test_a_fresh_platform_at_one_look(start_server: StartServer) -> None:
         assert (told["requests_today"], told["requests_month"]) == (1, 1)
 
 
-def test_what_waits_is_counted_and_nobody_follows(start_server: StartServer) -> None:
+def test_what_waits_is_counted_and_who_follows_is_shown(start_server: StartServer) -> None:
     server = start_server({"PLATFORM_FOLLOW_REQUESTS": "false"})
     with operating(server) as operator, signed_in(server, "alice") as alice:
         ordered = [
@@ -73,6 +73,10 @@ def test_what_waits_is_counted_and_nobody_follows(start_server: StartServer) -> 
         told = overview(operator)
         assert (told["queued"], told["running"], told["followers"]) == (2, 0, [])
         assert told["oldest_queued_at"] == ordered[0]["created_at"]
+        following = start_server()
+        eventually(lambda: len(overview(operator)["followers"]) == 1)
+        following.stop()
+        assert overview(operator)["followers"] == []
 
 
 def test_a_freeze_shows_since_when_and_what_for(platform: ServerProcess, operator: httpx.Client) -> None:
@@ -80,6 +84,7 @@ def test_a_freeze_shows_since_when_and_what_for(platform: ServerProcess, operato
     first = overview(operator)
     assert (first["submissions_frozen"], first["frozen_by"]) == (True, "admin")
     assert first["frozen_note"] == "the hub is down"
+    assert operator.get("/readyz").json()["submissions_frozen"] is True
     logged = operator.get("/admin/audit?limit=1").json()[0]
     assert (logged["action"], logged["details"]) == ("freeze", {"note": "the hub is down"})
     operator.post("/admin/freeze?frozen=true")
@@ -87,15 +92,8 @@ def test_a_freeze_shows_since_when_and_what_for(platform: ServerProcess, operato
     operator.post("/admin/freeze?frozen=true&note=still")
     again = overview(operator)
     assert (again["frozen_note"], again["frozen_at"]) == ("still", first["frozen_at"])
-    operator.post("/admin/freeze?frozen=false")
+    assert operator.post("/admin/freeze?frozen=false").json() == {"submissions_frozen": False}
+    assert operator.get("/readyz").json()["submissions_frozen"] is False
+    assert operator.get("/admin/audit?limit=1").json()[0]["action"] == "unfreeze"
     thawed = overview(operator)
     assert (thawed["submissions_frozen"], thawed["frozen_at"], thawed["frozen_note"]) == (False, None, None)
-
-
-def test_a_process_that_ends_is_no_longer_a_follower(start_server: StartServer) -> None:
-    watched = start_server({"PLATFORM_FOLLOW_REQUESTS": "false"})
-    following = start_server()
-    with operating(watched) as operator:
-        eventually(lambda: len(overview(operator)["followers"]) == 1)
-        following.stop()
-        assert overview(operator)["followers"] == []

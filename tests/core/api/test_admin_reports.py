@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.distributions import install
 from tests.waiting import eventually
 
 from collidium.testing.databases import Databases
@@ -20,45 +21,6 @@ from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
 from .conftest import operating, signed_in
-
-#: Computes at once: ten events with more numbers than fit into one piece of an answer.
-RUNNER = """
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from collidium.contracts.runner import JobState, JobStatus, Runner
-from collidium.hookspecs import hookimpl
-
-class Tiny(Runner):
-    name = "tiny"
-    poll_seconds = 0.05
-
-    async def submit(self, job):
-        return f"{job.request_id}:{job.events}"
-
-    async def find(self, request_id):
-        return None
-
-    async def poll(self, handle):
-        return JobStatus(JobState.COMPLETED)
-
-    async def cancel(self, handle):
-        pass
-
-    async def collect(self, handle, directory, max_bytes):
-        events = int(handle.partition(":")[2])
-        values = np.random.default_rng(1).normal(size=(events, 50_000))
-        path = directory / "particles.parquet"
-        pq.write_table(pa.table({"event_id": range(events), "px": list(values)}), path)
-        return [path]
-
-    async def close(self):
-        pass
-
-@hookimpl
-def collidium_runners(settings):
-    return [Tiny()]
-"""
 
 
 @pytest.fixture(scope="module")
@@ -233,12 +195,15 @@ def test_an_operator_cancels_anybodys_request_and_it_is_audited(
 
 
 def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_path: Path) -> None:
-    install(tmp_path / "site", "tiny", {"tiny_runner": RUNNER})
+    # Ten events with more numbers than fit into one piece of an answer.
+    values = np.random.default_rng(1).normal(size=(10, 50_000))
+    pq.write_table(pa.table({"event_id": range(10), "px": list(values)}), tmp_path / "events")
     server = start_server(
         {
-            "PYTHONPATH": str(tmp_path / "site"),
             "PLATFORM_RUN_MODE": "real",
-            "PLATFORM_RUNNER": "tiny",
+            "PLATFORM_RUNNER": "local",
+            "PLATFORM_PIPELINE_COMMAND": f"cp {tmp_path}/events {{output}}/particles.parquet",
+            "PLATFORM_POLL_SECONDS": "0.1",
         }
     )
     with signed_in(server, "alice") as alice, operating(server) as operator:
@@ -249,7 +214,7 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         assert file["path"] == "data/single_muon_pu0_particles/train-00000-of-00001.parquet"
         assert file["rows"] == 10
         assert file["size_bytes"] > 2 * 1024**2
-        assert operator.get(f"/admin/requests/{request_id}").json()["runner_handle"] == f"{request_id}:10"
+        assert operator.get(f"/admin/requests/{request_id}").json()["runner_handle"] == request_id
         answer = operator.get(f"{where}/{file['path']}")
         assert answer.status_code == 200
         assert answer.headers["Content-Type"] == "application/vnd.apache.parquet"

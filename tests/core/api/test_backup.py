@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 from collections.abc import Callable
@@ -10,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree, which
 from subprocess import CompletedProcess
 from threading import Event
 from typing import Any
 
 import httpx
 import pyarrow as pa
+import pytest
 from tests.waiting import eventually
 
 from collidium import backup, database, settings
@@ -171,20 +173,34 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
     assert "already" in again.stderr or "tables" in again.stderr
 
 
-def test_a_damaged_backup_is_refused_and_nothing_is_written(
-    open_platform: OpenPlatform, database_url: str, tmp_path: Path, oracle: pa.Table
-) -> None:
-    backup = tmp_path / "backup"
-    with open_platform(tmp_path / "server", SETTINGS) as server:
+@pytest.fixture(scope="module")
+def made(
+    open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory, oracle: pa.Table
+) -> tuple[Path, list[str]]:
+    """A backup with one submission, and what a later one said is missing: the file was damaged meanwhile."""
+    directory = tmp_path_factory.mktemp("made")
+    with open_platform(directory / "server", SETTINGS) as server:
         with signed_in(server, "alice") as alice:
             assert submit(alice, oracle).is_success
-        done(server, "backup", str(backup))
+        done(server, "backup", str(directory / "backup"))
         (kept,) = files_below(server.data_dir / "storage" / "predictions")
         kept.write_bytes(kept.read_bytes()[:-1] + b"x")
-        damaged = run(server, "backup", str(tmp_path / "damaged"))
+        damaged = run(server, "backup", str(directory / "damaged"))
         assert damaged.returncode == 1
-        assert json.loads(damaged.stdout)["missing"] == [f"predictions/{kept.name}"]
-    (copy,) = files_below(backup / "storage" / "predictions")
+    return directory / "backup", json.loads(damaged.stdout)["missing"]
+
+
+@pytest.fixture
+def copied(made: tuple[Path, list[str]], tmp_path: Path) -> Path:
+    """A copy of the backup, to be spoiled."""
+    return Path(copytree(made[0], tmp_path / "backup"))
+
+
+def test_a_damaged_backup_is_refused_and_nothing_is_written(
+    made: tuple[Path, list[str]], copied: Path, database_url: str, tmp_path: Path
+) -> None:
+    (copy,) = files_below(copied / "storage" / "predictions")
+    assert made[1] == [f"predictions/{copy.name}"]
     whole = copy.read_bytes()
     target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
     for content, problem in (
@@ -195,7 +211,7 @@ def test_a_damaged_backup_is_refused_and_nothing_is_written(
         copy.unlink()
         if content is not None:
             copy.write_bytes(content)
-        refused = run(target, "restore", str(backup))
+        refused = run(target, "restore", str(copied))
         assert refused.returncode != 0
         assert problem in refused.stderr
         assert files_below(target.data_dir) == []
@@ -203,17 +219,13 @@ def test_a_damaged_backup_is_refused_and_nothing_is_written(
     other = ServerProcess(
         tmp_path / "other", "postgres://app@nowhere.invalid/x" if "sqlite" in database_url else None
     )
-    assert "database" in run(other, "restore", str(backup)).stderr
-    done(target, "restore", str(backup))
+    assert "database" in run(other, "restore", str(copied)).stderr
+    done(target, "restore", str(copied))
 
 
-def test_a_hostile_backup_writes_nowhere_else(
-    open_platform: OpenPlatform, database_url: str, tmp_path: Path
-) -> None:
+def test_a_hostile_backup_writes_nowhere_else(copied: Path, database_url: str, tmp_path: Path) -> None:
     """A name that leads into the backup when it is read may lead elsewhere when it is written."""
-    backup = tmp_path / "backup"
-    with open_platform(tmp_path / "server", SETTINGS) as server:
-        done(server, "backup", str(backup))
+    backup = copied
     manifest = json.loads((backup / "manifest.json").read_text())
     (backup / "a" / "b").mkdir(parents=True)
     (backup / "x").write_text("x")
@@ -229,27 +241,30 @@ def test_a_hostile_backup_writes_nowhere_else(
     assert files_below(target.data_dir) == []
 
 
-def test_the_log_of_a_deleted_database_is_no_part_of_the_restored_one(
-    open_platform: OpenPlatform, tmp_path: Path
-) -> None:
+def test_the_log_of_a_deleted_database_is_not_restored(made: tuple[Path, list[str]], tmp_path: Path) -> None:
     """A server that was killed leaves one, and SQLite would apply it."""
-    with open_platform(tmp_path / "server", SETTINGS) as server:
-        done(server, "backup", str(tmp_path / "backup"))
     target = ServerProcess(tmp_path / "restored")
     log = target.data_dir / "collidium.sqlite3-wal"
     log.parent.mkdir(parents=True, exist_ok=True)
     log.write_bytes(b"x")
-    assert f"there is a database already: {log}" in run(target, "restore", str(tmp_path / "backup")).stderr
+    assert f"there is a database already: {log}" in run(target, "restore", str(made[0])).stderr
 
 
-async def test_a_dump_may_take_longer_than_transactions(migrated_database_url: str, tmp_path: Path) -> None:
+async def test_a_dump_may_take_longer_than_transactions(
+    migrated_database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The snapshot of one that a server ended names no files."""
     if migrated_database_url.startswith("sqlite"):
         return
     async with database.connected(migrated_database_url):
         await database.connection().execute_script(
-            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout = 50', "
+            "DO $$ BEGIN EXECUTE format('ALTER DATABASE %I SET idle_in_transaction_session_timeout = 1000', "
             "current_database()); END $$"
         )
+    slow = tmp_path / "bin" / "pg_dump"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\nsleep 2\nexec {which("pg_dump")} "$@"\n')
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", str(slow.parent), prepend=os.pathsep)
     chosen = settings.load(database_url=migrated_database_url, data_dir=tmp_path / "data")
     assert (await backup.make(chosen, tmp_path / "backup")).missing == ()

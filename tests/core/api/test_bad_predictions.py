@@ -90,35 +90,10 @@ def test_every_bad_file_is_refused_and_leaves_nothing(
     assert files_below(platform.data_dir / "storage" / "predictions") == kept
 
 
-def test_all_problems_are_listed_at_once(alice: httpx.Client, oracle: pa.Table) -> None:
-    hits = oracle["hit_id"].to_pylist()
-    tracks = oracle["track_id"].to_pylist()
-    hits[3], tracks[5], hits[9] = 10**9, -7, hits[8]
-    table = pa.table({"event_id": oracle["event_id"], "hit_id": hits, "track_id": tracks})
-    document = alice.post(SUBMIT, content=parquet(table)).json()
-    assert {problem["column"] for problem in document["errors"]} >= {"hit_id", "track_id"}
-    assert len(document["errors"]) == 3
-    for problem in document["errors"]:
-        assert problem["event_id"] == 3
-        assert problem["count"] == 1
-        assert problem["examples"]
-
-    several = alice.post(
-        SUBMIT, content=parquet(oracle.drop_columns(["track_id"]).append_column("x", oracle["hit_id"]))
-    )
-    assert {problem["column"] for problem in several.json()["errors"]} == {"track_id", "x"}
-
-
 def test_no_answer_reveals_truth(alice: httpx.Client, oracle: pa.Table) -> None:
     table = oracle.set_column(1, "hit_id", pa.array(range(10**6, 10**6 + oracle.num_rows)))
     document = alice.post(SUBMIT, content=parquet(table)).text
     assert "particle" not in document
-
-
-def test_a_form_without_the_part_is_refused(alice: httpx.Client, oracle: pa.Table) -> None:
-    answer = alice.post(SUBMIT, files={"file": ("p.parquet", parquet(oracle))})
-    assert 400 <= answer.status_code < 500
-    assert "predictions" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize("repo", ["no-slash", "a/b/c", "../x", "a/" + "b" * 300, "a b/c", "a/b\n"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -20,7 +21,7 @@ from collidium import database
 from collidium.benchmarks.models import Arrival, Challenge
 from collidium.client import Client
 from collidium.testing.plugin import StartServer
-from collidium.testing.server import ServerProcess
+from collidium.testing.server import ServerProcess, run_command
 
 from .conftest import import_truth, parquet
 
@@ -54,6 +55,17 @@ def close(admin: httpx.Client, name: str = NAME) -> dict[str, Any]:
     closed = admin.post(f"/admin/challenges/{name}/close")
     assert closed.status_code == 200, closed.text
     found: dict[str, Any] = closed.json()
+    return found
+
+
+def rescored(server: ServerProcess, *options: str) -> dict[str, Any]:
+    environment = server.environment | {
+        "PLATFORM_BACKEND": server.base_url,
+        "ADMIN_TOKEN": server.admin_token,
+    }
+    done = run_command(("challenge", "rescore", *options, "--json"), environment, server.directory)
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
     return found
 
 
@@ -219,11 +231,14 @@ def test_a_split_after_submissions_scores_them_again(
     assert credits_of(alice) > 10
     earned = credits_of(alice)
     refused = admin.patch("/admin/challenges/tracking", json={"public_percent": 50})
-    assert (refused.status_code, "benchmark split tracking" in refused.json()["detail"]) == (409, True)
+    assert (refused.status_code, "rescore tracking --public 50" in refused.json()["detail"]) == (409, True)
     for percent in ("0", "100"):
-        assert fresh_platform.run("benchmark", "split", "tracking", "--public", percent).returncode == 2
-    done = fresh_platform.run("benchmark", "split", "tracking", "--public", "50")
-    assert done.returncode == 0, done.stderr
+        assert fresh_platform.run("challenge", "rescore", "tracking", "--public", percent).returncode == 2
+    preview = rescored(fresh_platform, "tracking", "--public", "50")
+    assert (preview["ended_at"] is not None, preview["applies"]) == (True, False)
+    assert alice.get("/v1/benchmark/tracking").json()["phase"] is None
+    applied = rescored(fresh_platform, "tracking", "--public", "50", "--apply")
+    assert (applied["applies"], applied["changes"]) == (True, preview["changes"])
     import_truth(fresh_platform)  # of the same truth changes nothing
     assert alice.get("/v1/benchmark/tracking").json()["phase"] == "public"
     now = alice.get(f"/v1/submissions/{first['submission_id']}").json()
@@ -340,6 +355,15 @@ def test_an_organiser_runs_one_challenge_and_no_money(
         base_url=admin.base_url, headers={"X-Admin-Token": made.json()["token"]}, trust_env=False
     ) as otto:
         assert otto.patch(where, json={"announcement": "Welcome."}).status_code == 200
+        assert otto.patch(where, json={"announcement": "Room 12."}).status_code == 200
+        announced = [one["at"] for one in otto.get(f"/v1/challenges/{NAME}").json()["announcements"]]
+        corrections = [{"at": announced[0], "text": "Room 13."}, {"at": announced[1], "text": None}]
+        for correction in corrections:
+            (first, *_) = otto.patch(f"{where}/announcements", json=correction).json()["announcements"]
+            assert (first["at"], first["text"]) == (announced[0], "Room 13.")
+            assert first["edited_at"] > announced[0]
+        assert len(otto.get(f"/v1/challenges/{NAME}").json()["announcements"]) == 1
+        assert otto.patch(f"{where}/announcements", json=corrections[1]).status_code == 404
         seen = otto.get(f"{where}/submissions/{sent}/standing")
         assert seen.json()["changes"], "what it would do is shown to organisers, too"
         assert otto.post(f"{where}/submissions/{sent}/disqualify", json=body).status_code == 200
@@ -374,6 +398,10 @@ def test_a_challenge_is_run_by_commands(fresh_platform: ServerProcess) -> None:
     assert (unzoned.returncode, "no time zone" in unzoned.stderr) == (2, True)
     edited = run("challenge", "edit", "course-1", "--closes", "never", "--announce", "One day *more*.")
     assert "One day *more*." in edited.stdout, edited.stdout
+    corrected = run("challenge", "edit", "course-1", "--correct", "1", "Two days more.").stdout
+    assert ("edited" in corrected, "Two days more." in corrected, "One" in corrected) == (True, True, False)
+    assert run("challenge", "edit", "course-1", "--withdraw", "2").returncode == 2
+    assert "Two days" not in run("challenge", "edit", "course-1", "--withdraw", "1").stdout
     listed = run("challenge", "list").stdout
     assert ("course-1" in listed, "no truth yet" in listed) == (True, True), "of the tasks without truth"
     assert run("challenge", "close", "course-1").returncode == 0

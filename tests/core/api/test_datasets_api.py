@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator
 
 import httpx
@@ -10,7 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from collidium.client import AsyncClient, Client, EventData
+from collidium.client import Client, EventData
 from collidium.datasets import sample
 from collidium.errors import InvalidInput, NotFound
 from collidium.testing.server import ServerProcess
@@ -174,13 +173,3 @@ def test_all_tables_that_are_not_there_are_reported(client: Client) -> None:
         "no table 'jets'",
         "no table '../particles'",
     ]
-
-
-def test_the_asynchronous_client_gets_the_same(platform: ServerProcess, client: Client) -> None:
-    async def ask() -> tuple[object, EventData]:
-        async with AsyncClient(platform.base_url, token="") as caller:
-            return await caller.datasets(), await caller.event(sample.CONFIG, 1, tables=["tracks"])
-
-    datasets, event = asyncio.run(ask())
-    assert datasets == client.datasets()
-    assert event == client.event(sample.CONFIG, 1, tables=["tracks"])

@@ -1,8 +1,8 @@
 """Two platforms whose truth differs in held-back events alone answer participants alike.
 
 Not covered: how long answers take (a tally of a held-back event may be larger or smaller), and the truth's
-version, a hash of all of it, which is given the same name here. Of the plots on pages only the tables of
-their numbers are compared: times of submissions move their points.
+version, a hash of all of it, which is given the same name here. Of the plots of leaderboards only the tables
+of their numbers are compared: times of submissions move their points.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
-from shutil import copytree
 from typing import Any
 
 import httpx
@@ -32,25 +31,26 @@ from collidium.outbox.models import OutboxEvent
 from collidium.scoring.parts import Part
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
+from collidium.testing.synthetic import SyntheticEvents
 
-from .conftest import EVENTS, parquet, prepared, signed_in
+from .conftest import parquet, prepared, signed_in
 
 NAME = "spring-2027"
-#: Of the five events of the demo.
+#: As many as it takes for scores in bins, of the public part, too.
+EVENTS, HITS = 40, 1500
 PUBLIC = 60
 
 #: Ids and times; the same id is the same on one platform, and keeps its place in the order of appearance.
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
-#: Plots, and what a page or a form has for itself.
-_OWN = re.compile(r'<svg.*?</svg>|csrf(_token" value)?="[^"]*"|cursor=[\w=-]+', re.DOTALL)
+#: What a page or a form has for itself.
+_OWN = re.compile(r'csrf(_token" value)?="[^"]*"|cursor=[\w=-]+')
+_PLOT = re.compile(r"<svg.*?</svg>", re.DOTALL)
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|\+00:00)?")
 
 
 def import_truth(server: ServerProcess, source: Path) -> str:
     """Import the truth of all events; returns its version."""
-    done = server.run(
-        "truth", "import", "tracking", "--from", str(source), "--config", "ttbar_pu0", "--events", "0:5"
-    )
+    done = server.run("truth", "import", "tracking", "--from", str(source), "--events", f"0:{EVENTS}")
     assert done.returncode == 0, done.stderr
     (directory,) = (server.data_dir / "truth" / "tracking").iterdir()
     return directory.name
@@ -102,7 +102,12 @@ class Recorder:
 
     def ask(self, client: httpx.Client, method: str, path: str, **options: Any) -> Any:
         answer = client.request(method, path, **options)
-        kept = answer.json() if answer.headers["Content-Type"].endswith("json") else _OWN.sub("", answer.text)
+        if answer.headers["Content-Type"].endswith("json"):
+            kept = answer.json()
+        else:
+            page = _OWN.sub("", answer.text)
+            # Plots of scores in bins have no times.
+            kept = page if path.startswith("/leaderboard/submissions/") else _PLOT.sub("", page)
         self.keep(f"{method} {path}", f"{answer.status_code} {json.dumps(neutral(kept))}")
         return kept
 
@@ -122,7 +127,9 @@ def neutral(answer: Any) -> Any:
 def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProcess]]:
     """Two servers, the truth of the second shuffled where it is held back."""
     source, name = tmp_path / "events", ""
-    copytree(EVENTS, source)
+    source.mkdir()
+    for table, made in SyntheticEvents(hits=HITS).tables(range(EVENTS)).items():
+        pq.write_table(made, source / f"{table}.parquet")
     environment = {"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true"}
 
     def prepare(server: ServerProcess) -> None:
@@ -140,21 +147,22 @@ def platforms(_databases: Databases, tmp_path: Path) -> Iterator[list[ServerProc
             directory.mkdir()
             opened = servers.enter_context(prepared(_databases, directory, prepare))
             found.append(servers.enter_context(opened(tmp_path / f"server-{number}", environment)))
-            shuffle_truth(source, Part(name, "final", PUBLIC).groups(5))
+            shuffle_truth(source, Part(name, "final", PUBLIC).groups(EVENTS))
         yield found
 
 
 @pytest.fixture(scope="module")
 def predictions() -> list[bytes]:
     """Good for some events, bad for others; each one of its own."""
-    flat = flatten(pq.read_table(EVENTS / "tracker_hits.parquet"), ["hit_id", "particle_id"])
+    flat = flatten(SyntheticEvents(hits=HITS).tables(range(EVENTS))["tracker_hits"], ["particle_id"])
+    flat = flat.append_column("hit_id", pa.array(np.tile(np.arange(HITS), EVENTS)))
     events, truth = flat["event_id"].to_numpy(), flat["particle_id"].to_numpy().astype(np.int64)
     made = []
     for number in range(6):
         kept = np.random.default_rng(number).random(len(flat)) < np.where(
             events % 2, 0.3 + number / 10, 0.9 - number / 10
         )
-        table = flat.set_column(2, "track_id", pa.array(np.where(kept, truth, -1)))
+        table = flat.append_column("track_id", pa.array(np.where(kept, truth, -1)))
         made.append(parquet(table.select(["event_id", "hit_id", "track_id"])))
     return made
 
@@ -190,7 +198,13 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
             *("/v1/challenges", "/v1/benchmark/tasks", "/v1/benchmark/tracking", f"/v1/benchmark/{NAME}"),
             *(f"{where}/leaderboard{query}" for query in ("", "?all=true", "?limit=1", "?hub_username=bob")),
             *(f"{where}/leaderboard/history?metric={metric}" for metric in metrics),
-            *(f"{where}/quota", f"{where}/team", "/v1/me/webhook", "/v1/me/notifications"),
+            *(
+                f"{where}/quota",
+                f"{where}/team",
+                f"{where}/team/submissions",
+                "/v1/me/webhook",
+                "/v1/me/notifications",
+            ),
             *("/v1/me", "/v1/me/transactions", "/v1/me/submissions", "/v1/me/submissions?limit=1"),
             *(
                 "/v1/datasets",
@@ -203,7 +217,7 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
             recorder.ask(alice, "GET", path)
         page = recorder.ask(alice, "GET", f"{where}/leaderboard?limit=1&all=true")
         assert page
-        for query in ("", "?all=true", "?format=csv", "?format=csv&all=true"):
+        for query in ("", "?all=true", "?format=csv", "?format=csv&all=true", "?status=withdrawn"):
             recorder.ask(alice, "GET", f"{where}/results{query}")
         token = alice.headers["Authorization"].partition(" ")[2]
     with Visitor(server.base_url) as visitor:
@@ -250,6 +264,12 @@ def test_nothing_depends_on_what_is_held_back(
     assert len(one) == len(other)
     for answer, shuffled in zip(one, other, strict=True):
         assert answer == shuffled
+    plots = [page for asked, page in one if asked.startswith("GET /leaderboard/submissions/")]
+    assert plots
+    assert all('<svg class=\\"plot' in page for page in plots)
+    shown = [answer for asked, answer in one if asked.startswith("GET /v1/submissions/")]
+    assert shown
+    assert all('"curves": [{' in answer for answer in shown)
     statuses = {answer.partition(" ")[0] for _, answer in one}
     assert statuses >= {"200", "403", "409", "422", "429"}
     # Else nothing was shown: the end differs.

@@ -20,7 +20,7 @@ from .conftest import files_below, parquet, signed_in
 
 METRICS_TOKEN = "scrape"  # noqa: S105 -- a test's
 #: A server of its own: calls are counted.
-PLATFORM = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN}
+PLATFORM = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN, "PLATFORM_CORS_ORIGINS": "https://apps.example"}
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,10 @@ def test_metrics_count_by_route_not_by_path(platform: ServerProcess) -> None:
     )
 
 
-def test_browsers_of_allowed_origins_may_call(start_server: StartServer) -> None:
-    server = start_server({"PLATFORM_CORS_ORIGINS": "https://apps.example"})
+def test_browsers_of_allowed_origins_may_call(platform: ServerProcess) -> None:
     for origin, allowed in (("https://apps.example", "https://apps.example"), ("https://evil.example", None)):
         preflight = httpx.options(
-            f"{server.base_url}/v1/me",
+            f"{platform.base_url}/v1/me",
             headers={
                 "Origin": origin,
                 "Access-Control-Request-Method": "GET",

@@ -9,7 +9,6 @@ import httpx
 import pyarrow as pa
 import pytest
 
-from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
 from .conftest import parquet, signed_in
@@ -60,6 +59,7 @@ def anybody(platform: ServerProcess) -> Iterator[httpx.Client]:
 @pytest.mark.parametrize(
     ("query", "wanted"),
     [
+        ({}, [(1, 3), (2, 2), (3, 4), (4, 0), (5, 1)]),
         ({"hub_username": "bea"}, [(2, 2), (3, 4), (4, 0)]),
         ({"model_repo": "lab/line"}, [(2, 2), (5, 1)]),
         ({"hub_username": "bea", "model_repo": "bea/helix"}, [(3, 4), (4, 0)]),
@@ -144,18 +144,6 @@ def test_an_unknown_metric_is_told_with_those_there_are(anybody: httpx.Client) -
 def test_a_submission_tells_what_its_truth_is_from(anybody: httpx.Client, ids: list[str]) -> None:
     kept = anybody.get(f"/v1/submissions/{ids[0]}").json()
     assert (kept["dataset"], kept["dataset_revision"]) == ("ttbar_pu0", "local")
-
-
-def test_the_client_asks_for_the_same(platform: ServerProcess, ids: list[str]) -> None:
-    with Client(platform.base_url) as client:
-        assert [place.rank for place in client.leaderboard("tracking", user="bea", every=True)] == [2, 3, 4]
-        assert [place.rank for place in client.leaderboard("tracking")] == [1, 2]
-        places = client.leaderboard("tracking", model_repo="lab/line", limit=1, every=True)
-        assert [place.submission_id for place in places] == [ids[2]]
-        steps = client.leaderboard_history("tracking")
-        assert [step.submission_id for step in steps] == [ids[0], ids[2], ids[3]]
-        assert client.leaderboard_history("tracking", EFFICIENCY, limit=1).items == steps.items[-1:]
-        assert client.submission(ids[0]).dataset == "ttbar_pu0"
 
 
 @pytest.mark.parametrize("query", [{}, ALL])

@@ -135,7 +135,8 @@ def test_operators_that_cannot_be_are_refused(desk: Desk, body: dict[str, object
 def test_a_token_of_nobody_is_401(desk: Desk) -> None:
     for token in ("", "é", "collidium_operator_" + "A" * 43, "x" * 5000):
         headers = {"X-Admin-Token": token.encode()}
-        assert desk.by("").get("/admin/usage", headers=headers).status_code == 401
+        refused = desk.by("").get("/admin/usage", headers=headers)
+        assert (refused.status_code, refused.headers["WWW-Authenticate"]) == (401, "X-Admin-Token")
     assert set(SCOPES.values()) == set(Scope) - {Scope.ALL}
 
 

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, operating, parquet, signed_in
+from .conftest import files_below, name_of, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"
@@ -54,23 +54,21 @@ def slowly(content: bytes, begun: Event, go_on: Event) -> Iterator[bytes]:
 
 @pytest.mark.parametrize("path", [SUBMIT, CHECK])
 def test_who_is_banned_during_the_upload_gets_nothing(
-    fresh_platform: ServerProcess, oracle: pa.Table, path: str
+    platform: ServerProcess, alice: httpx.Client, operator: httpx.Client, oracle: pa.Table, path: str
 ) -> None:
-    begun, go_on = Event(), Event()
-    with (
-        operating(fresh_platform) as operator,
-        signed_in(fresh_platform, "mallory") as mallory,
-        ThreadPoolExecutor(1) as thread,
-    ):
-        call = thread.submit(mallory.post, path, content=slowly(parquet(oracle), begun, go_on))
+    name, begun, go_on = name_of(alice), Event(), Event()
+    stored = files_below(platform.data_dir / "storage" / "predictions")
+    own = parquet(oracle.slice(0, oracle.num_rows - 1))  # which nobody else has sent
+    with ThreadPoolExecutor(1) as thread:
+        call = thread.submit(alice.post, path, content=slowly(own, begun, go_on))
         assert begun.wait(30)
-        eventually(lambda: bool(files_below(fresh_platform.data_dir / "uploads")))
-        operator.post("/admin/ban", json={"hub_username": "mallory", "banned": True})
+        eventually(lambda: bool(files_below(platform.data_dir / "uploads")))
+        operator.post("/admin/ban", json={"hub_username": name, "banned": True})
         go_on.set()
         assert call.result().status_code == 403
-        assert operator.get("/admin/accounts/mallory").json()["credits"] == 10
-    assert places(fresh_platform) == 0
-    assert files_below(fresh_platform.data_dir / "storage" / "predictions") == []
+    assert operator.get(f"/admin/accounts/{name}").json()["credits"] == 10
+    assert operator.get("/admin/submissions", params={"user": name}).json() == []
+    assert files_below(platform.data_dir / "storage" / "predictions") == stored
 
 
 def test_only_so_many_submissions_of_a_day_are_kept(start_platform: StartServer, oracle: pa.Table) -> None:
@@ -143,12 +141,12 @@ def test_only_a_gain_above_its_error_is_paid_if_set(start_platform: StartServer,
     assert server.run("ledger", "audit").returncode == 0
 
 
-def test_an_account_sends_only_so_much_at_once(fresh_platform: ServerProcess, oracle: pa.Table) -> None:
+def test_an_account_sends_only_so_much_at_once(
+    platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
+) -> None:
     content, go_on = parquet(oracle), Event()
-    uploads = fresh_platform.data_dir / "uploads"
-    with ExitStack() as stack:
-        alice = stack.enter_context(signed_in(fresh_platform, "alice"))
-        bob = stack.enter_context(signed_in(fresh_platform, "bob"))
+    uploads = platform.data_dir / "uploads"
+    with signed_in(platform, "bob-in-time") as bob, ExitStack() as stack:
         threads = stack.enter_context(ThreadPoolExecutor(4))
         stack.callback(go_on.set)
         calls = []
@@ -185,16 +183,15 @@ def with_junk(content: bytes, size: int) -> bytes:
 
 
 def test_a_file_of_more_bytes_than_the_truth_allows_is_not_taken(
-    fresh_platform: ServerProcess, oracle: pa.Table
+    alice: httpx.Client, oracle: pa.Table
 ) -> None:
     few = oracle.slice(0, 100)
-    with signed_in(fresh_platform, "alice") as alice:
-        allowed = alice.get("/v1/benchmark/tracking").json()["largest_file_bytes"]
-        for path in (SUBMIT, CHECK):
-            assert alice.post(path, content=bytes(allowed + 1)).status_code == 413
-            refused = alice.post(path, content=with_junk(parquet(few), 3_000_000))
-            assert refused.status_code == 422, "more than its own rows need"
-            assert refused.json()["errors"][0]["code"] == "too-large"
-        assert files_below(fresh_platform.data_dir / "storage" / "predictions") == []
-        assert alice.post(SUBMIT, content=parquet(oracle, row_group_size=1)).status_code == 200
-        assert alice.post(SUBMIT, content=parquet(few)).status_code == 200
+    allowed = alice.get("/v1/benchmark/tracking").json()["largest_file_bytes"]
+    for path in (SUBMIT, CHECK):
+        assert alice.post(path, content=bytes(allowed + 1)).status_code == 413
+        refused = alice.post(path, content=with_junk(parquet(few), 3_000_000))
+        assert refused.status_code == 422, "more than its own rows need"
+        assert refused.json()["errors"][0]["code"] == "too-large"
+    assert alice.get("/v1/me/submissions").json() == []
+    assert alice.post(SUBMIT, content=parquet(oracle, row_group_size=1)).status_code == 200
+    assert alice.post(SUBMIT, content=parquet(few)).status_code == 200

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
+from tests.waiting import eventually
 
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
@@ -154,6 +155,53 @@ def test_rescoring_resumes_after_a_kill_and_doubles_nothing(
     assert timed.run("ledger", "audit").returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("failpoint", "by", "paid"),
+    [("rescore.kept", "admin", 50), ("rescore.before_commit", "organiser", 0)],
+)
+def test_a_rescoring_goes_on_after_its_server_is_killed(
+    timed: ServerProcess,
+    sign_in: SignIn,
+    site: Path,
+    oracle: pa.Table,
+    failpoint: str,
+    by: str,
+    paid: int,
+) -> None:
+    """An organiser pays no credits."""
+    people = [sign_in(name) for name in ("alice", "bob")]
+    ids = [
+        submit(person, predictions(oracle, keep, seconds))["submission_id"]
+        for person, keep, seconds in zip(people, (0.95, 0.6), (1, 2), strict=True)
+    ]
+    timed.stop()
+    install_timed(site, "2", TURNED)
+    timed.environment |= {VARIABLE: failpoint, "PLATFORM_LEASE_SECONDS": "1"}
+    timed.start()
+    where = "/admin/challenges/timed/rescoring"
+    with operating(timed) as admin:
+        if by == "organiser":
+            body = {"name": by, "scopes": ["benchmarks"], "challenge": "timed"}
+            admin.headers["X-Admin-Token"] = admin.post("/admin/operators", json=body).json()["token"]
+        assert admin.get(where).status_code == 404
+        with suppress(httpx.TransportError):  # it may be killed before it has answered
+            admin.post(where, json={"apply": True})
+    eventually(lambda: timed._running().poll() is not None)
+    del timed.environment[VARIABLE]
+    timed.start()
+    with operating(timed) as admin:
+        eventually(lambda: admin.get(where).json()["ended_at"] is not None)
+        done = admin.get(where).json()
+        assert (done["problem"], done["unscored"]) == (None, {})
+        changes = [(one["submission_id"], one["rank"], one["earns"]) for one in done["changes"]]
+        assert changes == [(ids[1], 1, paid), (ids[0], 2, 0)]
+        assert [one["hub_username"] for one in done["changes"]] == ["bob", "alice"]
+        audited = admin.get("/admin/audit").json()
+    applied = [line for line in audited if line["action"] == "rescore"]
+    assert [(line["actor"], line["details"]["credits_paid"]) for line in applied] == [(by, str(paid))]
+    assert timed.run("ledger", "audit").returncode == 0
+
+
 def test_a_file_resubmitted_to_a_new_scorer_is_listed_once(
     timed: ServerProcess, sign_in: SignIn, site: Path, oracle: pa.Table
 ) -> None:
@@ -219,5 +267,12 @@ def test_a_scorer_at_fault_changes_nothing(
     assert "scoring for task timed failed" in done.stderr
     assert "Traceback" not in done.stdout
     assert board(alice) == [made["submission_id"]]
+    timed.stop()
+    timed.start()
+    where = "/admin/challenges/timed/rescoring"
+    with operating(timed) as admin:
+        assert admin.post(where, json={"apply": True}).status_code == 202
+        eventually(lambda: admin.get(where).json()["ended_at"] is not None)
+        assert "scoring for task timed failed" in admin.get(where).json()["problem"]
     for task in ("nothing", "a" * 100):
         assert timed.run("benchmark", "rescore", task).returncode != 0

@@ -111,6 +111,14 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
         (name_of(carol), None),
     ]
     first, second = (f"/v1/submissions/{receipt['submission_id']}" for receipt in sent)
+    theirs = bob.get(f"{where}/team/submissions?limit=2")
+    assert [(one["hub_username"], one["submission_id"]) for one in theirs.json()] == [
+        (name_of(bob), sent[1]["submission_id"]),
+        (name_of(alice), sent[0]["submission_id"]),
+    ]
+    (oldest,) = bob.get(theirs.links["next"]["url"]).json()
+    assert oldest["submission_id"] == again[0]["submission_id"], "not what she had sent alone"
+    assert carol.get(f"{where}/team/submissions").status_code == 404
     assert alice.get(first).json()["team"] == "Team Ωmega"
     both = {"final": True, "code_url": "https://code.example/"}
     assert bob.patch(first, json=both).status_code == 403, "only who submitted links"
@@ -135,6 +143,25 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     ]
     # A captain who is banned is replaced by the first who is not, and stays that.
     assert [ban(alice_name), ban(bob_name, False), ban(alice_name, False)] == [alice_name, bob_name, bob_name]
+
+
+def test_a_file_of_two_members_at_once_is_one_submission(
+    admin: httpx.Client, people: SignIn, where: str, oracle: pa.Table
+) -> None:
+    admin.patch(f"/admin{where.removeprefix('/v1')}", json={"submissions_per_day": 2})
+    members = [people(name) for name in ("alice", "bob")]
+    new_team(members[0], where, "twins")
+    assert join(members[1], where, code_of(members[0], where)).is_success
+    content = share(oracle, 0.5)
+    with ThreadPoolExecutor(4) as threads:
+        sent = list(threads.map(lambda one: one.post(f"{where}/submit", content=content).json(), members * 2))
+    assert len({receipt["submission_id"] for receipt in sent}) == 1
+    assert sorted(receipt["deduplicated"] for receipt in sent) == [False, True, True, True]
+    assert members[1].get(f"{where}/quota").json()["submissions_left"] == 1
+    kept = members[0].get(f"/v1/submissions/{sent[0]['submission_id']}").json()
+    other = members[kept["hub_username"] == name_of(members[0])]
+    query = {"model_repo": f"{name_of(other)}/model"}
+    refused(other.post(f"{where}/submit", params=query, content=content), 409, "who alone links it")
 
 
 def test_an_organiser_takes_teams_apart(

@@ -40,16 +40,3 @@ def test_unknown_tokens_of_an_address_are_limited(limited: ServerProcess) -> Non
     assert me(limited, ada, "192.0.2.1").status_code == 200
     assert me(limited, "unknown", "192.0.2.2").status_code == 401
     assert me(limited, limited.add_user("bob"), "192.0.2.2").status_code == 200
-
-
-def test_banned_account_is_refused_with_a_known_token(limited: ServerProcess) -> None:
-    cleo = limited.add_user("cleo")
-    assert me(limited, cleo, "192.0.2.3").status_code == 200
-    banned = httpx.post(
-        f"{limited.base_url}/admin/ban",
-        json={"hub_username": "cleo", "banned": True},
-        headers={"X-Admin-Token": limited.admin_token},
-        trust_env=False,
-    )
-    assert banned.status_code == 200, banned.text
-    assert me(limited, cleo, "192.0.2.3").status_code == 403

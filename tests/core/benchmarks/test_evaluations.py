@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests import failpoints
 from tests.sandboxes import allowance
 from tortoise.timezone import now
 
@@ -28,6 +29,7 @@ from collidium.benchmarks.submissions import (
     links,
     reading,
     receiving,
+    rescoring,
     scorings,
 )
 from collidium.benchmarks.submissions.submitting import Predictions
@@ -37,7 +39,6 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, TooManyRequests
 from collidium.inference import timing
 from collidium.platform import Platform
-from collidium.runtime import failpoints
 from collidium_tasks import tracking_small
 
 from . import models
@@ -295,7 +296,7 @@ async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platf
 
 
 async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
-    await closing.split(platform, "tracking", 50, actor="test")
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     evaluation_id = await send(platform, models.layers())
     await models.run_all(platform)
     public = await Submission.get(evaluation_id=evaluation_id)

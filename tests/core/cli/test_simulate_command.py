@@ -154,14 +154,6 @@ def at_work(directory: Path) -> bool:
     return False
 
 
-def test_two_in_one_directory(shell: Shell) -> None:
-    with shell.started(*ordered("hang_simulate")):
-        eventually(lambda: "stage simulate" in shell.log("simulate"))
-        refused = shell(*ordered("hang_simulate"))
-        assert refused.returncode == 1
-        assert "another `collidium simulate` works in" in " ".join(refused.stderr.split())
-
-
 def test_a_failure_ends_with_1_the_last_lines_and_the_log(shell: Shell) -> None:
     failed = shell(*ordered("fail_simulate"))
     assert failed.returncode == 1

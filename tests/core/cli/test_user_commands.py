@@ -162,7 +162,7 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     assert receipt["scores"]["trackml_weighted_efficiency"] == 1.0
     assert receipt["credits_earned"] == 100
     again = alice("submit", "tracking", str(path))
-    assert "You submitted this file before" in again.stderr
+    assert "This file was submitted before" in again.stderr
     assert receipt["submission_id"] in again.stdout
     quota = json.loads(alice("challenge", "quota", "tracking", "--json").stdout)
     left = f"{quota['submissions_left']} of {quota['submissions_per_day']} submissions are left today"

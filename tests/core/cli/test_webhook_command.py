@@ -80,13 +80,3 @@ def test_a_webhook_from_its_beginning_to_its_end(
 
     assert "is removed" in alice("webhook", "remove").stderr
     assert json.loads(alice("webhook", "remove", "--json").stdout) == {"removed": False}
-
-
-def test_a_bad_address_is_refused_and_says_why(collidium: RunCommand, server: ServerProcess) -> None:
-    done = collidium(
-        *("webhook", "set", "http://127.0.0.1/"),
-        PLATFORM_BACKEND=server.base_url,
-        HF_TOKEN=server.add_user("bob"),
-    )
-    assert done.returncode == 3
-    assert "https://" in done.stderr

@@ -1,9 +1,8 @@
-"""Both clients against a real server: every method, and the errors that a server really gives."""
+"""The clients against a real server, and the errors that a server really gives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from decimal import Decimal
 from itertools import count
 from pathlib import Path
 
@@ -109,27 +108,3 @@ def test_a_large_file_is_refused_early_by_the_real_server(server: ServerProcess,
         file.truncate(256 * 1024**2)
     with Client(server.base_url, "wrong") as stranger, pytest.raises(Unauthenticated):
         stranger.submit("tracking", path)
-
-
-async def test_the_async_client_does_the_same(server: ServerProcess, token: str, oracle: Path) -> None:
-    steps: list[int] = []
-    async with AsyncClient(server.base_url, token, server.admin_token) as client:
-        assert (await client.me()).hub_username == "alice"
-        assert [card.name for card in await client.tasks()]
-        assert (await client.task("tracking")).accepts_submissions
-        assert (await client.check("tracking", oracle)).valid
-        receipt = await client.submit("tracking", oracle, progress=lambda sent, total: steps.append(sent))
-        assert receipt.scores["trackml_weighted_efficiency"] == 1.0
-        assert steps[-1] == oracle.stat().st_size
-        assert (await client.submission(receipt.submission_id)).sha256 == receipt.sha256
-        assert (await client.submissions(limit=1)).items[0].submission_id == receipt.submission_id
-        assert len(await client.leaderboard("tracking", limit=1)) == 1
-        assert len(await client.transactions(limit=1)) == 1
-        assert (await client.admin_grant("alice", Decimal(1), "x")).new_balance > 0
-        assert (await client.admin_account("alice")).hub_username == "alice"
-        assert not (await client.admin_freeze(False)).submissions_frozen
-        assert (await client.admin_ban("trudy")).banned
-        assert len(await client.admin_audit()) >= 3
-        assert (await client.ready()).status == "ready"
-        with pytest.raises(NotFound):
-            await client.task("nothing")

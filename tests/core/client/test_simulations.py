@@ -1,4 +1,4 @@
-"""Both clients order events from a real server and wait for them, whatever happens on the way."""
+"""Clients order events from a real server and wait for them, whatever happens on the way."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from threading import Thread
 import pytest
 
 from collidium.client import AsyncClient, Client, SimulationRequest
-from collidium.errors import Conflict, Unreachable
+from collidium.errors import Unreachable
 from collidium.testing.server import ServerProcess
 
 from .servers import answering, hanging_up, relaying, response, serving
@@ -136,29 +136,3 @@ def test_time_that_is_up(server: ServerProcess, token: str) -> None:
         pytest.raises(TimeoutError, match="queued"),
     ):
         client.wait("0" * 32, timeout=0.01)
-
-
-async def test_the_async_client_does_the_same(server: ServerProcess, token: str) -> None:
-    told: list[str] = []
-    async with AsyncClient(server.base_url, token, server.admin_token) as client:
-        assert len(await client.presets()) >= 1
-        assert (await client.limits()).events.minimum == 1
-        assert (await client.estimate("ttbar", 10, 0)).credits == Decimal("0.333")
-        ordered = await client.simulate(**MUONS, seed=next(_seeds))
-        done = await client.wait(
-            ordered.request_id, timeout=60, on_change=lambda seen: told.append(seen.state)
-        )
-        assert (done.state, told[-1]) == ("completed", "completed")
-        assert (await client.request(ordered.request_id)).request_id == ordered.request_id
-        assert (await client.requests(limit=1))[0].request_id == ordered.request_id
-        seen = await client.admin_request(ordered.request_id)
-        assert (seen.runner_handle, seen.timeline) == (done.request_id, done.timeline)
-        assert len(await client.admin_requests(limit=1)) == 1
-        assert (await client.admin_usage()).total_requests > 0
-        assert len(await client.admin_channels()) == 1
-        assert len(await client.admin_daily()) == 30
-        assert (await client.admin_failures()).failed == 0
-        with pytest.raises(Conflict):
-            await client.cancel(ordered.request_id)
-        with pytest.raises(Conflict):
-            await client.admin_cancel(ordered.request_id)

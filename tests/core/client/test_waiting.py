@@ -6,20 +6,11 @@ from datetime import UTC, datetime
 from decimal import Decimal
 
 import pytest
+from tests.clock import Clock
 
 from collidium import errors
 from collidium.client import SimulationRequest
 from collidium.client.waiting import LONGEST_PAUSE, PATIENCE_SECONDS, Waiting
-
-
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def request(state: str, reason: str | None = None) -> SimulationRequest:
@@ -71,7 +62,7 @@ def test_only_changes_are_reported() -> None:
 
 
 def test_the_last_look_is_when_time_is_up() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     waiting = Waiting(3, None, clock)
     waiting.has_ended(request("running"))
     clock.now += 2.75
@@ -83,7 +74,7 @@ def test_the_last_look_is_when_time_is_up() -> None:
 
 @pytest.mark.parametrize("kind", [errors.Unreachable, errors.UpstreamError])
 def test_trouble_is_borne_for_a_while_and_then_raised(kind: type[errors.CollidiumError]) -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     waiting = Waiting(None, None, clock)
     trouble = kind("away")
     assert waiting.pause_after(trouble) > 0
@@ -99,7 +90,7 @@ def test_trouble_is_borne_for_a_while_and_then_raised(kind: type[errors.Collidiu
 
 
 def test_trouble_does_not_outlast_the_time_that_was_given() -> None:
-    clock = Clock()
+    clock = Clock(1000.0)
     waiting = Waiting(10, None, clock)
     clock.now += 11
     with pytest.raises(TimeoutError, match="not seen"):

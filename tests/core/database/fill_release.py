@@ -73,11 +73,14 @@ def fill(server: ServerProcess, oracle: pa.Table) -> None:
         done(bob, f"{CHALLENGE}/join", json={"code": code})
         done(admin, "/admin/challenges/spring-2026/members", json={"hub_usernames": ["alice"]})
         done(bob, f"{CHALLENGE}/submit", content=parquet(oracle.slice(0, 2000)))
-        withdrawn = done(alice, f"{CHALLENGE}/submit", content=parquet(oracle.slice(0, 3000)))
+        withdrawn = done(alice, f"{CHALLENGE}/submit", content=parquet(oracle.slice(0, 500)))
         done(alice, f"/v1/submissions/{withdrawn['submission_id']}/withdraw")
         done(admin, "/admin/grant", json={"hub_username": "bob", "delta": 5, "reason": "a talk"})
         done(admin, "/admin/ban", json={"hub_username": "mallory", "banned": True})
         done(admin, "/admin/operators", json={"name": "anna", "scopes": ["reports"]})
+        rescoring = "/admin/challenges/spring-2026/rescoring"
+        done(admin, rescoring, json={"apply": True})
+        eventually(lambda: admin.get(rescoring).json()["ended_at"] is not None)
         done(admin, "/admin/freeze?frozen=true")
         assert alice.get(f"/v1/submissions/{kept['submission_id']}").is_success
 

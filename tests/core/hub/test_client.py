@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, suppress
 
 import httpx
 import pytest
+from tests.stubs import listening, response
 from tests.waiting import until
 
 from collidium.hub import client
@@ -19,22 +20,16 @@ from collidium.runtime.deadlines import Deadline, keep
 KEPT = "hf_tokenoftheuser"
 
 
-@asynccontextmanager
-async def answering(status: int, body: str, headers: str = "") -> AsyncIterator[str]:
+def answering(status: int, body: str, *headers: str) -> AbstractAsyncContextManager[str]:
     """A hub that answers everything with the same; its address."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        head = (
-            f"HTTP/1.1 {status} Answer\r\nContent-Length: {len(body)}\r\nConnection: close\r\n{headers}\r\n"
-        )
-        writer.write((head + body).encode())
+        writer.write(response(status, body, "Connection: close", *headers))
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    return listening(answer)
 
 
 async def outcome(status: int, body: str = "{}") -> HubError:
@@ -81,13 +76,10 @@ async def test_a_hub_that_never_answers_is_given_up() -> None:
         await released.wait()
         writer.close()
 
-    server = await asyncio.start_server(say_nothing, "127.0.0.1", 0)
-    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-    with pytest.raises(HubUnavailable, match="within"):
-        await Hub(url, KEPT).ask(lambda api: api.whoami(), seconds=0.2)
-    released.set()
-    server.close()
-    await server.wait_closed()
+    async with listening(say_nothing) as url:
+        with pytest.raises(HubUnavailable, match="within"):
+            await Hub(url, KEPT).ask(lambda api: api.whoami(), seconds=0.2)
+        released.set()
 
 
 def test_calls_without_any_limit_are_made(unused_tcp_port: int) -> None:
@@ -117,8 +109,7 @@ async def test_a_dripping_hub_holds_no_thread() -> None:
     def asking() -> bool:
         return any(thread.name == "collidium-hub" for thread in threading.enumerate())
 
-    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with listening(drip) as url:
         with pytest.raises(HubUnavailable, match="within"):
             await Hub(url, KEPT).ask(lambda api: api.whoami(), seconds=0.2)
         try:
@@ -132,8 +123,7 @@ async def test_the_hub_does_not_say_how_long_its_client_sleeps() -> None:
     client.prepare()
     from huggingface_hub import get_session
 
-    waits = 'Retry-After: 86400\r\nRateLimit: "api";r=0;t=86400\r\n'
-    async with answering(503, "", waits) as url:
+    async with answering(503, "", "Retry-After: 86400", 'RateLimit: "api";r=0;t=86400') as url:
         response = await asyncio.to_thread(lambda: get_session().get(url))
     assert response.status_code == 503
     assert not {"retry-after", "ratelimit"} & set(response.headers)

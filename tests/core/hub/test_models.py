@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from tests.stubs import Service, response
 from tests.waiting import until
 
 from collidium.errors import TooManyRequests, Unavailable, UnknownCursor, UpstreamError
@@ -19,44 +20,29 @@ from collidium.records import HubModel
 GOOD: dict[str, Any] = {"id": "ada/helix", "tags": ["collidium"]}
 
 
-class FakeHub:
-    """Answers every list with ``status``, ``body`` and ``link``, once ``gate`` is open."""
+class FakeHub(Service):
+    """Answers every list with ``status``, ``body`` and the headers ``link``."""
 
     def __init__(self) -> None:
-        self.status, self.body, self.link = 200, json.dumps([GOOD]), ""
-        self.gate = asyncio.Event()
-        self.gate.set()
+        super().__init__()
+        self.status, self.body, self.link = 200, json.dumps([GOOD]), list[str]()
         self.asked: list[list[tuple[str, str]]] = []
-        self.url = ""
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            while head := await reader.readuntil(b"\r\n\r\n"):
-                self.asked.append(parse_qsl(urlsplit(head.split()[1].decode()).query))
-                await self.gate.wait()
-                body = self.body.encode()
-                lines = f"HTTP/1.1 {self.status} X\r\nContent-Length: {len(body)}\r\n{self.link}\r\n"
-                writer.write(lines.encode() + body)
-                await writer.drain()
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def respond(self, head: bytes) -> bytes:
+        self.asked.append(parse_qsl(urlsplit(head.split()[1].decode()).query))
+        await self.gate.wait()
+        return response(self.status, self.body, *self.link)
 
 
 @pytest.fixture
 async def hub() -> AsyncIterator[FakeHub]:
-    hub = FakeHub()
-    server = await asyncio.start_server(hub.serve, "127.0.0.1", 0)
-    hub.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hub"
-    yield hub
-    hub.gate.set()
-    server.close()
+    async with FakeHub().running() as hub:
+        yield hub
 
 
 @pytest.fixture
 async def zoo(hub: FakeHub) -> AsyncIterator[ModelZoo]:
-    zoo = ModelZoo(hub.url, "collidium")
+    zoo = ModelZoo(f"{hub.url}/hub", "collidium")
     yield zoo
     await zoo.close()
 
@@ -207,7 +193,7 @@ async def test_errors_of_the_hub_are_distinguished(
 
 async def test_a_hub_that_is_away_or_silent_is_unavailable(hub: FakeHub) -> None:
     away = ModelZoo("http://127.0.0.1:1/hub", "collidium")
-    silent = ModelZoo(hub.url, "collidium", timeout_seconds=0.05)
+    silent = ModelZoo(f"{hub.url}/hub", "collidium", timeout_seconds=0.05)
     hub.gate.clear()
     for zoo in (away, silent):
         with pytest.raises(Unavailable, match="try again later"):
@@ -218,15 +204,15 @@ async def test_a_hub_that_is_away_or_silent_is_unavailable(hub: FakeHub) -> None
 @pytest.mark.parametrize(
     ("link", "cursor"),
     [
-        ('Link: <https://elsewhere.example/steal?cursor=next&limit=9>; rel="next"\r\n', "next"),
-        ('Link: </api/models?page=2>; rel="next"\r\n', None),
-        ('Link: <http://[>; rel="next"\r\n', None),
-        (f'Link: </x?cursor={"c" * 513}>; rel="next"\r\n', None),
-        ("", None),
+        (['Link: <https://elsewhere.example/steal?cursor=next&limit=9>; rel="next"'], "next"),
+        (['Link: </api/models?page=2>; rel="next"'], None),
+        (['Link: <http://[>; rel="next"'], None),
+        ([f'Link: </x?cursor={"c" * 513}>; rel="next"'], None),
+        ([], None),
     ],
 )
 async def test_only_the_cursor_of_a_next_page_is_believed(
-    zoo: ModelZoo, hub: FakeHub, link: str, cursor: str | None
+    zoo: ModelZoo, hub: FakeHub, link: list[str], cursor: str | None
 ) -> None:
     hub.link = link
     assert (await zoo.models(ModelQuery())).cursor == cursor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import sys
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -22,6 +24,19 @@ from collidium.secrets import Secrets
 
 #: A name that only the tests' resolver knows.
 HOST = "receiver.example"
+#: Delivers until it is killed.
+DELIVERER = """
+import asyncio, sys
+from collidium import database, outbox, settings
+from collidium.secrets import Secrets
+
+async def main(url, key):
+    async with database.connected(url):
+        async with outbox.delivering(settings.load(webhook_private_addresses=True), Secrets([key])):
+            await asyncio.Event().wait()
+
+asyncio.run(main(*sys.argv[1:]))
+"""
 
 
 class Clock:
@@ -74,6 +89,17 @@ class Post:
         """Attempt all that is due; how many attempts that were."""
         async with self.deliverer(resolve, **overrides) as deliverer:
             return await deliverer.deliver_due()
+
+    @asynccontextmanager
+    async def killed_deliverer(self, database_url: str) -> AsyncIterator[None]:
+        """Another process delivers while the context lasts, and is killed then."""
+        command = (sys.executable, "-c", DELIVERER, database_url, self.key)
+        child = await asyncio.create_subprocess_exec(*command)
+        try:
+            yield
+        finally:
+            child.kill()
+            await child.wait()
 
     async def attempt(
         self, url: str, resolve: Resolve = resolve_to_loopback, **overrides: object

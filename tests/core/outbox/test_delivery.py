@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -11,7 +10,7 @@ from threading import enumerate as enumerate_threads
 
 import h11
 import pytest
-from standardwebhooks import Webhook, WebhookVerificationError
+from standardwebhooks import Webhook
 from tests.core.outbox.conftest import Post, resolve_to_loopback
 from tests.core.outbox.receiver import Receiver
 from tests.waiting import until
@@ -37,35 +36,6 @@ async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receive
     assert (delivery.delivered_at, delivery.next_attempt_at) == (post.clock.moment, None)
     assert delivery.event_id == request.headers["webhook-id"]
     assert await post.deliver() == 0
-
-
-async def test_altered_or_delayed_events_do_not_verify(post: Post, receiver: Receiver) -> None:
-    secret = await post.register(receiver.url())
-    await post.announce("r1", "r2")
-    await post.deliver()
-    first, second = receiver.received
-    check = Webhook(secret)
-    changed = json.dumps({**json.loads(first.body), "data": {"request_id": "r1", "state": "failed"}})
-    later = str(int(first.headers["webhook-timestamp"]) + 1)
-    for body, headers in (
-        (changed.encode(), first.headers),
-        (first.body, {**first.headers, "webhook-id": second.headers["webhook-id"]}),
-        (first.body, {**first.headers, "webhook-timestamp": later}),
-        (first.body, second.headers),
-    ):
-        with pytest.raises(WebhookVerificationError):
-            check.verify(body, headers)
-    with pytest.raises(WebhookVerificationError):
-        Webhook("whsec_" + "c2VjcmV0" * 4).verify(first.body, first.headers)
-
-    # Recorded and sent again it is known by its id, and by its time five minutes later.
-    assert check.verify(first.body, first.headers) == json.loads(first.body)
-    await post.announce("r3")
-    post.clock.forward(minutes=6)
-    await post.deliver()
-    recorded = receiver.received[-1]
-    with pytest.raises(WebhookVerificationError, match="timestamp"):
-        check.verify(recorded.body, recorded.headers)
 
 
 async def test_what_is_refused_is_sent_again_with_the_same_id(post: Post, receiver: Receiver) -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-import signal
 import ssl
-import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
@@ -349,20 +346,6 @@ async def test_an_event_of_many_is_forgotten_with_the_last(post: Post, mail: Mai
     assert not await OutboxEvent.exists()
 
 
-CHILD = """
-import asyncio, sys
-from collidium import database, outbox, settings
-from collidium.secrets import Secrets
-
-async def main(url, key):
-    async with database.connected(url):
-        async with outbox.delivering(settings.load(), Secrets([key])):
-            await asyncio.Event().wait()
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
 async def test_a_killed_process_leaves_its_mail_to_another(
     connected: str, post: Post, mail: MailServer
 ) -> None:
@@ -370,12 +353,8 @@ async def test_a_killed_process_leaves_its_mail_to_another(
     await subscribe(post)
     mail.open.clear()
     await announce(post, "results")
-    child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, connected, post.key)
-    try:
+    async with post.killed_deliverer(connected):
         await until(lambda: len(mail.messages) == 1)
-    finally:
-        child.send_signal(signal.SIGKILL)
-        await child.wait()
     mail.open.set()
     assert await post.deliver() == 0  # its lease still holds
     delivery = (await post.log())[-1]

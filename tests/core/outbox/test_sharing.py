@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import signal
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -58,7 +56,7 @@ async def test_what_one_is_taking_is_not_taken_by_another(
 
     async def take() -> list[int]:
         taken = await deliveries.take(post.clock(), timedelta(minutes=1), list)
-        return [attempt.delivery_id for attempt in taken]
+        return [attempt.row.id for attempt in taken]
 
     @transactional
     async def take_slowly() -> list[int]:
@@ -116,20 +114,6 @@ async def test_the_deliverer_is_woken_after_the_commit(
             await until(lambda: len(receiver.received) == 1)
 
 
-CHILD = """
-import asyncio, sys
-from collidium import database, outbox, settings
-from collidium.secrets import Secrets
-
-async def main(url, key):
-    async with database.connected(url):
-        async with outbox.delivering(settings.load(webhook_private_addresses=True), Secrets([key])):
-            await asyncio.Event().wait()
-
-asyncio.run(main(*sys.argv[1:]))
-"""
-
-
 async def test_a_killed_process_leaves_its_deliveries_to_another(
     connected: str, post: Post, authority: trustme.CA, trusted: Path
 ) -> None:
@@ -137,13 +121,8 @@ async def test_a_killed_process_leaves_its_deliveries_to_another(
         receiver.open.clear()
         await post.register(receiver.url())
         await post.announce("r1")
-        key = post.key
-        child = await asyncio.create_subprocess_exec(sys.executable, "-c", CHILD, connected, key)
-        try:
+        async with post.killed_deliverer(connected):
             await until(lambda: len(receiver.received) == 1)
-        finally:
-            child.send_signal(signal.SIGKILL)
-            await child.wait()
         receiver.open.set()
         assert await post.deliver() == 0  # its lease still holds
         (delivery,) = await post.log()

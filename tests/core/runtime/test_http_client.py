@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 import pytest
+from tests.stubs import listening
 from tests.waiting import until
 
 from collidium.runtime.http_client import HttpClient, NoResponse
@@ -41,8 +42,8 @@ def names(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.fixture
-async def heads() -> AsyncIterator[tuple[int, list[bytes]]]:
-    """The port of a server that does not answer ``/silent``, and the heads of its requests."""
+async def heads() -> AsyncIterator[tuple[str, list[bytes]]]:
+    """The address of a server that does not answer ``/silent``, and the heads of its requests."""
     received: list[bytes] = []
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -54,8 +55,8 @@ async def heads() -> AsyncIterator[tuple[int, list[bytes]]]:
             await writer.drain()
         writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        yield server.sockets[0].getsockname()[1], received
+    async with listening(serve) as url:
+        yield url, received
 
 
 async def test_silent_name_server_leaves_other_threads(names: None) -> None:
@@ -70,10 +71,10 @@ async def test_silent_name_server_leaves_other_threads(names: None) -> None:
 
 
 async def test_call_tries_each_address_under_the_same_name(
-    names: None, heads: tuple[int, list[bytes]]
+    names: None, heads: tuple[str, list[bytes]]
 ) -> None:
-    port, received = heads
-    client = HttpClient(5, 1)
+    url, received = heads
+    port, client = url.rpartition(":")[2], HttpClient(5, 1)
     response = await client.call("GET", f"http://two.example:{port}/", 1)
     await client.close()
     assert response.status_code == 204
@@ -91,8 +92,7 @@ async def test_a_call_may_take_longer_than_others() -> None:
         writer.close()
 
     client = httpx.AsyncClient(transport=BoundedTransport(HttpClient(0.2, 2), 1))
-    async with await asyncio.start_server(score, "127.0.0.1", 0) as server, client:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with listening(score) as url, client:
         submission = asyncio.create_task(client.post(url, timeout=30))
         with pytest.raises(httpx.TimeoutException):
             await client.get(url, timeout=0.1)
@@ -112,16 +112,15 @@ async def test_a_compressed_body_counts_as_it_was_sent() -> None:
         writer.close()
 
     client = HttpClient(5, 1)
-    async with await asyncio.start_server(send, "127.0.0.1", 0) as server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+    async with listening(send) as url:
         assert (await client.call("GET", url, 10**6)).content == bomb
     await client.close()
 
 
-async def test_closed_client_begins_no_call_that_waited(heads: tuple[int, list[bytes]]) -> None:
-    port, received = heads
+async def test_closed_client_begins_no_call_that_waited(heads: tuple[str, list[bytes]]) -> None:
+    url, received = heads
     client = HttpClient(5, 1)
-    calls = [asyncio.create_task(client.call("GET", f"http://127.0.0.1:{port}/silent", 1)) for _ in range(3)]
+    calls = [asyncio.create_task(client.call("GET", f"{url}/silent", 1)) for _ in range(3)]
     await until(lambda: len(received) == 1)
     await client.close()
     outcomes = await asyncio.gather(*calls, return_exceptions=True)

@@ -246,8 +246,9 @@ async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
 ) -> None:
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
+    limits = Limits(1024**3, 2 if broken.__name__.startswith("Loops") else 60)
     with caplog.at_level(logging.ERROR), pytest.raises(ScoringFailed) as raised:
-        await evaluate(broken(), truth, path, executor=executor, limits=Limits(1024**3, 5))
+        await evaluate(broken(), truth, path, executor=executor, limits=limits)
     assert raised.value.status == 503
     assert "fault of the task" not in raised.value.detail
     assert "scoring for task toy failed" in caplog.text
@@ -318,20 +319,16 @@ async def test_a_worker_of_third_party_code_is_not_used_again(
 async def test_the_loop_stays_free_while_a_task_scores(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
-    """A task computes for a second: the loop answers all the time."""
+    """A task computes for a second: the loop has its turns all the time."""
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
-    loop = asyncio.get_running_loop()
-    began = loop.time()
     scoring = asyncio.create_task(score(executor, truth, path, job_rows=1, task=toy_task.Spins()))
-    longest = 0.0
+    turns = 0
     while not scoring.done():
-        before = loop.time()
         await asyncio.sleep(0.005)
-        longest = max(longest, loop.time() - before)
+        turns += 1
     await scoring
-    assert loop.time() - began > 1, "the task has not computed while the loop was watched"
-    assert longest < 0.5
+    assert turns > 30, "where it computes on the loop, there are as many turns as jobs"
 
 
 async def test_problems_of_all_jobs_are_reported_at_once(

@@ -115,10 +115,18 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     reading = create(server, "--task", "data_loading", *OPTIONS[2:], name="read-it")
     assert "is scored on public events" in reading.stderr
     planned = create(server, *OPTIONS, "--dry-run", "--json", name="more-tracks-2027")
+    assert json.loads(planned.stdout)["notes"] == ["Baselines of tracking_small: naive, helix, edges"]
     assert {one["dataset"] for one in json.loads(planned.stdout)["datasets"]} == {
         "more-tracks-2027-train",
         "more-tracks-2027-eval",
     }
+    jets = ("--task", "jets", "--events", "1", "--eval", "500", "--public", "10")
+    notes = json.loads(create(server, *jets, "--dry-run", "--json", name="few-jets").stdout)["notes"]
+    assert [note.partition(":")[0] for note in notes if "no value" in note] == [
+        "light_rejection_70 may have no value",
+        "c_rejection_70 may have no value",
+    ]
+    assert "50 are scored in one part" in notes[-1]
 
 
 def test_events_come_from_a_private_repository(made: dict[str, Any], server: ServerProcess) -> None:

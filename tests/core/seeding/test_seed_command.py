@@ -139,6 +139,7 @@ def test_the_plan_is_shown_with_its_problems(server: ServerProcess) -> None:
     assert plan["bytes"] < 3e9
     assert plan["seconds"] < 15 * 60
     assert plan["tasks"]["tracking"] == ["naive", "helix", "edges", "ckf"]
-    before = server.run("seed", "--dry-run", "--json", "--tasks", "jets")
-    names = {one["dataset"] for one in json.loads(before.stdout)["datasets"] if one["scored"]}
-    assert names == {"ttbar-eval"}
+    of_jets = server.run("seed", "--dry-run", "--json", "--tasks", "jets")
+    names = [one["dataset"] for one in json.loads(of_jets.stdout)["datasets"]]
+    assert names == ["ttbar-train", "ttbar-eval"]
+    assert len(plan["datasets"]) == 6

@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from tests.clock import Clock
 
 from collidium import sessions, settings
 from collidium.errors import TooManyRequests
@@ -19,22 +20,12 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 pytestmark = pytest.mark.usefixtures("connected")
 
 
-class Clock:
-    """A clock that tests set."""
-
-    def __init__(self) -> None:
-        self.now = datetime(2026, 1, 1, 12, tzinfo=UTC)
-
-    def __call__(self) -> datetime:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> Clock:
-    return Clock()
+def clock() -> Clock[datetime]:
+    return Clock(datetime(2026, 1, 1, 12, tzinfo=UTC))
 
 
-def with_key(clock: Clock, key: str = "pass phrase") -> Sessions:
+def with_key(clock: Clock[datetime], key: str = "pass phrase") -> Sessions:
     limits = settings.load(session_idle_hours=24, session_hours=7 * 24)
     return Sessions(limits, Secrets([key]), clock)
 
@@ -42,7 +33,7 @@ def with_key(clock: Clock, key: str = "pass phrase") -> Sessions:
 # -- sessions -----------------------------------------------------------------------------------------
 
 
-async def test_session_lasts_while_it_is_used(clock: Clock) -> None:
+async def test_session_lasts_while_it_is_used(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     key = (await kept.begin("ann", "hub_token")).key
     for _ in range(3):
@@ -55,7 +46,7 @@ async def test_session_lasts_while_it_is_used(clock: Clock) -> None:
     assert await kept.find(key) is None
 
 
-async def test_session_ends_with_its_token_or_its_time(clock: Clock) -> None:
+async def test_session_ends_with_its_token_or_its_time(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     long, short = await kept.begin("ann", "one"), await kept.begin("ann", "two", HOUR.total_seconds())
     never = await kept.begin("ann", "three", -1e300)
@@ -68,7 +59,7 @@ async def test_session_ends_with_its_token_or_its_time(clock: Clock) -> None:
     assert await kept.find(long.key) is None
 
 
-async def test_ended_sessions_are_deleted(clock: Clock) -> None:
+async def test_ended_sessions_are_deleted(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     await kept.begin("ann", "one", HOUR.total_seconds())
     await kept.begin("ann", "two")
@@ -77,7 +68,7 @@ async def test_ended_sessions_are_deleted(clock: Clock) -> None:
     assert await WebSession.all().count() == 1
 
 
-async def test_an_ended_session_is_deleted_when_it_is_used(clock: Clock) -> None:
+async def test_an_ended_session_is_deleted_when_it_is_used(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     key = (await kept.begin("ann", "hub_token")).key
     clock.now += DAY + HOUR
@@ -85,7 +76,7 @@ async def test_an_ended_session_is_deleted_when_it_is_used(clock: Clock) -> None
     assert not await WebSession.exists()
 
 
-async def test_oldest_sessions_of_an_account_end(clock: Clock) -> None:
+async def test_oldest_sessions_of_an_account_end(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     other = await kept.begin("bob", "token")
     keys = []
@@ -96,20 +87,20 @@ async def test_oldest_sessions_of_an_account_end(clock: Clock) -> None:
     assert await kept.find(other.key) is not None
 
 
-async def test_concurrent_sign_ins_all_begin(clock: Clock) -> None:
+async def test_concurrent_sign_ins_all_begin(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     await asyncio.gather(*(kept.begin("ann", "old", 0.0) for _ in range(10)))
     begun = await asyncio.gather(*(kept.begin("ann", "token") for _ in range(10)))
     assert all([await kept.find(session.key) for session in begun])
 
 
-async def test_lost_encryption_key_signs_out(clock: Clock) -> None:
+async def test_lost_encryption_key_signs_out(clock: Clock[datetime]) -> None:
     key = (await with_key(clock).begin("ann", "hub_token")).key
     assert await with_key(clock, "another pass phrase").find(key) is None
     assert await with_key(clock).find(key) is not None
 
 
-async def test_ended_session_is_not_found(clock: Clock) -> None:
+async def test_ended_session_is_not_found(clock: Clock[datetime]) -> None:
     kept = with_key(clock)
     session = await kept.begin("ann", "hub_token")
     for _ in range(2):
@@ -117,7 +108,7 @@ async def test_ended_session_is_not_found(clock: Clock) -> None:
         assert await kept.find(session.key) is None
 
 
-async def test_database_reveals_neither_key_nor_token(clock: Clock) -> None:
+async def test_database_reveals_neither_key_nor_token(clock: Clock[datetime]) -> None:
     session = await with_key(clock).begin("ann", "hub_token")
     row = await WebSession.get()
     kept = " ".join(str(value) for value in dict(row).values())

@@ -20,7 +20,7 @@ COMPLETED = JobStatus(JobState.COMPLETED, Decimal("0.100"))
 
 
 class Scripted(Runner):
-    """Jobs complete at their first poll, unless ``answers`` says otherwise; its last one is said for ever.
+    """Jobs complete at their first poll, or poll as ``answers`` says; its last one is said for ever.
 
     ``submitting`` is called with each new job, and may raise. The counters tell what was asked of it.
     """
@@ -28,9 +28,9 @@ class Scripted(Runner):
     name = "scripted"
     poll_seconds = 0.02
 
-    def __init__(self) -> None:
+    def __init__(self, *answers: Answer) -> None:
         self.jobs: dict[str, Job] = {}
-        self.answers: list[Answer] = [COMPLETED]
+        self.answers = list(answers) or [COMPLETED]
         self.submitting: Callable[[Job], None] = lambda job: None
         self.cancelled: set[str] = set()
         self.calls: Counter[str] = Counter()

@@ -26,7 +26,7 @@ async def test_the_backlog_is_of_what_nobody_works_on(open_platform: OpenPlatfor
         assert waiting.requests == {(Scripted.name, "queued"): 2}
         assert 100 <= waiting.overdue_seconds < 1000
         assert waiting.leased == 0
-        assert len(await claim(Lane.HAND_OVER, 10, 60)) == 2
+        assert len(await claim(Lane.HAND_OVER, 10, 60, "lease")) == 2
         taken = await reports.backlog()
         assert (taken.overdue_seconds, taken.leased) == (0, 2)
 

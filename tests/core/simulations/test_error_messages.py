@@ -56,8 +56,7 @@ async def test_of_a_step_that_fails(
 async def test_of_a_job_that_cannot_be_looked_at(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture, error: Exception, sentence: str
 ) -> None:
-    runner = Scripted()
-    runner.answers = [error]
+    runner = Scripted(error)
     opened = open_platform(runner, queued_deadline_seconds=0.2)
     async with opened as platform, simulations.following(platform):
         request = await ended(await order(platform, await sign_up("alice")))

@@ -33,7 +33,7 @@ from tests.core.simulations.conftest import (
     sign_up,
 )
 from tests.core.simulations.filed import Filed
-from tests.core.simulations.scripted import Scripted
+from tests.core.simulations.scripted import Answer, Scripted
 from tests.hub import HubServer, own_hub
 from tests.waiting import eventually, eventually_async, until
 from tortoise.timezone import now
@@ -61,8 +61,8 @@ RUNNING = JobStatus(JobState.RUNNING, Decimal("0.001"))
 class Slow(Scripted):
     """Hands the first job over only when it is told to."""
 
-    def __init__(self) -> None:
-        super().__init__()
+    def __init__(self, *answers: Answer) -> None:
+        super().__init__(*answers)
         self.asked, self.go = asyncio.Event(), asyncio.Event()
 
     async def submit(self, job: Job) -> str:
@@ -78,8 +78,7 @@ async def expire_leases() -> None:
 async def test_a_job_submitted_after_its_request_ended_is_stopped(
     open_platform: OpenPlatform,
 ) -> None:
-    runner = Slow()
-    runner.answers = [RUNNING]
+    runner = Slow(RUNNING)
     async with open_platform(runner, lease_seconds=3600) as platform:
         alice = await sign_up("alice")
         request_id = await order(platform, alice)
@@ -147,8 +146,7 @@ async def test_no_job_is_stopped_for_another_request(open_platform: OpenPlatform
         async def find(self, request_id: str) -> str | None:
             return "4711"
 
-    runner = Confused()
-    runner.answers = [RUNNING]
+    runner = Confused(RUNNING)
     runner.jobs["4711"] = Job("4711", "ttbar", 1, 0, 1, 1)
     async with open_platform(runner) as platform, simulations.following(platform):
         alice = await sign_up("alice")
@@ -167,8 +165,7 @@ async def test_a_request_ends_although_its_job_cannot_be_stopped(
         async def cancel(self, handle: str) -> None:
             raise ValueError("<html>")
 
-    runner = Broken()
-    runner.answers = [RUNNING]
+    runner = Broken(RUNNING)
     async with open_platform(runner, running_deadline_seconds=0.2) as platform:
         async with simulations.following(platform):
             assert (await ended(await order(platform, await sign_up("alice")))).state == "failed"
@@ -179,8 +176,7 @@ async def test_a_request_ends_although_its_job_cannot_be_stopped(
 
 
 async def test_a_refund_may_exceed_the_largest_balance(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.FAILED, reason="told")]
+    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         rest = LARGEST - await balance("alice")
@@ -194,8 +190,7 @@ async def test_a_refund_may_exceed_the_largest_balance(open_platform: OpenPlatfo
 async def test_a_ban_keeps_neither_paid_events_nor_refunds_back(
     open_platform: OpenPlatform,
 ) -> None:
-    runner = Scripted()
-    runner.answers = [RUNNING, JobStatus(JobState.FAILED, reason="told")]
+    runner = Scripted(RUNNING, JobStatus(JobState.FAILED, reason="told"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         await operations.ban("alice", True, actor="test", http_request_id="test")
@@ -442,33 +437,6 @@ def assert_audited(server: ServerProcess, orders: Orders) -> None:
         for request_id in orders.accepted:
             request = client.get(f"{server.base_url}/v1/requests/{request_id}").json()
             assert request["state"] == "completed"
-
-
-def test_after_a_freeze_nothing_is_accepted(start_server: StartServer) -> None:
-    server = start_server(QUICK | {"PLATFORM_WORKERS": "2"})
-    with Orders(server) as orders:
-        orders.until_accepted(10)
-        admin = {"X-Admin-Token": server.admin_token}
-        frozen = httpx.post(
-            f"{server.base_url}/admin/freeze?frozen=true", headers=admin, timeout=60, trust_env=False
-        )
-        assert frozen.is_success
-        moment = monotonic()
-        with orders.client() as client:
-            known = {r["request_id"] for r in _all_requests(client, server)}
-        eventually(lambda: sum(sent > moment for sent, _ in orders.answers) > 10)
-        with orders.client() as client:
-            assert {r["request_id"] for r in _all_requests(client, server)} == known
-    late = [answer for sent, answer in orders.answers if sent > moment and answer is not None]
-    assert {answer.status_code for answer in late} == {503}
-    eventually(orders.all_end)
-    assert_audited(server, orders)
-
-
-def _all_requests(client: httpx.Client, server: ServerProcess) -> list[dict[str, str]]:
-    answer = client.get(f"{server.base_url}/v1/requests", params={"limit": 100})
-    found: list[dict[str, str]] = answer.json()
-    return found
 
 
 def test_a_server_that_is_killed_loses_nothing_it_accepted(start_server: StartServer) -> None:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from tests.core.simulations.conftest import (
@@ -23,6 +24,7 @@ from tests.core.simulations.conftest import (
     sign_up,
 )
 from tests.core.simulations.scripted import Scripted
+from tests.waiting import eventually_async
 from tortoise.timezone import now
 
 from collidium import simulations
@@ -35,7 +37,7 @@ from collidium.contracts.runner import (
 )
 from collidium.database import connection
 from collidium.errors import Conflict, NotFound
-from collidium.simulations import transitions
+from collidium.simulations import follower, transitions
 from collidium.simulations.models import SimulationRequest
 from collidium.simulations.publication import repository_name
 
@@ -64,8 +66,7 @@ async def test_what_the_runner_ends_is_refunded(outcome: str, open_platform: Ope
 
 
 async def test_a_cancelled_request_pays_for_what_it_used(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [RUNNING]
+    runner = Scripted(RUNNING)
     async with open_platform(runner) as platform, simulations.following(platform):
         alice = await sign_up("alice")
         request_id = await order(platform, alice, replace(ORDER, events=100))
@@ -102,8 +103,7 @@ async def test_a_completed_request_cannot_be_cancelled(open_platform: OpenPlatfo
 async def test_a_runner_on_a_bad_day_loses_nothing(
     troubles: list[JobStatus | Exception], open_platform: OpenPlatform
 ) -> None:
-    runner = Scripted()
-    runner.answers = [*troubles, JobStatus(JobState.FAILED, reason="in the end")]
+    runner = Scripted(*troubles, JobStatus(JobState.FAILED, reason="in the end"))
     async with open_platform(runner) as platform:
         request = await followed(platform)
         assert (request.state, request.reason) == ("failed", "in the end")
@@ -127,8 +127,7 @@ async def test_a_runner_that_exits_ends_no_server(open_platform: OpenPlatform) -
 async def test_node_hours_that_no_job_can_use_are_not_believed(
     used: str, open_platform: OpenPlatform
 ) -> None:
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.FAILED, Decimal(used), "out of memory")]
+    runner = Scripted(JobStatus(JobState.FAILED, Decimal(used), "out of memory"))
     async with open_platform(runner) as platform:
         request = await followed(platform)
         assert (request.state, request.node_hours, request.reason) == ("failed", 0, "out of memory")
@@ -138,9 +137,8 @@ async def test_a_runner_of_many_words_does_not_fill_the_timeline(
     open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(transitions, "LINES", 3)
-    runner = Scripted()
     weather = [JobStatus(JobState.UNKNOWN, reason=f"{degrees} degrees in the hall") for degrees in range(9)]
-    runner.answers = [*weather, JobStatus(JobState.FAILED, reason="too hot")]
+    runner = Scripted(*weather, JobStatus(JobState.FAILED, reason="too hot"))
     async with open_platform(runner) as platform:
         request = await followed(platform)
     assert [moment.reason for moment in request.timeline] == [
@@ -151,16 +149,14 @@ async def test_a_runner_of_many_words_does_not_fill_the_timeline(
 
 
 async def test_nonsense_about_one_job_ends_at_its_deadline(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.FAILED, reason=404)]  # type: ignore[arg-type]  # nonsense, as a plugin may tell
+    runner = Scripted(JobStatus(JobState.FAILED, reason=404))  # type: ignore[arg-type]  # as a plugin may
     async with open_platform(runner, queued_deadline_seconds=0.2) as platform:
         request = await followed(platform)
         assert (request.state, request.credits_refunded) == ("failed", PRICE)
 
 
 async def test_a_job_that_is_denied_again_and_again_is_lost(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [RunnerRefused("no such job")]
+    runner = Scripted(RunnerRefused("no such job"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         async with simulations.following(platform):
@@ -174,12 +170,11 @@ async def test_a_job_that_is_denied_again_and_again_is_lost(open_platform: OpenP
 
 
 async def test_one_denial_after_other_troubles_loses_nothing(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [
+    runner = Scripted(
         *(RunnerUnavailable("restarting") for _ in range(6)),
         RunnerRefused("no such job"),
         JobStatus(JobState.FAILED, reason="in the end"),
-    ]
+    )
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         async with simulations.following(platform):
@@ -219,8 +214,7 @@ async def test_a_job_that_the_runner_never_takes_fails_at_once(open_platform: Op
 async def test_what_takes_too_long_fails_and_computes_no_more(
     last: JobStatus | Exception, open_platform: OpenPlatform
 ) -> None:
-    runner = Scripted()
-    runner.answers = [last]
+    runner = Scripted(last)
     async with open_platform(runner, queued_deadline_seconds=0.2, running_deadline_seconds=0.2) as platform:
         request = await followed(platform)
         assert (request.state, request.credits_refunded) == ("failed", PRICE)
@@ -236,8 +230,7 @@ async def test_a_handle_that_another_request_has_is_not_taken(open_platform: Ope
         async def find(self, request_id: str) -> str | None:
             return None
 
-    runner = Confused()
-    runner.answers = [RUNNING]
+    runner = Confused(RUNNING)
     async with open_platform(runner, submit_deadline_seconds=0.2) as platform:
         runner.jobs["4711"] = Job("4711", "ttbar", 1, 0, 1, 1)
         alice = await sign_up("alice")
@@ -251,8 +244,7 @@ async def test_a_handle_that_another_request_has_is_not_taken(open_platform: Ope
 
 
 async def test_many_followers_share_the_work_and_nothing_is_done_twice(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [QUEUED] * 20 + [RUNNING] * 20 + [JobStatus(JobState.FAILED, reason="told")]
+    runner = Scripted(*[QUEUED] * 20, *[RUNNING] * 20, JobStatus(JobState.FAILED, reason="told"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(20)]
@@ -267,9 +259,7 @@ async def test_many_followers_share_the_work_and_nothing_is_done_twice(open_plat
 
 
 async def test_what_a_stopped_follower_had_is_taken_over_at_once(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    handing_over = asyncio.Event()
-    hang = asyncio.Event()
+    handing_over, hang = asyncio.Event(), asyncio.Event()
 
     class Slow(Scripted):
         async def submit(self, job: Job) -> str:
@@ -288,6 +278,25 @@ async def test_what_a_stopped_follower_had_is_taken_over_at_once(open_platform: 
             assert (await ended(request_id)).reason == "told"
 
 
+async def test_what_a_stopping_follower_was_leasing_is_free_at_once(
+    open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leased, lease = asyncio.Event(), follower.claim
+
+    async def cut_off(*arguments: Any) -> list[SimulationRequest]:
+        if await lease(*arguments):
+            leased.set()
+            await asyncio.Event().wait()
+        return []
+
+    monkeypatch.setattr(follower, "claim", cut_off)
+    async with open_platform(Scripted()) as platform:
+        await order(platform, await sign_up("alice"))
+        async with simulations.following(platform):
+            await leased.wait()
+        assert (await SimulationRequest.get()).lease == ""
+
+
 async def test_a_clock_that_was_set_back_delays_nothing_for_long(open_platform: OpenPlatform) -> None:
     async with open_platform() as platform:
         request_id = await order(platform, await sign_up("alice"))
@@ -299,8 +308,7 @@ async def test_a_clock_that_was_set_back_delays_nothing_for_long(open_platform: 
 
 async def test_an_order_is_tried_also_after_its_deadline(open_platform: OpenPlatform) -> None:
     """A clock that jumped ahead, or a long stop of all servers, ends no order that was never handed over."""
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.FAILED, reason="told")]
+    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         await SimulationRequest.all().update(deadline_at=now() - timedelta(days=1))
@@ -327,7 +335,6 @@ async def make_due(request_id: str) -> None:
 
 async def until_tried(request_id: str) -> None:
     """Wait until nobody works on the request and nothing about it is due."""
-    from tests.waiting import eventually_async
 
     async def rests() -> bool:
         row = await SimulationRequest.get(request_id=request_id)

@@ -10,6 +10,7 @@ from decimal import Decimal
 from functools import partial
 from itertools import count
 from typing import Any, Final, TypeVar
+from uuid import uuid4
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
@@ -168,7 +169,7 @@ class World:
         """What the follower does once, with the time between two looks gone."""
         await SimulationRequest.filter(lease="", step__not="").update(due_at=now())
         for lane in Lane:
-            rows = await follower.claim(lane, 3, 60)
+            rows = await follower.claim(lane, 3, 60, uuid4().hex)
             if lane is Lane.POLL and rows:
                 await steps.poll(self.platform, self.runner.name, rows)
             elif lane is not Lane.POLL:
@@ -178,7 +179,7 @@ class World:
     async def die(self, lane: Lane) -> None:
         """A process takes what is due and is never heard of again; then its lease runs out."""
         await SimulationRequest.filter(lease="", step__not="").update(due_at=now())
-        for row in await follower.claim(lane, 1, 60):
+        for row in await follower.claim(lane, 1, 60, uuid4().hex):
             await SimulationRequest.filter(lease=row.lease).update(leased_until=now())
 
     async def ban(self, person: int, banned: bool) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from decimal import Decimal
 from pathlib import Path
 
+from tests import failpoints
 from tests.core.simulations import life
 from tests.core.simulations.conftest import GRANT, assert_sound, balance, ended
 from tests.core.simulations.filed import ENDED, Filed
@@ -18,7 +19,6 @@ from tortoise.timezone import now
 from collidium import accounts, outbox, records, simulations
 from collidium.outbox.models import OutboxEvent
 from collidium.platform import Platform
-from collidium.runtime import failpoints
 from collidium.simulations.models import HistoryLine, SimulationRequest
 
 __all__ = ["own_hub"]

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from tests.core.simulations.conftest import ORDER, OpenPlatform, assert_sound, ended, order, reached, sign_up
 from tests.core.simulations.scripted import Scripted
+from tortoise.timezone import now
 
 from collidium import simulations
 from collidium.contracts.runner import JobState, JobStatus
-from collidium.simulations import follower
+from collidium.simulations import follower, watching
+from collidium.simulations.models import SimulationRequest
+from collidium_runners.container import ContainerRunner
+from collidium_runners.local.engine import LocalRunner
+from collidium_runners.mock import MockRunner
+from collidium_runners.sfapi.runner import SfapiRunner
+from collidium_runners.slurm.runner import SlurmRunner
 
 RUNNING = JobStatus(JobState.RUNNING)
 
 
 async def test_jobs_that_start_together_are_each_recorded_once(open_platform: OpenPlatform) -> None:
-    runner = Scripted()
-    runner.answers = [RUNNING]
+    runner = Scripted(RUNNING)
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(10)]
@@ -61,11 +68,65 @@ async def test_more_than_are_claimed_in_one_go_are_followed(
     open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follower, "CLAIM", 2)
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.FAILED, reason="told")]
+    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(7)]
         async with simulations.following(platform):
             assert {(await ended(request_id)).state for request_id in ids} == {"failed"}
         assert runner.calls["poll"] == len(ids)
+
+
+class Slow(Scripted):
+    """Is asked once an hour, unless a user watches."""
+
+    poll_seconds = 3600
+    polled_when_watched = True
+
+
+async def test_a_watched_job_is_polled_at_once(open_platform: OpenPlatform) -> None:
+    runner = Slow()
+    runner.answers = [RUNNING]
+    async with open_platform(runner) as platform, simulations.following(platform):
+        alice = await sign_up("alice")
+        request_id = await order(platform, alice)
+        await reached(request_id, "running")
+        runner.answers = [JobStatus(JobState.FAILED, reason="in the end")]
+        stream = await platform.watching.stream(platform, request_id, alice.id)
+        events = [event async for event in stream if event.startswith(b"data: ")]
+        assert b'"state":"failed"' in events[-1]
+
+
+async def test_a_watched_job_is_not_polled_where_that_is_costly(open_platform: OpenPlatform) -> None:
+    """Nor while it is polled, nor after a failure: the pause grows with each."""
+    runner = Slow()
+    async with open_platform(runner) as platform:
+        alice = await sign_up("alice")
+        request_id = await order(platform, alice)
+        rows = SimulationRequest.filter(request_id=request_id)
+        later = now() + timedelta(hours=1)
+
+        async def watched(*, cheap: bool = True, **changes: object) -> bool:
+            """Whether a look makes the job due."""
+            runner.polled_when_watched = cheap  # type: ignore[misc]  # of this one alone
+            given = {"step": "follow", "lease": "", "attempts": 0}
+            await rows.update(due_at=later, **(given | changes))
+            await watching.find_with_progress(platform, request_id, alice.id)
+            due = (await rows.get()).due_at
+            assert due is not None
+            return due < later
+
+        assert await watched()
+        assert not await watched(cheap=False)
+        assert not await watched(lease="another")
+        assert not await watched(attempts=1)
+        assert not await watched(step="collect")
+
+
+def test_watched_requests_are_two_seconds_behind() -> None:
+    """As watching adds it up; the runners are those that are asked on this machine, or by one call."""
+    look = watching.LOOK_SECONDS + watching.SHARED_SECONDS
+    assert look + follower.IDLE_SECONDS + look < 2
+    polled = [MockRunner, LocalRunner, ContainerRunner, SlurmRunner]
+    assert all(runner.polled_when_watched for runner in polled)
+    assert not SfapiRunner.polled_when_watched

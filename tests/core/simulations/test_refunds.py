@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from uuid import uuid4
 
 import pytest
 from hypothesis import given, settings
@@ -55,7 +56,7 @@ def lately() -> Window:
 async def ended(platform: Platform, name: str, ending: Ending, seed: int = 1) -> str:
     """A request of that account that ended so; its id."""
     request_id = await order(platform, await sign_up(name), replace(MUONS, seed=seed))
-    (row,) = await follower.claim(Lane.HAND_OVER, 1, 60)
+    (row,) = await follower.claim(Lane.HAND_OVER, 1, 60, uuid4().hex)
     assert row.request_id == request_id
     await transitions.finish(row, ending)
     return request_id

@@ -84,8 +84,7 @@ async def test_an_ignored_cancellation_pays_for_what_was_used(
         async def cancel(self, handle: str) -> None:
             """It computes on."""
 
-    runner = Deaf()
-    runner.answers = [JobStatus(JobState.RUNNING, Decimal("0.070"))]
+    runner = Deaf(JobStatus(JobState.RUNNING, Decimal("0.070")))
     async with open_platform(runner, cancel_deadline_seconds=0.1) as platform:
         alice = await sign_up("alice")
         async with simulations.following(platform):
@@ -101,8 +100,7 @@ async def test_an_ignored_cancellation_pays_for_what_was_used(
 async def test_a_process_asleep_past_the_deadline_stops_no_job(
     open_platform: OpenPlatform,
 ) -> None:
-    runner = Scripted()
-    runner.answers = [JobStatus(JobState.RUNNING)]
+    runner = Scripted(JobStatus(JobState.RUNNING))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         async with simulations.following(platform):
@@ -113,7 +111,7 @@ async def test_a_process_asleep_past_the_deadline_stops_no_job(
 
         await eventually_async(released)
         await SimulationRequest.all().update(due_at=now())
-        (slept,) = await follower.claim(Lane.POLL, 1, 60)
+        (slept,) = await follower.claim(Lane.POLL, 1, 60, "slept")
         slept.deadline_at = now() - timedelta(seconds=1)
         await SimulationRequest.all().update(lease="another")
         await steps.poll(platform, runner.name, [slept])

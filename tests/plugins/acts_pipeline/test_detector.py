@@ -27,7 +27,6 @@ from collidium_plugins.acts_pipeline.detector.gaussian_sum import mixture
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction
 from collidium_plugins.acts_pipeline.detector.simulation import MIN_MOMENTUM, Simulation, is_simulated
-from collidium_plugins.acts_pipeline.detector.truth import perigee
 from collidium_plugins.acts_pipeline.events import (
     ENDED,
     LEFT,
@@ -40,6 +39,7 @@ from collidium_plugins.acts_pipeline.events import (
 )
 from collidium_plugins.acts_pipeline.generation.events import Generator
 from collidium_plugins.acts_pipeline.order import StageFailed
+from collidium_plugins.acts_pipeline.tables import perigee
 from collidium_tasks.tracking.baselines import ckf
 
 SEED = 11

@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from collidium.contracts import FIELD_TESLA
-from collidium_plugins.acts_pipeline.detector.truth import majority, perigee
+from collidium_plugins.acts_pipeline.detector.reconstruction import majority
 from collidium_plugins.acts_pipeline.events import Particles
+from collidium_plugins.acts_pipeline.tables import perigee
 
 
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=9), max_size=6))

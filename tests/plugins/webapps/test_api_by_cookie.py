@@ -78,8 +78,10 @@ def proofs(visitor: Visitor) -> Iterator[dict[str, str]]:
         f"http://{host}.example",
         f"http://{host}@x",
         "http://[::1",
+        "http://127.0.0.1:1",
     ):
         yield {**secret, "Origin": origin}
+        yield {**secret, "Origin": origin, "Sec-Fetch-Site": "same-origin"}
 
 
 def test_request_without_proof_changes_nothing(anna: Visitor) -> None:

@@ -49,15 +49,6 @@ def test_the_backend_is_away(path: str, page: Page, watch: Watch, without_backen
     expect(page.get_by_role("main")).not_to_contain_text("PLATFORM_BACKEND right")
 
 
-def test_an_event_that_is_not_there(page: Page, watch: Watch) -> None:
-    watch.allow("status of 404")
-    page.goto("/events?repo=sample&config=ttbar_pu0")
-    page.get_by_role("spinbutton", name="Event").fill("99")
-    page.get_by_role("button", name="Show", exact=True).click()
-    expect(page.get_by_role("main")).to_contain_text(re.compile("0 to 4"))
-    require_told(page)
-
-
 def test_a_dataset_that_is_not_there(page: Page, watch: Watch) -> None:
     watch.allow("status of 404")
     page.goto("/events?dataset=nobody/nothing/ttbar_pu0&event=0")
@@ -77,22 +68,6 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
     require_told(page)
     page.get_by_role("main").get_by_role("link", name="Sign in").first.click()
     expect(page.get_by_label("Token of your account")).to_be_visible()
-
-
-@pytest.mark.usefixtures("shared_truth")
-def test_a_file_that_cannot_be_sent_is_reported_before_it_is(
-    page: Page, sign_in: SignIn, tmp_path: Path
-) -> None:
-    """9 GB, and something else than parquet: nothing of either is sent."""
-    sign_in(page, "wanda")
-    page.goto("/leaderboard/tracking/submit")
-    for name, size, told in (("large.parquet", 9 << 30, "9"), ("notes.parquet", 5000, "no parquet file")):
-        file = tmp_path / name
-        with file.open("wb") as made:
-            made.truncate(size)
-        page.get_by_label("A parquet file of predictions").set_input_files(file)
-        expect(page.locator("#file-trouble")).to_contain_text(told)
-        require_told(page)
 
 
 def test_names_that_would_strike(page: Page, web: ServerProcess, token: Callable[[str], str]) -> None:

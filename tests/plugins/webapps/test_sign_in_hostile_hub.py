@@ -17,6 +17,7 @@ from urllib.parse import parse_qs
 import pytest
 from joserfc import jwt
 from joserfc.jwk import ECKey, OctKey, RSAKey
+from tests.stubs import listening
 from tests.waiting import until
 
 from collidium.errors import BadRequest, CollidiumError, Unavailable, UpstreamError
@@ -318,8 +319,8 @@ async def test_sign_ins_share_one_call_to_a_silent_hub(monkeypatch: pytest.Monke
         await reader.read()
         writer.close()
 
-    async with await asyncio.start_server(serve, "127.0.0.1", 0) as server:
-        silent = Provider(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+    async with listening(serve) as url:
+        silent = Provider(url)
         visits = [asyncio.create_task(silent.endpoints()) for _ in range(20)]
         await until(lambda: any(visit.done() for visit in visits))
         outcomes = await asyncio.wait_for(asyncio.gather(*visits, return_exceptions=True), 1)

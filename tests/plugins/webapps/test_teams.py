@@ -97,6 +97,12 @@ def test_a_team_is_made_and_joined_by_links(
     assert ada.fill_in(page, action="choose").status_code == 303
     for shown in (page, "/leaderboard/mine", BOARD):
         assert "chosen" in ben.get(shown).text
+    listed = re.search(rf'href="{page}">.*?team-ben.*?chosen', ada.get(TEAM).text, re.DOTALL)
+    assert listed, "what a member sent, for the others"
+    with Client(web.base_url, token("team-ada")) as client:
+        assert client.submit("team-course", path).submission_id == sent
+    again = ada.get(f"{BOARD}/submit?receipt={sent}&again=1").text
+    assert "submitted before, by team-ben" in again
     for person, count in ((ada, 1), (visitor("team-cleo"), 0)):
         board = person.get(BOARD).text
         assert (board.count(">chosen<"), board.count('class="mine"')) == (count, count)
@@ -156,6 +162,11 @@ def test_rules_and_announcements_run_nothing(web: ServerProcess, admin: httpx.Cl
     hostile = "**fair** <script>alert(1)</script> [bad](javascript:alert(1)) <img src=x onerror=alert(1)>"
     body = {"name": "hostile-course", "task": "tracking", "rules": hostile, "announcement": hostile}
     assert admin.post("/admin/challenges", json=body).status_code == 201
+    (announced,) = admin.get("/v1/challenges/hostile-course").json()["announcements"]
+    assert ", edited <time" not in admin.get("/leaderboard/hostile-course").text
+    correction = {"at": announced["at"], "text": hostile * 2}
+    assert admin.patch("/admin/challenges/hostile-course/announcements", json=correction).is_success
+    assert ", edited <time" in admin.get("/leaderboard/hostile-course").text
     for page in ("", "/results"):
         text = admin.get(f"/leaderboard/hostile-course{page}").text
         assert "<strong>fair</strong>" in text

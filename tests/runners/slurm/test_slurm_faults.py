@@ -12,6 +12,7 @@ import pytest
 from tests.runners.following import reaches, runs, unavailable
 from tests.runners.slurm.cluster import SlurmCluster
 from tests.runners.slurm.conftest import MakeRunner, Order
+from tests.stubs import listening, response
 
 from collidium.contracts.runner import Job, JobState, RunnerRefused, RunnerUnavailable
 from collidium_runners.slurm import SlurmRunner
@@ -179,33 +180,28 @@ async def answering() -> AsyncIterator[Callable[[bytes], str]]:
         await writer.drain()
         writer.close()
 
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with listening(answer) as url:
 
-    def start(told: bytes) -> str:
-        answers.append(told)
-        return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        def start(told: bytes) -> str:
+            answers.append(told)
+            return url
 
-    async with server:
         yield start
-
-
-def http(status: str, body: str) -> bytes:
-    return f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode()
 
 
 @pytest.mark.parametrize(
     "told",
     [
-        http("200 OK", "<html>maintenance</html>"),
-        http("502 Bad Gateway", "<html>maintenance</html>"),
-        http("200 OK", ""),
-        http("200 OK", "[]"),
-        http("200 OK", '{"jobs": {}}'),
-        http("200 OK", "[" * 100_000),
-        http("500 Internal", '{"errors": ["x", null]}'),
-        http("500 Internal", '{"errors": 5}'),
-        http("302 Found", "{}"),
-        http("401 Unauthorized", "Authentication failure"),
+        response(200, "<html>maintenance</html>"),
+        response(502, "<html>maintenance</html>"),
+        response(200, ""),
+        response(200, "[]"),
+        response(200, '{"jobs": {}}'),
+        response(200, "[" * 100_000),
+        response(500, '{"errors": ["x", null]}'),
+        response(500, '{"errors": 5}'),
+        response(302, "{}"),
+        response(401, "Authentication failure"),
         b"SSH-2.0-OpenSSH\r\n",
         b"",
     ],
@@ -227,7 +223,7 @@ async def test_jobs_of_no_known_shape_are_left_out(
     ids = ["null", '"x"', "NaN", "1e999", "-1", "true", '{"set": false}']
     shapes += [f'{{"job_id": {job_id}}}' for job_id in ids]
     jobs = f'{{"jobs": [{", ".join(shapes)}]}}'
-    runner = make_runner("rest", slurm_url=answering(http("200 OK", jobs)))
+    runner = make_runner("rest", slurm_url=answering(response(200, jobs)))
     with pytest.raises(RunnerRefused):
         await runner.poll("1.1.x")
 

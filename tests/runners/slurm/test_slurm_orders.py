@@ -122,7 +122,7 @@ def cost(request: records.SimulationRequest) -> Decimal:
     return paid
 
 
-async def test_a_part_that_always_fails_fails_the_order_and_costs_nothing(
+async def test_a_failing_part_fails_the_order_and_costs_nothing(
     open_platform: OpenPlatform,
 ) -> None:
     async with open_platform(slurm_events_per_part=1) as platform, simulations.following(platform):
@@ -223,7 +223,7 @@ async def test_a_part_whose_node_is_lost_is_simulated_again(
         await assert_sound()
 
 
-async def test_a_poll_costs_the_database_the_same_for_any_number_of_parts(
+async def test_a_poll_costs_the_same_for_any_number_of_parts(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
     counts = []
@@ -235,7 +235,7 @@ async def test_a_poll_costs_the_database_the_same_for_any_number_of_parts(
             async with simulations.following(platform):
                 await reached(placed.request_id, "running")
             await SimulationRequest.all().update(due_at=now())
-            (row,) = await claim(Lane.POLL, 10, 60)
+            (row,) = await claim(Lane.POLL, 10, 60, "lease")
             assert (row.handle or "").split(".")[1] == str(events)
             with caplog.at_level(logging.DEBUG, "tortoise.db_client"):
                 caplog.clear()
@@ -247,7 +247,7 @@ async def test_a_poll_costs_the_database_the_same_for_any_number_of_parts(
     assert 0 < counts[0] == counts[1] <= 4
 
 
-def test_kills_while_parts_run_and_while_their_shards_are_stored_lose_nothing(
+def test_kills_while_parts_run_or_are_stored_lose_nothing(
     start_server: StartServer, order_settings: dict[str, object], tmp_path: Path
 ) -> None:
     texts = {f"PLATFORM_{name.upper()}": str(value) for name, value in order_settings.items()}

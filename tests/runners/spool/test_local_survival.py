@@ -116,7 +116,7 @@ async def test_a_restart_of_the_machine_is_reported(
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
-    record(handle).write_started(Started(replace(stranger, boot="another"), time.time()))
+    record(handle).write(Started(replace(stranger, boot="another"), time.time()))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "the machine was restarted while it ran")
     _end(shepherd)
@@ -130,7 +130,7 @@ async def test_a_pid_reused_by_another_process_is_not_the_job(
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
     before = replace(stranger, start=stranger.start - 1)
-    record(handle).write_started(Started(before, time.time()))
+    record(handle).write(Started(before, time.time()))
     if what == "cancel":
         await runner.cancel(handle)
     status = await reaches(runner, handle)

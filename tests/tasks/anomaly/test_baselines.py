@@ -98,5 +98,7 @@ def test_a_score_depends_on_no_other_event(name: str) -> None:
 
 
 def test_without_scikit_learn_there_is_no_forest() -> None:
+    with patch("collidium_tasks.common.can_learn", return_value=False):
+        assert TASK.missing_baselines() == {"forest": "collidium[baselines]"}
     with patch("collidium_tasks.anomaly.can_learn", return_value=False):
         assert list(AnomalyTask().baselines()) == ["energy", "mixture", "weak"]

@@ -35,7 +35,6 @@ class BenchmarksScreen(ListsScreen[None]):
         yield from self.lists()
 
     def tables(self) -> Iterable[Table[Any]]:
-        yield Table(_TASKS, lambda task: task.name, of="tasks", id="tasks", fixed=1)
         challenges: list[Column[Challenge]] = [
             Column("challenge", lambda challenge: challenge.name, longest=24),
             Column("state", lambda challenge: challenge.state),
@@ -45,7 +44,12 @@ class BenchmarksScreen(ListsScreen[None]):
             Column("counts", lambda challenge: challenge.phase or "all"),
             Column("task", lambda challenge: challenge.task),
         ]
-        yield Table(challenges, lambda challenge: challenge.name, of="challenges", id="challenges", fixed=1)
+        tables: list[Table[Any]] = [
+            Table(_TASKS, lambda task: task.name, of="tasks", id="tasks", fixed=1),
+            Table(challenges, lambda challenge: challenge.name, of="challenges", id="challenges", fixed=1),
+        ]
+        # An organiser reads the second alone.
+        yield from tables if self.session.status.overview else tables[::-1]
         yield Table(_WAITING, lambda sent: sent.submission_id, of="to verify", id="waiting")
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[None, Page[Any]]:

@@ -38,8 +38,8 @@ class Search(Input):
         def control(self) -> Search:
             return self.search
 
-    def __init__(self, hint: str, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget has it
-        super().__init__(placeholder=hint, max_length=MAX_LENGTH, restrict=TYPED, compact=True, id=id)
+    def __init__(self, hint: str) -> None:
+        super().__init__(placeholder=hint, max_length=MAX_LENGTH, restrict=TYPED, compact=True)
         self.term = ""
         self._fetched_at = -APART
         self._pause: Timer | None = None

@@ -14,12 +14,19 @@ from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
-from collidium.api.schemas import ChallengeBody, DisqualifyBody, NewChallengeBody, OpenQuery
+from collidium.api.schemas import (
+    ChallengeBody,
+    CorrectionBody,
+    DisqualifyBody,
+    NewChallengeBody,
+    OpenQuery,
+    RescoreBody,
+)
 from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import reading, standing, verification
+from collidium.benchmarks.submissions import background_rescoring, reading, standing, verification
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
-from collidium.records import Challenge, Ranking, RosterEntry, Submission, TaskStatus
+from collidium.records import Challenge, Ranking, Rescoring, RosterEntry, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -74,6 +81,16 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
     return answer(await challenges.edit(platform(), challenge, fields, **by()))
+
+
+@blueprint.patch("/challenges/<challenge>/announcements")
+@operation_id("correct_announcement")
+@validate_request(CorrectionBody)
+@document_response(Challenge)
+@idempotent
+async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
+    """Correct an announcement, or withdraw it."""
+    return answer(await challenges.correct_announcement(platform(), challenge, data.at, data.text, **by()))
 
 
 @blueprint.post("/challenges/<challenge>/close")
@@ -157,6 +174,34 @@ async def reinstate(challenge: str, submission_id: str) -> Response:
     """Let a disqualified submission count again."""
     pays = is_allowed(Scope.BENCHMARKS)
     return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **by()))
+
+
+@blueprint.post("/challenges/<challenge>/rescoring")
+@operation_id("rescore")
+@validate_request(RescoreBody)
+@document_response(Rescoring, 202)
+@idempotent
+async def rescore(challenge: str, data: RescoreBody) -> Response:
+    """Score all submissions to a challenge again, with today's scorer and truth, or on a public part.
+
+    Runs in the background; `GET` shows how far it is. Without `apply` it shows what would change.
+    """
+    ordered = await background_rescoring.order(
+        *(platform(), challenge),
+        percent=data.public_percent,
+        apply=data.apply,
+        pays=is_allowed(Scope.BENCHMARKS),
+        **by(),
+    )
+    return answer(ordered, 202)
+
+
+@blueprint.get("/challenges/<challenge>/rescoring")
+@operation_id("rescoring")
+@document_response(Rescoring)
+async def rescoring(challenge: str) -> Response:
+    """The last rescoring of a challenge: how far it is, or what changes."""
+    return answer(await background_rescoring.find(challenge))
 
 
 class By(TypedDict):

@@ -32,7 +32,7 @@ async def list_(query_args: AllEvaluationsQuery) -> Response:
 @document_response(Evaluation)
 @idempotent
 async def cancel(evaluation_id: str) -> Response:
-    """Cancel the evaluation of anybody's model."""
+    """Cancel the evaluation of any account's model."""
     return answer(await evaluations.operate(evaluation_id, "cancel", **by()))
 
 

@@ -36,7 +36,7 @@ async def requests(query_args: AllRequestsQuery) -> Response:
 @operation_id("request")
 @document_response(OperatedRequest)
 async def find(request_id: str) -> Response:
-    """Anybody's simulation request, with its job at the runner and what is done next for it."""
+    """Any account's simulation request, with its job at the runner and what is done next for it."""
     return answer(await simulations.find_as_operator(request_id))
 
 
@@ -45,7 +45,7 @@ async def find(request_id: str) -> Response:
 @document_response(SimulationRequest, 202)
 @idempotent
 async def cancel(request_id: str) -> Response:
-    """Cancel anybody's simulation request, as its owner could: 202 while its job is being stopped."""
+    """Cancel any simulation request, as its owner could: 202 while its job is being stopped."""
     cancelled = await simulations.cancel_as_operator(
         platform(), request_id, actor=require_operator(), http_request_id=http_request_id()
     )

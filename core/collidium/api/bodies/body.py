@@ -135,7 +135,7 @@ class Body(QuartBody):
         self._ended.set()
 
     def discard(self) -> None:
-        """Nobody wants the rest: drop what is here and what still comes."""
+        """The rest is not read: drop what is here and what still comes."""
         self._discarding = True
         self._chunks.clear()
         self._buffered = 0

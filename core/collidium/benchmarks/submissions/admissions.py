@@ -104,7 +104,8 @@ async def admitted(
         )
         if admission.refusal is not None:
             await arrival.delete()  # nothing waits for it
-            if not again or not await Submission.exists(challenge=name, account_id=account.id):
+            own = Q(account_id=account.id) | Q(participant=admission.participant)
+            if not again or not await Submission.exists(own, challenge=name):
                 raise admission.refusal
         yield admission
     finally:

@@ -180,7 +180,7 @@ class _Run:
         )
 
     def _look(self) -> None:
-        """Raise LeaseLost where nobody waits for what a thread does: its sandbox ends, and its locks."""
+        """Raise LeaseLost where the caller no longer waits for a thread: its sandbox ends, and its locks."""
         if self.stopped:
             raise LeaseLost
 
@@ -228,7 +228,7 @@ class _Run:
         timed = self._row.timed
         if "seconds" not in interface_of(task).measured.values() or len(timed) == timing.BLOCKS:
             return True
-        # The same events in each block; nobody is shown which.
+        # The same events in each block; which ones is not shown.
         seed = timed[0].get(_SEED) if timed else None
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         block = await self._in_thread(partial(self._time, model, task, dataset, events, seed))

@@ -62,7 +62,7 @@ def model_key(sha256: str) -> str:
 
 
 async def find(evaluation_id: str, account_id: int | None = None) -> Evaluation:
-    """An evaluation of that account; None: anybody's. Raises NotFound."""
+    """An evaluation of that account; None: of any. Raises NotFound."""
     row = None
     if _EVALUATION_ID.fullmatch(evaluation_id):
         row = await Evaluation.get_or_none(id=evaluation_id)
@@ -122,7 +122,7 @@ async def cancel(row: Evaluation) -> Evaluation:
 async def operate(
     evaluation_id: str, action: Literal["cancel", "rerun"], *, actor: str, http_request_id: str
 ) -> records.Evaluation:
-    """Cancel anybody's evaluation, or run it again. Raises NotFound and Conflict."""
+    """Cancel any evaluation, or run it again. Raises NotFound and Conflict."""
     row = await find(evaluation_id)
     row = await (cancel(row) if action == "cancel" else _rerun(row))
     await operations.record(actor, f"{action}_evaluation", row.id, {"state": row.state}, http_request_id)

@@ -59,6 +59,7 @@ async def list_submissions(
     task: str | None = None,
     challenge: str | None = None,
     account_id: int | None = None,
+    participant: str | None = None,
     unverified: bool = False,
     after: str | None = None,
 ) -> list[records.Submission]:
@@ -75,6 +76,8 @@ async def list_submissions(
         query = query.filter(challenge=(await challenges.get(challenge)).name)
     if account_id is not None:
         query = query.filter(account_id=account_id)
+    if participant is not None:
+        query = query.filter(participant=participant)
     if unverified:
         query = query.filter(task__in=_self_reporting(platform), verified_at__isnull=True)
     rows = await query.order_by("-submitted_at", "-id").limit(limit)

@@ -127,11 +127,11 @@ async def run(plan: Replay, *, apply: bool) -> Review:
     """
     try:
         return await _run_once(plan, apply=apply)
-    except _Preview as preview:
+    except Preview as preview:
         return preview.review
 
 
-class _Preview(Exception):
+class Preview(Exception):
     """Rolls the transaction back and carries out what would have been."""
 
     def __init__(self, review: Review) -> None:
@@ -224,7 +224,7 @@ async def _finish(
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
     review = _review(plan, rows, before, after, earned, problems)
     if not apply:
-        raise _Preview(review)
+        raise Preview(review)
     await _audit(plan, earned)
     for row in rows:
         if (new := plan.standings.get(row.id)) is not None and new.standing == "disqualified":

@@ -7,7 +7,8 @@ continued. Then all of it comes into force in one transaction, or, for a preview
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,9 @@ from tortoise.timezone import now
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import replay, scorings
-from collidium.benchmarks.submissions.replay import Incomplete, Replay, Review, Target
+from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.contracts.storage import MissingFile
+from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
@@ -30,27 +32,66 @@ if TYPE_CHECKING:
 
 #: Called with the number of submissions scored so far, and of all.
 Progress = Callable[[int, int], None]
+#: Called with what has changed, within the transaction.
+Applied = Callable[[Review], Awaitable[None]]
 
 
 async def rescore(
-    platform: Platform, name: str, *, apply: bool, actor: str, progress: Progress | None = None
+    platform: Platform,
+    name: str,
+    *,
+    percent: int | None = None,
+    apply: bool,
+    pays: bool = True,
+    actor: str,
+    http_request_id: str = "",
+    progress: Progress | None = None,
+    applied: Applied | None = None,
 ) -> Review:
     """Score every kept submission to a challenge again and return changes; without ``apply`` none is made.
 
-    Raises NotFound, Conflict for a task without truth, and ScoringFailed where the scorer is at fault.
+    ``percent``: so much of the events is the public part from now on, and the rest is held back until the
+    challenge closes. ``pays``: whether bests that are won anew are paid. ``applied`` is called with the
+    changes in the transaction that makes them.
+
+    Raises NotFound, Conflict for a challenge without truth or one that cannot be split, and ScoringFailed
+    where the scorer is at fault.
     """
     row = await challenges.get(name)
     task = platform.tasks.find(row.task)
-    if row.truth_version is None:
+    version = row.truth_version
+    if percent is not None:
+        version = str(await challenges.public_part(row, percent))
+    elif version is None:
         raise Conflict(f"{name!r} has no truth: there is nothing to score against")
-    target = Target(name, task, row.truth_version)
+    target = Target(name, task, version or "")
+    action = "rescore" if percent is None else "split"
     problems: dict[str, str] = {}
     while True:
         problems |= await score_missing(platform, target, problems, progress)
+        plan = Replay(
+            platform.settings, target, problems, actor, action, http_request_id=http_request_id, pays=pays
+        )
         try:
-            return await replay.run(Replay(platform.settings, target, problems, actor), apply=apply)
+            return await _put_into_force(plan, percent, applied, apply=apply)
         except Incomplete:
             continue  # a submission arrived meanwhile
+        except Preview as preview:
+            return preview.review
+
+
+@transactional
+async def _put_into_force(
+    plan: Replay, percent: int | None, applied: Applied | None, *, apply: bool
+) -> Review:
+    if percent is not None:
+        await challenges.count_part(await challenges.locked(plan.target.challenge), percent)
+    review = await replay.run(plan, apply=True)
+    if not apply:
+        raise Preview(replace(review, applied=False))
+    if applied is not None:
+        await applied(review)
+    return review
 
 
 async def score_missing(

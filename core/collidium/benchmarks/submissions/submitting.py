@@ -45,7 +45,7 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to a submission; ``deduplicated`` when this account sent the same file before."""
+    """The answer to a submission; ``deduplicated`` when its account or team sent the same file before."""
 
     submission: records.Submission
     deduplicated: bool
@@ -71,10 +71,10 @@ async def submit(
 ) -> Outcome:
     """Score predictions, keep them, and pay for new bests.
 
-    The same file by the same account returns its first submission, linked to the model if none was linked
-    yet. Raises InvalidInput with every problem found, Conflict where that is linked to another model,
-    Forbidden for an account that was banned meanwhile, and TooManyRequests past the day's quota; then
-    nothing was written.
+    The same file by the same account, or by another member of its team, returns its first submission, linked
+    to the account's model if none was linked yet. Raises InvalidInput with every problem found, Conflict
+    where that is linked to another model, Forbidden for an account that was banned meanwhile, and
+    TooManyRequests past the day's quota; then nothing was written.
     """
     links.validated({"model_repo": model_repo})
     submission = _submission(admission, predictions, model_repo)
@@ -241,6 +241,10 @@ async def _again(first: Submission, again: Submission) -> Outcome:
     Raises Conflict where another one is.
     """
     if again.model_repo not in {None, first.model_repo}:
+        if first.account_id != again.account_id:
+            raise Conflict(
+                f"this file is submission {first.id} of {first.hub_username}, who alone links it to a model"
+            )
         challenge = await Challenge.select_for_update().get(name=first.challenge)
         await accounts.require_not_banned(first.account_id)
         first = await Submission.select_for_update().get(id=first.id)
@@ -260,13 +264,13 @@ async def _again(first: Submission, again: Submission) -> Outcome:
 async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
     """The first submission of the file; while a challenge is open, by the scorer and truth that count.
 
-    For a team, what its member withdrew before joining is none of it.
+    For a team, by any of its members who is not banned. What a member withdrew before joining is none of it.
     """
-    same = Submission.filter(
-        account_id=submission.account_id, challenge=submission.challenge, sha256=submission.sha256
-    )
+    own = Q(account_id=submission.account_id)
     if admission.team is not None:
-        same = same.filter(Q(participant=admission.participant) | ~Q(standing="withdrawn"))
+        theirs = Q(participant=admission.participant)
+        own = (own & (theirs | ~Q(standing="withdrawn"))) | (theirs & ~Q(standing="banned"))
+    same = Submission.filter(own, challenge=submission.challenge, sha256=submission.sha256)
     if admission.refusal is None and not admission.practice:
         same = same.filter(scorer_version=submission.scorer_version, truth_version=submission.truth_version)
     return await same.order_by("submitted_at", "id").first()

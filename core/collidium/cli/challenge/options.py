@@ -158,7 +158,8 @@ def show_challenge(found: Challenge, as_json: bool) -> None:
     if not as_json:
         for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
             print_text(text)
-        for one in found.announcements:
-            print_text(f"{one.at:%Y-%m-%d %H:%M} {one.text}")
+        for number, one in enumerate(found.announcements, start=1):
+            edited = f", edited {one.edited_at:%Y-%m-%d %H:%M}" if one.edited_at else ""
+            print_text(f"{number}. {one.at:%Y-%m-%d %H:%M}{edited}: {one.text}")
         for line in found.rules.splitlines():
             print_text(line)

@@ -14,9 +14,10 @@ from collidium.cli.context import client
 from collidium.cli.leaderboard import score_cell
 from collidium.cli.options import json_option, key_option, limit_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message
+from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
-    from collidium.client import Ranking
+    from collidium.client import Ranking, Rescoring
 
 
 @click.command()
@@ -128,6 +129,50 @@ def reinstate(
         else:
             ranking = server.admin_reinstate(name, submission_id, idempotency_key=idempotency_key)
     _show_ranking(ranking, as_json)
+
+
+@click.command()
+@name_argument
+@click.option(
+    "--public", "percent", type=click.IntRange(1, 99), help="On so many per cent of the events, from now on."
+)
+@click.option("--apply/--preview", "apply", help="Apply the new scores; default: show what would change.")
+@click.option("--watch", is_flag=True, help="Order nothing; wait for what was ordered last, and show it.")
+@key_option
+@json_option
+def rescore(
+    name: str, percent: int | None, apply: bool, watch: bool, idempotency_key: str | None, as_json: bool
+) -> None:
+    """Score all submissions to NAME again, with the server's scorer and truth; needs ADMIN_TOKEN.
+
+    The server does it in the background, also when this command is interrupted. With --public, the other
+    events are held back until NAME is closed.
+
+    \b
+    collidium challenge rescore jets-2027
+    collidium challenge rescore jets-2027 --apply
+    collidium challenge rescore jets-2027 --public 30 --apply
+    """
+    from collidium.records import Ranking
+
+    with client() as server, progress_bar("Scoring (submissions)") as progress:
+        if not watch:
+            server.admin_rescore(name, public_percent=percent, apply=apply, idempotency_key=idempotency_key)
+
+        def show(seen: Rescoring) -> None:
+            if progress and seen.submissions:
+                progress(seen.done, seen.submissions)
+
+        found = server.wait_for_rescoring(name, on_change=show)
+    if as_json:
+        print_json(found)
+    elif not found.problem:
+        for submission_id, reason in found.unscored.items():
+            note(f"{submission_id} is not scored again: {reason}")
+        _show_ranking(Ranking(found.challenge, found.applies, found.changes), as_json=False)
+    if found.problem:
+        note(f"Nothing has changed: {found.problem}")
+        raise SystemExit(1)
 
 
 @click.command()

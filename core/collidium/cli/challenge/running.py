@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -17,6 +17,9 @@ from collidium.cli.challenge.options import (
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, key_option
 from collidium.cli.output import note, print_json
+
+#: Of an announcement, the latest first.
+NUMBER: Final = click.IntRange(min=1)
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -133,16 +136,40 @@ def create(
 @name_argument
 @fields_options
 @click.option("--announce", "announcement", help="Announce this, in Markdown, on its page.")
+@click.option(
+    "--correct", nargs=2, type=(NUMBER, str), metavar="N TEXT", help="Correct announcement N of its page."
+)
+@click.option("--withdraw", type=NUMBER, metavar="N", help="Withdraw announcement N; 1 is the latest.")
 @key_option
 @json_option
-def edit(name: str, idempotency_key: str | None, as_json: bool, **fields: Any) -> None:
+def edit(
+    name: str,
+    correct: tuple[int, str] | None,
+    withdraw: int | None,
+    idempotency_key: str | None,
+    as_json: bool,
+    **fields: Any,
+) -> None:
     """Change what is given of challenge NAME; needs ADMIN_TOKEN.
 
     \b
     collidium challenge edit jets-2027 --closes 2027-07-01T12:00+02:00 --announce "One day more."
+    collidium challenge edit jets-2027 --correct 1 "Two days more."
+    collidium challenge edit jets-2027 --withdraw 1
     """
+    given = given_fields(fields)
+    if sum((bool(given), correct is not None, withdraw is not None)) > 1:
+        raise click.UsageError("give --correct or --withdraw alone")
     with client() as server:
-        edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **given_fields(fields))
+        if correct is None and withdraw is None:
+            edited = server.admin_edit_challenge(name, idempotency_key=idempotency_key, **given)
+        else:
+            number, text = correct or (withdraw or 0, None)
+            announced = server.challenge(name).announcements
+            if number > len(announced):
+                raise click.UsageError(f"{name} has {len(announced)} announcements")
+            at = announced[number - 1].at
+            edited = server.admin_correct_announcement(name, at, text, idempotency_key=idempotency_key)
     show_challenge(edited, as_json)
 
 

@@ -96,9 +96,14 @@ class BenchmarkCalls:
         return Call("GET", where, listed(Place), Credential.NONE, query=query)
 
     @endpoint
-    def results(self, challenge: str, *, as_csv: bool = False, every: bool = False) -> Call[bytes]:
-        """All places of a challenge, as JSON or CSV; ``every``: all submissions, as for a leaderboard."""
-        query = given(format="csv" if as_csv else "json", all=every or None)
+    def results(
+        self, challenge: str, *, as_csv: bool = False, every: bool = False, status: str | None = None
+    ) -> Call[bytes]:
+        """All places of a challenge, as JSON or CSV; ``every``: all submissions, as for a leaderboard.
+
+        ``status``: only the submissions that were ``disqualified``, or ``withdrawn``.
+        """
+        query = given(format="csv" if as_csv else "json", all=every or None, status=status)
         where = f"/v1/challenges/{segment(challenge)}/results"
         return Call("GET", where, content, Credential.NONE, query=query)
 

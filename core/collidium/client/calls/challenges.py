@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
-from collidium.records import Challenge, Page, Ranking, RosterEntry, Submission
+from collidium.records import Challenge, Page, Ranking, Rescoring, RosterEntry, Submission
 
 
 class ChallengeFields(TypedDict, total=False):
@@ -94,6 +94,30 @@ class ChallengeCalls:
         return Call("POST", where, single(Ranking), Credential.ADMIN, headers=keyed(idempotency_key))
 
     @endpoint
+    def admin_rescore(
+        self,
+        challenge: str,
+        *,
+        public_percent: int | None = None,
+        apply: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Call[Rescoring]:
+        """Have all submissions to a challenge scored again; without ``apply``, to see what would change.
+
+        ``public_percent``: on so much of the events from now on, until it closes. Ask
+        :meth:`admin_rescoring` how far it is.
+        """
+        where, headers = f"/admin/challenges/{segment(challenge)}/rescoring", keyed(idempotency_key)
+        body = given(public_percent=public_percent, apply=apply)
+        return Call("POST", where, single(Rescoring), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_rescoring(self, challenge: str) -> Call[Rescoring]:
+        """The last rescoring of a challenge: how far it is, or what changes."""
+        where = f"/admin/challenges/{segment(challenge)}/rescoring"
+        return Call("GET", where, single(Rescoring), Credential.ADMIN)
+
+    @endpoint
     def admin_new_challenge(
         self,
         name: str,
@@ -141,6 +165,19 @@ class ChallengeCalls:
         where, headers = f"/admin/challenges/{segment(name)}", keyed(idempotency_key)
         json = _in_json(fields)
         return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
+
+    @endpoint
+    def admin_correct_announcement(
+        self, challenge: str, at: datetime, text: str | None, *, idempotency_key: str | None = None
+    ) -> Call[Challenge]:
+        """Give the announcement of that time another text, or withdraw it where ``text`` is None."""
+        where, body = f"/admin/challenges/{segment(challenge)}/announcements", {"text": text}
+        headers = keyed(idempotency_key)
+        return Call(
+            *("PATCH", where, single(Challenge), Credential.ADMIN),
+            json={"at": at.isoformat(), **body},
+            headers=headers,
+        )
 
     @endpoint
     def admin_close_challenge(self, name: str, *, idempotency_key: str | None = None) -> Call[Challenge]:

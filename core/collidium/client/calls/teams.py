@@ -8,7 +8,7 @@ from typing import Any
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
-from collidium.records import Invitation, Member, MembersAdded, Page, Participation, Team
+from collidium.records import Invitation, Member, MembersAdded, Page, Participation, Submission, Team
 
 
 class TeamCalls:
@@ -27,6 +27,14 @@ class TeamCalls:
         """Whether the account may submit to a challenge, its team, and the one that an invitation is to."""
         query = given(invitation=invitation)
         return Call("GET", _of(challenge, "team"), single(Participation), query=query)
+
+    @endpoint
+    def team_submissions(
+        self, challenge: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Submission]]:
+        """A page of the submissions of the account's team, newest first. Raises NotFound without a team."""
+        query = given(limit=limit, cursor=cursor)
+        return Call("GET", _of(challenge, "team/submissions"), listed(Submission), query=query)
 
     @endpoint
     def new_team(self, challenge: str, name: str) -> Call[Participation]:

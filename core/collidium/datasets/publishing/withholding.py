@@ -6,13 +6,12 @@ lists are null. The truth has the same events in the same order with all values,
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.public_order import in_public_order
@@ -55,78 +54,50 @@ def withhold(
     for table in tables.values():
         refuse_missing(table, events)
     size = max(len(shard.events) for shards in config.tables.values() for shard in shards)
-    writing = _Writing(config.name, tables, size)
-    total = len(events) + len(config.events)
-    count = _counter(progress, total)
-    writing.truth(events, truth, count)
-    writing.public(config.events, events, truth, public, count)
-    columns = {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
-    return Withheld(events, public, truth, columns)
+    done, total = 0, len(events) + len(config.events)
 
-
-@dataclass(frozen=True, slots=True)
-class _Writing:
-    config: str
-    tables: Mapping[str, EventTable]
-    events_per_shard: int
-
-    def truth(self, events: EventRange, directory: Path, count: Callable[[int], None]) -> None:
-        """Write the events with everything, in the order in which they are public."""
+    @contextmanager
+    def writers(directory: Path) -> Iterator[dict[str, ShardWriter]]:
         with ExitStack() as stack:
-            writers = {
-                name: stack.enter_context(self._writer(directory, name, table.schema))
-                for name, table in self.tables.items()
+            yield {
+                name: stack.enter_context(
+                    ShardWriter(
+                        directory / folder(config.name, name),
+                        "train",
+                        without_notes(table.schema),
+                        events_per_shard=size,
+                    )
+                )
+                for name, table in tables.items()
             }
-            ids = np.arange(events.start, events.stop)
-            for block, rows in blocks_of(self.tables, ids):
-                for name, table in in_public_order(rows).items():
-                    writers[name].write(table)
-                count(len(block))
 
-    def public(
-        self,
-        ids: EventIds,
-        events: EventRange,
-        truth: Path,
-        directory: Path,
-        count: Callable[[int], None],
-    ) -> None:
-        """Write all events; those of the range as the truth has them, without what is withheld."""
-        closed = {name: EventTable(name, self._shards(truth, name)) for name in self.tables}
-        first, stop = np.searchsorted(ids, [events.start, events.stop])
-        parts = [(self.tables, ids[:first]), (closed, ids[first:stop]), (self.tables, ids[stop:])]
-        with ExitStack() as stack:
-            writers = {
-                name: stack.enter_context(self._writer(directory, name, table.schema))
-                for name, table in self.tables.items()
-            }
-            for tables, part in parts:
-                for block, rows in blocks_of(tables, part):
-                    for name, table in rows.items():
-                        writers[name].write(without_truth(name, table) if tables is closed else table)
-                    count(len(block))
-                for writer in writers.values():
-                    writer.end_group()
-
-    def _writer(self, directory: Path, table: str, schema: pa.Schema) -> ShardWriter:
-        return ShardWriter(
-            directory / folder(self.config, table),
-            "train",
-            without_notes(schema),
-            events_per_shard=self.events_per_shard,
-        )
-
-    def _shards(self, directory: Path, table: str) -> list[Path]:
-        return sorted((directory / folder(self.config, table)).glob("*.parquet"))
-
-
-def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:
-    done = 0
-
-    def count(events: int) -> None:
+    def count(block: EventIds) -> None:
         nonlocal done
-        done += events
+        done += len(block)
         if progress:
             progress(done, total)
 
-    return count
+    with writers(truth) as complete:  # with everything, in the order in which it is public
+        for block, rows in blocks_of(tables, np.arange(events.start, events.stop)):
+            for name, piece in in_public_order(rows).items():
+                complete[name].write(piece)
+            count(block)
+    closed = {
+        name: EventTable(name, sorted((truth / folder(config.name, name)).glob("*.parquet")))
+        for name in tables
+    }
+    first, stop = np.searchsorted(config.events, [events.start, events.stop])
+    with writers(public) as shown:  # events of the range as the truth has them
+        for source, ids in (
+            (tables, config.events[:first]),
+            (closed, config.events[first:stop]),
+            (tables, config.events[stop:]),
+        ):
+            for block, rows in blocks_of(source, ids):
+                for name, piece in rows.items():
+                    shown[name].write(without_truth(name, piece) if source is closed else piece)
+                count(block)
+            for writer in shown.values():
+                writer.end_group()
+    columns = {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
+    return Withheld(events, public, truth, columns)

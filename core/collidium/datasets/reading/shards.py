@@ -22,8 +22,8 @@ from collidium.errors import UnusableDataset
 
 EventIds = npt.NDArray[np.int64]
 
-#: Uncompressed bytes of one table that are decoded at once, by its footer.
-BATCH_BYTES: Final = 64 * 1024**2
+#: Uncompressed bytes of one table that are decoded at once, by its footer; in memory it is ten times as much.
+BATCH_BYTES: Final = 32 * 1024**2
 #: Rows that are decoded at once, whatever the footer says: a few bytes can encode a billion equal values.
 BATCH_ROWS: Final = 64 * 1024
 
@@ -259,11 +259,10 @@ class _Reader:
 
     def __init__(self, shard: _Shard, span: EventRange, batch_bytes: int) -> None:
         self.shard = shard
-        self._batch_bytes = batch_bytes
         self._position, self._end = (
             int(n) for n in np.searchsorted(shard.event_ids, [span.start, span.stop])
         )
-        self._batches = self._decode()
+        self._batches = _decoded(shard, self._position, batch_bytes)
         self._left = shard.schema.empty_table()
 
     def take(self, stop: int) -> pa.Table:
@@ -280,25 +279,29 @@ class _Reader:
         self._position += wanted
         return rows.slice(0, wanted)
 
-    def _decode(self) -> Iterator[pa.Table]:
-        """The rows from the first that is wanted, in batches of bounded size."""
-        shard = self.shard
-        edges = shard.edges
-        first = int(np.searchsorted(edges, self._position, side="right")) - 1
-        groups = list(range(first, len(edges) - 1))
-        skip = self._position - int(edges[first])
-        rows = batch_rows(shard.bytes, len(shard.event_ids), self._batch_bytes)
-        columns = list(shard.columns.values())
-        threads = _may_use_threads(shard.source)
-        try:
-            with _opened(shard.source) as file:
-                batches = file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads)
-                for batch in batches:
-                    table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
-                    yield table.slice(min(skip, table.num_rows))
-                    skip = max(skip - table.num_rows, 0)
-        except (pa.ArrowException, OSError) as error:
-            raise UnusableDataset(f"{shard.source.name}: cannot be read as parquet: {error}") from error
+
+def _decoded(shard: _Shard, position: int, batch_bytes: int) -> Iterator[pa.Table]:
+    """The rows from a position on, in batches of bounded size.
+
+    No method of the reader, which would be in a reference cycle with it: that kept hundreds of MB of decoded
+    rows until the garbage collector ran, which does not count Arrow's memory.
+    """
+    edges = shard.edges
+    first = int(np.searchsorted(edges, position, side="right")) - 1
+    groups = list(range(first, len(edges) - 1))
+    skip = position - int(edges[first])
+    rows = batch_rows(shard.bytes, len(shard.event_ids), batch_bytes)
+    columns = list(shard.columns.values())
+    threads = _may_use_threads(shard.source)
+    try:
+        with _opened(shard.source) as file:
+            batches = file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads)
+            for batch in batches:
+                table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
+                yield table.slice(min(skip, table.num_rows))
+                skip = max(skip - table.num_rows, 0)
+    except (pa.ArrowException, OSError) as error:
+        raise UnusableDataset(f"{shard.source.name}: cannot be read as parquet: {error}") from error
 
 
 def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:

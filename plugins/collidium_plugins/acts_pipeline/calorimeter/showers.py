@@ -9,8 +9,8 @@ along. Spots are independent of each other, so that their number and their sprea
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import Final, Self
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +24,7 @@ from collidium_plugins.acts_pipeline.calorimeter.geometry import (
     Integers,
     Layers,
 )
+from collidium_plugins.acts_pipeline.events import Columns
 
 #: Kinds of showers.
 NONE: Final = 0
@@ -74,7 +75,7 @@ _MEASURES: Final = np.array([region.layers.number > 0 for region in REGIONS])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Spots:
+class Spots(Columns):
     """Deposits in sensors, one entry each."""
 
     #: Which of the arrivals they are of.
@@ -89,11 +90,6 @@ class Spots:
     upwards: Floats
     #: How much later than light, ns.
     delay: Floats
-
-    @classmethod
-    def join(cls, parts: list[Spots]) -> Self:
-        """All of them."""
-        return cls(*(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(cls)))
 
 
 def kinds(pdg_id: npt.NDArray[np.int64]) -> Integers:

@@ -18,17 +18,10 @@ import pyarrow as pa
 from collidium.contracts.tables import flatten, list_lengths, positions_in_event
 from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
-from collidium_plugins.acts_pipeline.detector.digitisation import digitisation, from_document
+from collidium_plugins.acts_pipeline.detector.digitisation import READOUTS, digitisation, from_document
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
 
-#: Pitches in both directions that modules of a volume measure, mm; their measurements are as exact as that.
-_PITCHES: Final[Mapping[int, tuple[float, ...]]] = {
-    **dict.fromkeys((16, 17, 18), (0.05, 0.05)),
-    **dict.fromkeys((23, 24, 25), (0.08, 0.5)),
-    **dict.fromkeys((28, 30), (0.125,)),
-    29: (0.1,),
-}
 _COLUMNS: Final = ("x", "y", "z", "volume_id", "layer_id", "surface_id")
 
 Columns = Mapping[str, npt.NDArray[Any]]
@@ -104,14 +97,17 @@ def _filter() -> tuple[Detector, Algorithms]:
 
 
 def _exact(errors: float) -> Any:
-    """Return ACTS's configuration for measurements where hits lie, as they are measured already."""
+    """Return ACTS's configuration for measurements where hits lie, as they are measured already.
+
+    They are as exact as the pitches of their modules.
+    """
 
     def smearing(index: int, pitch: float) -> dict[str, object]:
         return {"index": index, "mean": 0.0, "stddev": errors * pitch / math.sqrt(12.0), "type": "Exact"}
 
     return from_document(
         [
-            (volume, {"smearing": [smearing(*direction) for direction in enumerate(pitches)]})
-            for volume, pitches in _PITCHES.items()
+            (volume, {"smearing": [smearing(*direction) for direction in enumerate(readout.pitches)]})
+            for volume, readout in READOUTS.items()
         ]
     )

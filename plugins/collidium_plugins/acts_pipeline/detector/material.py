@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -133,24 +133,6 @@ def slabs(scale: Mapping[str, float] | float = 1.0) -> dict[str, Slab | Bins]:
         bins = _bins(surface, _factor(scale, name))
         found |= dict.fromkeys((name,) if bins.direction == "z" else (f"{name}-", f"{name}+"), bins)
     return found
-
-
-def in_interaction_lengths(slabs: Mapping[str, Slab | Bins]) -> dict[str, Slab | Bins]:
-    """Return slabs whose radiation lengths are the interaction lengths of ``slabs``.
-
-    With them ACTS counts interaction lengths as radiation lengths: ``pathInL0`` of FATRAS 48.1.0 adds up the
-    radiation lengths of all surfaces but the last.
-    """
-
-    def swapped(slab: Slab) -> Slab:
-        return {replace(part, radiation=part.interaction): mm for part, mm in slab.items()}
-
-    return {
-        name: replace(slab, slabs=[swapped(one) for one in slab.slabs])
-        if isinstance(slab, Bins)
-        else swapped(slab)
-        for name, slab in slabs.items()
-    }
 
 
 def _bins(surface: Mapping[str, Any], factor: float) -> Bins:

@@ -18,7 +18,6 @@ from collidium_plugins.acts_pipeline.detector import digitisation, gaussian_sum,
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
-from collidium_plugins.acts_pipeline.detector.truth import majority
 from collidium_plugins.acts_pipeline.detector.variation import Varied
 from collidium_plugins.acts_pipeline.events import (
     Doubles,
@@ -166,3 +165,20 @@ def _tracks(
         num_hits=counts,
         hit_ids=hit_ids,
     )
+
+
+def majority(owners: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint64]:
+    """For each track the particle that owns most of its hits; of several the one with the smallest id.
+
+    ``owners`` are those of the hits of all tracks, one track after the other; ``counts`` says how many hits
+    each has, at least one.
+    """
+    track = np.repeat(np.arange(len(counts)), counts)
+    order = np.lexsort((owners, track))
+    track, owners = track[order], owners[order]
+    begins = np.ones(len(owners), np.bool_)
+    begins[1:] = (track[1:] != track[:-1]) | (owners[1:] != owners[:-1])
+    group = np.flatnonzero(begins)
+    hits = np.diff(group, append=len(owners))
+    best = group[np.lexsort((owners[group], -hits, track[group]))]
+    return owners[best[np.unique(track[best], return_index=True)[1]]]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline import seeds
-from collidium_plugins.acts_pipeline.detector import geometry, hadrons, interactions, layout, secondaries
+from collidium_plugins.acts_pipeline.detector import geometry, hadrons, interactions, layout
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, NANOSECOND, Detector
 from collidium_plugins.acts_pipeline.events import (
@@ -87,8 +87,8 @@ class Simulation:
                 event.event_id, random, generated=_sent(particles, chosen & charged)
             )
             simulated = list(result["particles"])
-            ids, radiated = secondaries.identified(simulated, len(particles))
-            particles = particles.followed_by(radiated)
+            ids, radiated = _identified(simulated, len(particles))
+            particles = Particles.join([particles, radiated])
             reached = self._ends(simulated, ids, particles, np.flatnonzero(chosen & ~charged))
             hits = self._crossings(columns(result["hit_table"]), _directions(result["hits"]), ids)
             numbers = seeds.generator("interactions", seed, event.event_id, generation)
@@ -100,12 +100,12 @@ class Simulation:
                 break
             made = interactions.products(particles, fates, self._detector.field_tesla, self._pool, numbers)
             chosen = np.append(np.zeros(len(particles), np.bool_), is_simulated(made))
-            particles = particles.followed_by(made)
+            particles = Particles.join([particles, made])
         return SimulatedEvent(
             event.event_id,
             particles,
             ends.followed_by(Ends.none(len(particles))),
-            SimulatedHits.join(crossings),
+            SimulatedHits.join(crossings).sorted(),
         )
 
     def _crossings(
@@ -216,4 +216,45 @@ def _row(state: Any) -> tuple[float, ...]:
     return (
         *(place[0], place[1], place[2], place[3]),
         *(momentum[0], momentum[1], momentum[2], momentum[3]),
+    )
+
+
+#: Columns of particles, in the order of the rows of what FATRAS made.
+_COLUMNS: Final = ("mass", "energy", "charge", "px", "py", "pz", "vx", "vy", "vz", "time")
+
+
+def _identified(simulated: Sequence[Any], before: int) -> tuple[npt.NDArray[np.uint64], Particles]:
+    """The id of each particle that FATRAS returns, and those among them that it made.
+
+    These are photons that electrons radiate, since nothing else happens to particles there.
+    Ids are the particles' own, and for what was made the next ones after ``before``, in their order. ACTS
+    gives a photon the barcode of the electron, but for its generation.
+    """
+    barcodes = [one.particleId for one in simulated]
+    parts = [(one.particle, one.vertexPrimary, one.generation) for one in barcodes]
+    ids, vertex, generation = np.array(parts, np.uint64).reshape(-1, 3).T.copy()
+    places = np.flatnonzero(generation > 0)
+    parents = ids[places]
+    ids[places] = before + np.arange(1, len(places) + 1, dtype=np.uint64)
+    new = [simulated[place] for place in places.tolist()]
+    rows = np.array([_particle_row(one) for one in new], np.float32).reshape(-1, 10)
+    return ids, Particles(
+        particle_id=ids[places],
+        pdg_id=np.array([int(one.pdg) for one in new], np.int64),
+        **dict(zip(_COLUMNS, rows.T, strict=True)),
+        primary=np.zeros(len(new), np.bool_),
+        vertex_primary=vertex[places].astype(np.uint16),
+        parent_id=parents.astype(np.int64),
+    )
+
+
+def _particle_row(particle: Any) -> tuple[float, ...]:
+    position, momentum = particle.fourPosition, particle.fourMomentum
+    return (
+        particle.mass / GEV,
+        particle.energy / GEV,
+        particle.charge,
+        *(momentum[axis] / GEV for axis in range(3)),
+        *(position[axis] for axis in range(3)),
+        position[3] / NANOSECOND,
     )

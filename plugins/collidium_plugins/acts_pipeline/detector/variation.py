@@ -5,7 +5,7 @@ Field and material differ in the detector that is simulated. Tracks are fitted a
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
 
@@ -56,7 +56,7 @@ class Varied:
         vary = self._variation
         if vary.inefficiency:
             random = seeds.generator("inefficiency", seed, event_id)
-            true = _taken(true, random.random(len(true)) >= vary.inefficiency)
+            true = true.chosen(random.random(len(true)) >= vary.inefficiency)
         if vary.noise:
             true = self._with_noise(true, seeds.generator("noise", seed, event_id))
         seen = np.stack([true.x, true.y, true.z], axis=1)
@@ -90,11 +90,7 @@ class Varied:
             layer_id=layer.astype(np.uint16),
             surface_id=surface.astype(np.uint32),
         )
-        both = SimulatedHits(
-            *(np.concatenate([getattr(hits, f.name) for hits in (true, noise)]) for f in fields(noise))
-        )
-        order = np.lexsort((both.surface_id, both.layer_id, both.volume_id))  # stable
-        return _taken(both, order)
+        return SimulatedHits.join([true, noise]).sorted()
 
     def _modules(self, hits: SimulatedHits) -> npt.NDArray[np.int64]:
         return np.searchsorted(
@@ -159,7 +155,3 @@ class _Planes:
         lower, upper = self.lower[modules], self.upper[modules]
         half = lower + (upper - lower) * (along + 1) / 2
         return np.stack([across * half, along * self.height[modules]], axis=1)
-
-
-def _taken(hits: SimulatedHits, chosen: npt.NDArray[np.bool_] | npt.NDArray[np.int64]) -> SimulatedHits:
-    return SimulatedHits(*(getattr(hits, field.name)[chosen] for field in fields(hits)))

@@ -8,19 +8,21 @@ thing. Partons, and hadrons that decay by the strong or electromagnetic force, a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from collidium_plugins.acts_pipeline.events import Columns
+
 #: Millimetres that light travels in a nanosecond.
 LIGHT: Final = 299.792458
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Interaction:
+class Interaction(Columns):
     """Particles of one or of several interactions: one array entry for each, a parent before its daughters.
 
     Vertices are relative to where the interaction takes place, in mm, and their times in ns; momenta and
@@ -41,20 +43,11 @@ class Interaction:
     primary: npt.NDArray[np.bool_]
     parent: npt.NDArray[np.int32]
 
-    def __len__(self) -> int:
-        return len(self.pdg_id)
-
     @classmethod
     def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> Self:
         """From one tuple per particle, in the order of the fields."""
         columns = zip(*rows, strict=True) if rows else ((),) * len(TYPES)
         return cls(*(np.array(column, kind) for column, kind in zip(columns, TYPES.values(), strict=True)))
-
-    @classmethod
-    def join(cls, interactions: Iterable[Interaction]) -> Self:
-        """One after the other; parents stay places within their own interaction."""
-        parts = list(interactions)
-        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in TYPES))
 
 
 TYPES: Final[dict[str, type[Any]]] = dict(

@@ -13,14 +13,13 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from quart import Blueprint, Response, current_app
+from quart import Blueprint, Response
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
 from collidium.api import browsers
 from collidium.api.hub_port import HUB_PATH
 from collidium.errors import CollidiumError
-from collidium_plugins.local_hub.accounts import Attempts
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import KINDS, Kind
 from collidium_plugins.local_hub.openid.clients import Client
@@ -38,17 +37,10 @@ from collidium_plugins.local_hub.web import (
     uploads,
 )
 from collidium_plugins.local_hub.web.context import (
-    ATTEMPTS,
-    CLIENT,
-    EXTENSION,
-    PROXIES,
-    READERS,
     TOKEN_PATH,
-    WRITERS,
     authenticate,
     caller,
     failure,
-    open_threads,
     raw_segments,
 )
 
@@ -142,17 +134,9 @@ def make_blueprint(
     async def open_store() -> None:
         opened = await asyncio.to_thread(Store, directory, quota_bytes)
         await asyncio.to_thread(opened.tidy)
-        current_app.extensions[EXTENSION] = opened
-        current_app.extensions.update(open_threads())
-        current_app.extensions.update({CLIENT: client, ATTEMPTS: Attempts(), PROXIES: proxies})
+        context.begin(context.Hub(opened, client, proxies))
 
-    @blueprint.after_app_serving
-    async def close_store() -> None:
-        for kind in (READERS, WRITERS):
-            # Requests have ended by now; a commit whose client has left is still finished.
-            await asyncio.to_thread(current_app.extensions.pop(kind).shutdown)
-        current_app.extensions.pop(EXTENSION).close()
-
+    blueprint.after_app_serving(context.end)
     return blueprint
 
 

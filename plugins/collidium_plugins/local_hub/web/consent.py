@@ -29,12 +29,10 @@ from collidium_plugins.local_hub.openid.requests import (
     with_query,
 )
 from collidium_plugins.local_hub.web.context import (
-    attempts,
-    client,
+    hub,
     page,
     pages_url,
     sent_form,
-    store,
     writing,
 )
 
@@ -74,16 +72,16 @@ def for_people(handler: Handler) -> Handler:
 async def ask() -> Response:
     """``GET /oauth/authorize``"""
     sent = {name: request.args.getlist(name) for name in request.args}
-    return await _consent(read_request(sent, client(), pages_url()))
+    return await _consent(read_request(sent, hub().client, pages_url()))
 
 
 @for_people
 async def answer() -> Response:
     """``POST /oauth/authorize``: the form of the page"""
     form = await sent_form()
-    wanted = unseal(store().ticket_key, form.get("ticket", ""))
+    wanted = unseal(hub().store.ticket_key, form.get("ticket", ""))
     # Settings may have changed, and the ticket may have been given under another name of this machine.
-    check_redirect_uri(wanted.client_id, wanted.redirect_uri, client(), pages_url())
+    check_redirect_uri(wanted.client_id, wanted.redirect_uri, hub().client, pages_url())
     if form.get("decision") != "allow":
         description = "The user did not allow it"
         raise Refusal("access_denied", description, wanted.redirect_uri, wanted.state)
@@ -92,14 +90,14 @@ async def answer() -> Response:
 
 async def _allow(wanted: AuthorizationRequest, token: str) -> Response:
     source = request.remote_addr or ""
-    if attempts().are_too_many(source):
+    if hub().attempts.are_too_many(source):
         problem = "Too many tokens that are not valid. Wait a minute, then try again."
         response = await _consent(wanted, 429, problem)
         response.headers["Retry-After"] = str(accounts.WINDOW_SECONDS)
         return response
     code = await writing(lambda db: _code(db, wanted, token)) if _TOKEN.fullmatch(token) else None
     if code is None:
-        attempts().count(source)
+        hub().attempts.count(source)
         problem = "This is not a token of an account here. Paste the whole token, or make a new one."
         return await _consent(wanted, 401, problem)
     return _send_to(with_query(wanted.redirect_uri, {"code": code, "state": wanted.state}))
@@ -119,7 +117,7 @@ async def _consent(wanted: AuthorizationRequest, status: int = 200, problem: str
         "consent.html",
         status,
         leads_to=origin,
-        ticket=seal(store().ticket_key, wanted),
+        ticket=seal(hub().store.ticket_key, wanted),
         application=wanted.client_id,
         origin=origin,
         permissions=[words for scope, words in SCOPES.items() if scope in wanted.scopes],

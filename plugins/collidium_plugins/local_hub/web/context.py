@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
@@ -23,10 +24,7 @@ from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_i
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
 
-EXTENSION: Final = "collidium_local_hub"
-CLIENT: Final = "collidium_local_hub.client"
-ATTEMPTS: Final = "collidium_local_hub.attempts"
-PROXIES: Final = "collidium_local_hub.proxies"
+_EXTENSION: Final = "collidium_local_hub"
 #: Here applications give credentials of their own, where others give a token.
 TOKEN_PATH: Final = "/oauth/token"  # noqa: S105 -- an address
 #: Largest JSON document or form: 256 files with their beginnings, or some thousand paths.
@@ -34,60 +32,68 @@ DOCUMENT_BYTES: Final = 4 * 1024**2
 #: Largest form of a sign-in.
 FORM_BYTES: Final = 32 * 1024
 
-READERS: Final = "collidium_local_hub.readers"
-WRITERS: Final = "collidium_local_hub.writers"
-
 _STYLE: Final = Path(__file__).with_name("static") / "pages.css"
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
-def store() -> Store:
-    """The store of this server."""
-    opened: Store = current_app.extensions[EXTENSION]
+@dataclass(frozen=True, slots=True)
+class Hub:
+    """The hub of this process, from when it begins to serve."""
+
+    store: Store
+    client: Client
+    #: Trusted proxies in front of it.
+    proxies: int
+    attempts: Attempts = field(default_factory=Attempts)
+    #: Threads; few, as writers wait for each other anyway.
+    readers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(4, "hub-readers"))
+    writers: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(2, "hub-writers"))
+
+
+def begin(opened: Hub) -> None:
+    """Answer with this hub from now on."""
+    current_app.extensions[_EXTENSION] = opened
+
+
+async def end() -> None:
+    """Close the hub; requests have ended by now, and a commit whose client has left is still finished."""
+    ended: Hub = current_app.extensions.pop(_EXTENSION)
+    for threads in (ended.readers, ended.writers):
+        await asyncio.to_thread(threads.shutdown)
+    ended.store.close()
+
+
+def hub() -> Hub:
+    """The hub of this server."""
+    opened: Hub = current_app.extensions[_EXTENSION]
     return opened
-
-
-def client() -> Client:
-    """The OAuth client."""
-    known: Client = current_app.extensions[CLIENT]
-    return known
-
-
-def attempts() -> Attempts:
-    """Counts wrong tokens in this process."""
-    counted: Attempts = current_app.extensions[ATTEMPTS]
-    return counted
 
 
 # -- work in threads ---------------------------------------------------------------------------------------
 
 
-async def in_thread(kind: str, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """``function`` in a thread of the hub's own, :data:`READERS` or :data:`WRITERS`.
+async def in_thread(
+    threads: ThreadPoolExecutor, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+) -> T:
+    """``function`` in a thread of the hub's own.
 
     Never one of asyncio's: work that takes long here would keep the whole platform waiting, and one that
     waits for the write lock would keep readers waiting, tokens among them.
     """
-    threads: ThreadPoolExecutor = current_app.extensions[kind]
     call = partial(copy_context().run, function, *args, **kwargs)
     return await asyncio.get_running_loop().run_in_executor(threads, call)
 
 
-def open_threads() -> dict[str, ThreadPoolExecutor]:
-    """The threads, by kind; few, as writers wait for each other anyway."""
-    return {kind: ThreadPoolExecutor(count, kind) for kind, count in ((READERS, 4), (WRITERS, 2))}
-
-
 async def reading(work: Callable[[sqlite3.Connection], T]) -> T:
     """``work`` with one consistent view of the metadata, off the event loop."""
-    return await in_thread(READERS, _within, store().database.reading, work)
+    return await in_thread(hub().readers, _within, hub().store.database.reading, work)
 
 
 async def writing(work: Callable[[sqlite3.Connection], T]) -> T:
     """``work`` as one transaction, off the event loop."""
-    return await in_thread(WRITERS, _within, store().database.writing, work)
+    return await in_thread(hub().writers, _within, hub().store.database.writing, work)
 
 
 def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection], T]) -> T:
@@ -97,7 +103,7 @@ def _within(transaction: Callable[[], Any], work: Callable[[sqlite3.Connection],
 
 async def read_document(work: Callable[[sqlite3.Connection], object]) -> Response:
     """The result of ``work`` as JSON, encoded in the same thread: listings are long."""
-    return json_response(await reading(lambda db: json.dumps(work(db))))
+    return _of_json(await reading(lambda db: json.dumps(work(db))))
 
 
 async def read_page(work: Callable[[sqlite3.Connection], tuple[object, str | None]]) -> Response:
@@ -108,14 +114,18 @@ async def read_page(work: Callable[[sqlite3.Connection], tuple[object, str | Non
         return json.dumps(document), cursor
 
     text, cursor = await reading(encoded)
-    response = json_response(text)
+    response = _of_json(text)
     if cursor is not None:
         response.headers["Link"] = f'<{next_address(cursor)}>; rel="next"'
     return response
 
 
-def json_response(text: str, status: int = 200) -> Response:
-    """A response of JSON text."""
+def json_response(document: object, status: int = 200) -> Response:
+    """A response of JSON."""
+    return _of_json(json.dumps(document), status)
+
+
+def _of_json(text: str, status: int = 200) -> Response:
     return Response(text, status, content_type="application/json; charset=utf-8")
 
 
@@ -151,7 +161,7 @@ def pages_url() -> str:
 
 
 def _server_url() -> str:
-    scheme = caller_scheme(current_app.extensions[PROXIES])
+    scheme = caller_scheme(hub().proxies)
     return f"{scheme}://{request.host}{request.root_path}"
 
 
@@ -218,7 +228,7 @@ def limit(maximum: int, default: int) -> int:
 
 def failure(error: HubError, headers: Mapping[str, str] | None = None) -> Response:
     """An error as the hub's clients read it."""
-    response = json_response(json.dumps({"error": error.message, **error.body}), error.status)
+    response = json_response({"error": error.message, **error.body}, error.status)
     message = error.message.encode("ascii", "backslashreplace").decode()
     response.headers["X-Error-Message"] = "".join(c if c.isprintable() else "?" for c in message)[:500]
     if error.code is not None:
@@ -236,9 +246,9 @@ async def page(template: str, status: int = 200, *, leads_to: str = "", **values
     Browsers ask form-action about every address on the way, redirects too.
     """
     # By path alone: behind a proxy the browser's scheme is another than this server's.
-    hub = f"{request.root_path}{hub_path()}"
+    address = f"{request.root_path}{hub_path()}"
     text = await render_template(
-        f"local_hub/{template}", hub=hub, style=_style()[1], front=pages_url(), **values
+        f"local_hub/{template}", hub=address, style=_style()[1], front=pages_url(), **values
     )
     response = Response(text, status, content_type="text/html; charset=utf-8")
     response.headers.update(

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import Any, Final
 
 from quart import Response, request
-from quart.wrappers.response import ResponseBody
+from quart.wrappers.response import FileBody
 from werkzeug.http import parse_range_header
 
 from collidium_plugins.local_hub import history, repositories
@@ -24,12 +22,12 @@ from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
     failure,
     flag,
+    hub,
     limit,
     read_document,
     read_page,
     reading,
     revision_and_path,
-    store,
 )
 
 PAGE: Final = 1000
@@ -136,7 +134,7 @@ async def resolve(place: Address) -> Response:
     if requested is not None and not requested:
         error = HubError(416, f"The file has {entry.size} bytes")
         return failure(error, {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"})
-    return _download(store().blobs.path(entry.sha256 or ""), entry.size, requested, headers)
+    return await _download(hub().store.blobs.path(entry.sha256 or ""), entry.size, requested, headers)
 
 
 def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
@@ -167,36 +165,14 @@ def _requested_range(etag: str, size: int) -> range | None:
     return range(max(0, size + start) if start < 0 else start, size if stop is None else min(stop, size))
 
 
-def _download(path: Path, size: int, requested: range | None, headers: dict[str, str]) -> Response:
+async def _download(path: Path, size: int, requested: range | None, headers: dict[str, str]) -> Response:
     part = requested or range(size)
-    response = Response(b"" if request.method == "HEAD" else FilePart(path, part), 206 if requested else 200)
+    body = FileBody(path, buffer_size=BLOCK)
+    if requested:
+        await body.make_conditional(part.start, part.stop)
+    response = Response(b"" if request.method == "HEAD" else body, 206 if requested else 200)
     response.headers.update(headers)
     response.headers["Content-Length"] = str(len(part))
     if requested:
         response.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
     return response
-
-
-class FilePart(ResponseBody):
-    """Part of a file, read in blocks by threads."""
-
-    def __init__(self, path: Path, part: range) -> None:
-        self._path = path
-        self._part = part
-        self._file: BinaryIO | None = None
-
-    async def __aenter__(self) -> AsyncIterator[bytes]:
-        self._file = await asyncio.to_thread(self._path.open, "rb")
-        return self._blocks(self._file)
-
-    async def __aexit__(self, *_: object) -> None:
-        if self._file is not None:
-            self._file.close()
-
-    async def _blocks(self, file: BinaryIO) -> AsyncIterator[bytes]:
-        file.seek(self._part.start)
-        rest = len(self._part)
-        while rest > 0:
-            block = await asyncio.to_thread(file.read, min(BLOCK, rest))
-            rest -= len(block)
-            yield block

@@ -14,7 +14,7 @@ from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid.grants import ACCESS_SECONDS
 from collidium_plugins.local_hub.web.consent import for_people
 from collidium_plugins.local_hub.web.context import (
-    client,
+    hub,
     page,
     pages_url,
     reading,
@@ -46,7 +46,7 @@ async def join() -> Response:
     # As any first call does, it signs the account up; and it raises for a banned one.
     await accounts.recognise(account.name, signup_grant=settings.signup_grant)
     scopes = frozenset(("openid", *settings.oauth_scopes))
-    used = await writing(lambda db: roster.use_link(db, link, client().id, scopes))
+    used = await writing(lambda db: roster.use_link(db, link, hub().client.id, scopes))
     if used is None:
         return await _no_link()
     (token, for_pages), sessions = used, platform().sessions

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 from quart import Response
 
 from collidium_plugins.local_hub.accounts import SCOPES
@@ -11,26 +9,24 @@ from collidium_plugins.local_hub.documents import account_document
 from collidium_plugins.local_hub.failures import not_signed_in
 from collidium_plugins.local_hub.openid.keys import ALGORITHM, about, public_keys
 from collidium_plugins.local_hub.web.context import (
-    WRITERS,
     base_url,
     caller,
-    client,
+    hub,
     in_thread,
     json_response,
-    store,
 )
 
 
 async def configuration() -> Response:
     """``GET /.well-known/openid-configuration`` (OpenID Connect Discovery, section 3)"""
-    hub = base_url()
-    methods = ["client_secret_basic", "client_secret_post"] if client().secret else ["none"]
+    at = base_url()
+    methods = ["client_secret_basic", "client_secret_post"] if hub().client.secret else ["none"]
     document = {
-        "issuer": hub,
-        "authorization_endpoint": f"{hub}/oauth/authorize",
-        "token_endpoint": f"{hub}/oauth/token",
-        "userinfo_endpoint": f"{hub}/oauth/userinfo",
-        "jwks_uri": f"{hub}/oauth/jwks",
+        "issuer": at,
+        "authorization_endpoint": f"{at}/oauth/authorize",
+        "token_endpoint": f"{at}/oauth/token",
+        "userinfo_endpoint": f"{at}/oauth/userinfo",
+        "jwks_uri": f"{at}/oauth/jwks",
         "scopes_supported": list(SCOPES),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
@@ -46,13 +42,13 @@ async def configuration() -> Response:
         "request_parameter_supported": False,
         "request_uri_parameter_supported": False,
     }  # fmt: skip
-    return json_response(json.dumps(document))
+    return json_response(document)
 
 
 async def jwks() -> Response:
     """``GET /oauth/jwks``"""
     # Among the writers: the first who asks makes the key.
-    return json_response(json.dumps(await in_thread(WRITERS, public_keys, store().database)))
+    return json_response(await in_thread(hub().writers, public_keys, hub().store.database))
 
 
 async def userinfo() -> Response:
@@ -63,7 +59,7 @@ async def userinfo() -> Response:
     if not account.may("openid"):
         return _challenge(403, ', error="insufficient_scope", scope="openid"')
     claims = about(account, account.scopes)
-    response = json_response(json.dumps(claims | {"orgs": []}))
+    response = json_response(claims | {"orgs": []})
     response.headers["Cache-Control"] = "no-store"
     return response
 
@@ -73,10 +69,10 @@ async def whoami() -> Response:
     account = caller()
     if account is None:
         raise not_signed_in()
-    return json_response(json.dumps(account_document(account)))
+    return json_response(account_document(account))
 
 
 def _challenge(status: int, error: str) -> Response:
-    response = json_response(json.dumps({"error": "A token with the scope openid is needed"}), status)
+    response = json_response({"error": "A token with the scope openid is needed"}, status)
     response.headers["WWW-Authenticate"] = f'Bearer realm="hub"{error}'
     return response

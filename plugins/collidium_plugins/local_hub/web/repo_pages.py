@@ -19,7 +19,7 @@ from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import RESERVED, page_prefix
 from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
-from collidium_plugins.local_hub.web.context import page, reading, store
+from collidium_plugins.local_hub.web.context import hub, page, reading
 
 #: Files that are named, and bytes of the card that are shown; clients have all of them.
 FILES: Final = 200
@@ -81,5 +81,5 @@ def _file(repo: Repo, commit: str, path: str, entry: Entry) -> File:
 
 def _text(card: Entry) -> str:
     """The beginning of the card, as it was written."""
-    with store().blobs.path(card.sha256 or "").open("rb") as file:
+    with hub().store.blobs.path(card.sha256 or "").open("rb") as file:
         return file.read(CARD_BYTES).decode("utf-8", errors="replace")

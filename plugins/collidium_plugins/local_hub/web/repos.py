@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from itertools import islice
 from typing import Any, Final
@@ -21,6 +20,7 @@ from collidium_plugins.local_hub.web.context import (
     base_url,
     caller,
     flag,
+    hub,
     json_response,
     limit,
     read_document,
@@ -28,7 +28,6 @@ from collidium_plugins.local_hub.web.context import (
     reading,
     revision_and_path,
     sent_document,
-    store,
     writing,
 )
 
@@ -47,14 +46,14 @@ async def create() -> Response:
             db, caller(), kind, wanted.get("organization"), wanted.get("name"), private
         )
         if made[1]:
-            repositories.check_quota(db, made[0].id, store().quota)
+            repositories.check_quota(db, made[0].id, hub().store.quota)
         return made
 
     repo, is_new = await writing(make)
     document = _naming(repo)
     if not is_new:
         raise HubError(409, f"You already have {repo.full_name}", body=document)
-    return json_response(json.dumps(document))
+    return json_response(document)
 
 
 async def delete() -> Response:
@@ -68,8 +67,8 @@ async def delete() -> Response:
     place = Address(kind, namespace, name, account)
     contents = await writing(lambda db: repositories.delete(db, place))
     # Only after the deletion is kept: a crash between the two leaves too much, never too little.
-    await writing(lambda db: store().blobs.forget_unused(db, contents))
-    return json_response("{}")
+    await writing(lambda db: hub().store.blobs.forget_unused(db, contents))
+    return json_response({})
 
 
 async def move() -> Response:
@@ -79,7 +78,7 @@ async def move() -> Response:
     (namespace, name), (new_namespace, new_name) = _halves(wanted, "fromRepo"), _halves(wanted, "toRepo")
     place = Address(kind, namespace, name, caller())
     repo = await writing(lambda db: repositories.rename(db, place, new_namespace, new_name))
-    return json_response(json.dumps(_naming(repo)))
+    return json_response(_naming(repo))
 
 
 def _halves(wanted: dict[str, Any], field: str) -> list[str]:
@@ -105,19 +104,19 @@ async def change_settings(place: Address) -> Response:
     if wanted or not isinstance(private, bool | None):
         raise HubError(501, "Of a repository's settings, this hub has private and public alone")
     repo = await writing(lambda db: repositories.set_private(db, place, private))
-    return json_response(json.dumps({"private": repo.private, "gated": False}))
+    return json_response({"private": repo.private, "gated": False})
 
 
 async def check_access(place: Address) -> Response:
     """``GET …/auth-check``: may the caller see it?"""
     await reading(lambda db: readable(db, place))
-    return json_response("{}")
+    return json_response({})
 
 
 async def check_write_access(place: Address) -> Response:
     """``GET …/auth-check/write``: may the caller change it?"""
     await reading(lambda db: writable(db, place))
-    return json_response("{}")
+    return json_response({})
 
 
 async def list_(kind: Kind) -> Response:
@@ -213,13 +212,13 @@ async def _change_refs(place: Address, kind: str, name: object, target: object) 
     if not isinstance(target, str):
         raise revision_not_found(str(target)[:100])
     await writing(lambda db: repositories.add_ref(db, writable(db, place), kind, name, target))
-    return json_response("{}")
+    return json_response({})
 
 
 async def _delete_ref(place: Address, kind: str) -> Response:
     ref = revision_and_path(kind, 4)[0]
     await writing(lambda db: repositories.delete_ref(db, writable(db, place), kind, ref))
-    return json_response("{}")
+    return json_response({})
 
 
 def page_url(repo: Repo) -> str:

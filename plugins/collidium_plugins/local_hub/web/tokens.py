@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import re
 import sqlite3
 from binascii import Error as NotBase64
@@ -25,13 +24,11 @@ from collidium_plugins.local_hub.openid.grants import (
 )
 from collidium_plugins.local_hub.openid.keys import id_token, signing_key
 from collidium_plugins.local_hub.web.context import (
-    WRITERS,
     base_url,
-    client,
+    hub,
     in_thread,
     json_response,
     sent_form,
-    store,
     writing,
 )
 
@@ -51,7 +48,7 @@ class TokenError(Exception):
 async def token() -> Response:
     """``POST /oauth/token``"""
     try:
-        response = json_response(json.dumps(await _give()))
+        response = json_response(await _give())
     except TokenError as error:
         response = _refuse(error)
     response.headers.update({"Cache-Control": "no-store", "Pragma": "no-cache"})
@@ -77,17 +74,17 @@ async def _for_code(form: dict[str, str]) -> dict[str, Any]:
     verifier = _needed(form, "code_verifier")
     if not _VERIFIER.fullmatch(verifier):
         raise TokenError("invalid_request", "code_verifier has 43 to 128 characters: A-Z a-z 0-9 - . _ ~")
-    name = client().id
+    name = hub().client.id
     grant, tokens = await _exchange("code", code, lambda made: made.is_of(name, redirect_uri, verifier))
     document = _document(tokens)
     if "openid" in grant.scopes:
-        document["id_token"] = await in_thread(WRITERS, _signed, base_url(), grant, tokens)
+        document["id_token"] = await in_thread(hub().writers, _signed, base_url(), grant, tokens)
     return document
 
 
 async def _for_refresh_token(form: dict[str, str]) -> dict[str, Any]:
     # A scope that is sent along is ignored: the response lists those of the token (section 3.3).
-    name = client().id
+    name = hub().client.id
     _, tokens = await _exchange(
         "refresh", _needed(form, "refresh_token"), lambda made: made.client_id == name
     )
@@ -107,7 +104,7 @@ async def _exchange(kind: str, text: str, fits: Callable[[SingleUseToken], bool]
 
 
 def _signed(issuer: str, grant: Grant, tokens: Tokens) -> str:
-    return id_token(signing_key(store().database), issuer, grant, tokens.access)
+    return id_token(signing_key(hub().store.database), issuer, grant, tokens.access)
 
 
 def _document(tokens: Tokens) -> dict[str, Any]:
@@ -129,9 +126,9 @@ def _authenticate(form: dict[str, str]) -> None:
     if header and "client_secret" in form:
         raise TokenError("invalid_request", "The application proves itself in one way, not in two")
     given = _basic(header) if header else (_needed(form, "client_id"), form.get("client_secret", ""))
-    if given is None or not client().has_credentials(*given):
+    if given is None or not hub().client.has_credentials(*given):
         raise TokenError("invalid_client", "The hub does not know this application, or its secret is another")
-    if form.get("client_id", client().id) != client().id:
+    if form.get("client_id", hub().client.id) != hub().client.id:
         raise TokenError("invalid_request", "client_id is not the one of the Authorization header")
 
 
@@ -155,7 +152,7 @@ def _needed(form: dict[str, str], name: str) -> str:
 def _refuse(error: TokenError) -> Response:
     document = {"error": error.error, "error_description": error.description}
     unknown = error.error == "invalid_client"
-    response = json_response(json.dumps(document), 401 if unknown else 400)
+    response = json_response(document, 401 if unknown else 400)
     if unknown:
         response.headers["WWW-Authenticate"] = 'Basic realm="hub"'
     return response

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from typing import Any, Final
 
@@ -33,16 +32,14 @@ from collidium_plugins.local_hub.repositories import (
 from collidium_plugins.local_hub.store import LARGEST, Upload
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
-    READERS,
-    WRITERS,
     base_url,
     flag,
+    hub,
     in_thread,
     json_response,
     reading,
     revision_and_path,
     sent_document,
-    store,
     writing,
 )
 from collidium_plugins.local_hub.web.repos import page_url
@@ -59,13 +56,11 @@ async def validate_yaml() -> Response:
     if not isinstance(content, str):
         raise invalid("The content is a string")
     try:
-        await in_thread(READERS, read_card, content)
+        await in_thread(hub().readers, read_card, content)
     except BadCard as error:
         errors = [{"message": f"The front matter cannot be read: {error}"}]
-        return json_response(
-            json.dumps({"error": "Invalid front matter", "errors": errors, "warnings": []}), 400
-        )
-    return json_response('{"errors": [], "warnings": []}')
+        return json_response({"error": "Invalid front matter", "errors": errors, "warnings": []}, 400)
+    return json_response({"errors": [], "warnings": []})
 
 
 async def preupload(place: Address) -> Response:
@@ -85,7 +80,7 @@ async def preupload(place: Address) -> Response:
             documents.append(document)
         return documents
 
-    return json_response(json.dumps({"files": await reading(describe)}))
+    return json_response({"files": await reading(describe)})
 
 
 def _sent_files(files: object) -> list[tuple[str, int]]:
@@ -126,7 +121,7 @@ async def lfs_batch(place: Address) -> Response:
     def missing(db: sqlite3.Connection) -> tuple[Repo, set[str]]:
         repo = writable(db, place)
         wanted = {oid: size for oid, size in objects if owns_object(db, repo, oid) != size}
-        check_quota(db, repo.id, store().quota, sum(wanted.values()))
+        check_quota(db, repo.id, hub().store.quota, sum(wanted.values()))
         return repo, set(wanted)
 
     repo, wanted = await reading(missing)
@@ -134,13 +129,13 @@ async def lfs_batch(place: Address) -> Response:
         {"oid": oid, "size": size} | ({"actions": _actions(repo, oid, size)} if oid in wanted else {})
         for oid, size in objects
     ]
-    response = json_response(json.dumps({"transfer": "basic", "objects": documents}))
+    response = json_response({"transfer": "basic", "objects": documents})
     response.content_type = "application/vnd.git-lfs+json"
     return response
 
 
 def _actions(repo: Repo, oid: str, size: int) -> dict[str, Any]:
-    upload, signature = store().signer.sign(repo.id, oid, size)
+    upload, signature = hub().store.signer.sign(repo.id, oid, size)
     query = f"size={size}&expires={upload.expires}&signature={signature}"
     verify = f"{base_url()}/{page_prefix(repo.kind)}{repo.full_name}.git/info/lfs/verify"
     return {"upload": {"href": f"{base_url()}/lfs/{repo.id}/{oid}?{query}"}, "verify": {"href": verify}}
@@ -168,15 +163,15 @@ async def put_content(repo_id: int, oid: str) -> Response:
         upload = Upload(repo_id, oid, int(arguments.get("size", "")), int(arguments.get("expires", "")))
     except ValueError:
         raise HubError(403, "The address is not one that this hub signed") from None
-    if not store().signer.is_valid(upload, arguments.get("signature", "")):
+    if not hub().store.signer.is_valid(upload, arguments.get("signature", "")):
         raise HubError(403, "The address has expired or is not one that this hub signed")
-    await reading(lambda db: check_quota(db, repo_id, store().quota, upload.size))
-    blobs = store().blobs
+    await reading(lambda db: check_quota(db, repo_id, hub().store.quota, upload.size))
+    blobs = hub().store.blobs
     async with receive_to_file(request, blobs.uploads, upload.size, part=None, media_types=None) as received:
         _check_content(received, upload)
         await received.move_to(blobs.path(oid))
     await writing(lambda db: _keep_upload(db, upload))
-    return json_response("{}")
+    return json_response({})
 
 
 def _check_content(received: ReceivedFile, upload: Upload) -> None:
@@ -188,11 +183,11 @@ def _keep_upload(db: sqlite3.Connection, upload: Upload) -> None:
     try:
         if not db.execute("SELECT 1 FROM repos WHERE id = ?", (upload.repo_id,)).fetchone():
             raise repo_not_found(anonymous=False)
-        check_quota(db, upload.repo_id, store().quota, upload.size)
+        check_quota(db, upload.repo_id, hub().store.quota, upload.size)
     except HubError:
-        store().blobs.forget_unused(db, [upload.sha256])
+        hub().store.blobs.forget_unused(db, [upload.sha256])
         raise
-    keep_object(db, store().blobs, upload.repo_id, upload.sha256, upload.size)
+    keep_object(db, hub().store.blobs, upload.repo_id, upload.sha256, upload.size)
 
 
 async def lfs_verify(place: Address) -> Response:
@@ -200,7 +195,7 @@ async def lfs_verify(place: Address) -> Response:
     oid, size = _sent_object(await sent_document())
     if await reading(lambda db: owns_object(db, writable(db, place), oid)) != size:
         raise HubError(404, "The content was not received")
-    return json_response("{}")
+    return json_response({})
 
 
 # -- commits -------------------------------------------------------------------------------------------------
@@ -212,11 +207,11 @@ async def commit(place: Address) -> Response:
     if flag(request.args.get("create_pr", "")):
         raise HubError(501, "This hub has no discussions or pull requests: commit to a branch")
     await reading(lambda db: branch_head(db, writable(db, place), branch))
-    uploads = store().blobs.uploads
+    uploads = hub().store.blobs.uploads
     async with receive_to_file(request, uploads, COMMIT_BYTES, part=None, media_types=None) as received:
-        repo, made = await in_thread(WRITERS, _commit, place, branch, received)
+        repo, made = await in_thread(hub().writers, _commit, place, branch, received)
     document = {"success": True, "commitOid": made.oid, "commitUrl": f"{page_url(repo)}/commit/{made.oid}"}
-    return json_response(json.dumps(document))
+    return json_response(document)
 
 
 def _commit(place: Address, branch: str, received: ReceivedFile) -> tuple[Repo, Commit]:
@@ -225,18 +220,18 @@ def _commit(place: Address, branch: str, received: ReceivedFile) -> tuple[Repo, 
         raise not_signed_in()
     with received.path.open("rb") as lines:
         header, changes = read_commit(lines)
-    with store().database.reading() as db:
+    with hub().store.database.reading() as db:
         check_commit(db, writable(db, place), branch, header, changes)
     is_made = False
     try:
         with received.path.open("rb") as lines:
-            keep_contents(lines, store().blobs)
-        with store().database.writing() as db:
+            keep_contents(lines, hub().store.blobs)
+        with hub().store.database.writing() as db:
             repo = writable(db, place)
-            made = apply_commit(db, store().blobs, repo, branch, account.name, header, changes)
-            check_quota(db, repo.id, store().quota)
+            made = apply_commit(db, hub().store.blobs, repo, branch, account.name, header, changes)
+            check_quota(db, repo.id, hub().store.quota)
         is_made = True
         return repo, made
     finally:
         if not is_made:
-            store().forget_unused(contents(changes))
+            hub().store.forget_unused(contents(changes))

@@ -187,9 +187,7 @@ async def results(name: str) -> Response:
     """``GET /leaderboard/<name>/results``: all places on one page, for printing"""
     challenge, card = await board_of(name)
     places = await backend().leaderboard(name, limit=PRINTED)
-    decode = msgspec.json.Decoder(list[Result]).decode
-    # Of thousands of submissions it takes long enough to hold up the event loop.
-    every = await asyncio.to_thread(decode, await backend().results(name, every=True))
+    disqualified = await backend().results(name, status="disqualified")
     return await render(
         "results.html",
         challenge=challenge,
@@ -199,7 +197,7 @@ async def results(name: str) -> Response:
         participants=sum(not place.baseline for place in places.items),
         members=await _members(challenge) if any(place.team for place in places.items) else {},
         more=places.next_cursor is not None,
-        disqualified=[one for one in every if one.status == "disqualified"],
+        disqualified=msgspec.json.decode(disqualified, type=list[Result]),
         columns=columns_of(card, places)[:COLUMNS],
         short=_is_short(challenge, places),
     )

@@ -145,18 +145,20 @@ async def test_every_layout_is_published_in_the_hosted_one(ada: Ada, tmp_path: P
         assert pq.read_table(path).column("event_id")[0].as_py() == 0, "shards are in the order of events"
 
 
-async def test_shards_are_sent_as_they_are(ada: Ada, source: Path, tmp_path: Path) -> None:
+async def test_a_repository_has_shards_card_and_manifest(ada: Ada, source: Path, tmp_path: Path) -> None:
     await ada.publish(source)
     copy = ada.copy(tmp_path / "copy")
     for path in source.rglob("*.parquet"):
         assert (copy / path.relative_to(source)).read_bytes() == path.read_bytes()
 
+    (config,) = json.loads((copy / MANIFEST).read_text())["configs"].values()
+    assert (config["events"], config["first_event"], config["last_event"]) == (10, 0, 9)
+    assert {file["path"] for file in config["files"]} == ada.files() - {"README.md", MANIFEST}
+    assert sum(file["rows"] for file in config["files"]) == 4 * 10
 
-async def test_the_hub_reads_the_card(ada: Ada, source: Path, tmp_path: Path) -> None:
-    await ada.publish(source)
     info = ada.server.api(None).dataset_info(ada.repo)
     assert {"collidium", "particle-physics", "ttbar", "license:cc-by-4.0"} <= set(info.tags or [])
-    text = (ada.copy(tmp_path / "copy") / "README.md").read_text()
+    text = (copy / "README.md").read_text()
     matter = yaml.safe_load(text.split("---\n")[1])
     assert matter["configs"] == [
         {
@@ -556,12 +558,3 @@ async def test_files_of_no_table_are_reported(ada: Ada, source: Path) -> None:
     published = await ada.publish(source)
     assert published.left_out == ["predictions.parquet"]
     assert "predictions.parquet" not in ada.files()
-
-
-async def test_the_manifest_lists_every_file(ada: Ada, source: Path, tmp_path: Path) -> None:
-    await ada.publish(source)
-    copy = ada.copy(tmp_path / "copy")
-    (config,) = json.loads((copy / MANIFEST).read_text())["configs"].values()
-    assert (config["events"], config["first_event"], config["last_event"]) == (10, 0, 9)
-    assert {file["path"] for file in config["files"]} == ada.files() - {"README.md", MANIFEST}
-    assert sum(file["rows"] for file in config["files"]) == 4 * 10

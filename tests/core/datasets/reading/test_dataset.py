@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import tracemalloc
 from collections.abc import Sequence
 from pathlib import Path
@@ -63,6 +64,18 @@ def test_real_events_keep_their_values() -> None:
     assert [block.start for block, _ in blocks] == [1, 2, 3, 4]
     stored = pq.read_table(EVENTS_DIRECTORY / "tracker_hits.parquet").slice(1)
     assert pa.concat_tables([tables["tracker_hits"] for _, tables in blocks]).equals(stored)
+
+
+def test_what_was_decoded_goes_with_the_reader(tmp_path: Path) -> None:
+    """Without the garbage collector, which does not see that hundreds of MB of Arrow's depend on it."""
+    source = dataset(tmp_path, *SHARDS["in order"])
+    before = pa.total_allocated_bytes()
+    gc.disable()
+    try:
+        assert sum(1 for _ in source.read(["tracker_hits"], EventRange(0, 40), block_bytes=200)) > 1
+        assert pa.total_allocated_bytes() == before
+    finally:
+        gc.enable()
 
 
 def test_tables_of_one_block_have_the_same_events(tmp_path: Path) -> None:

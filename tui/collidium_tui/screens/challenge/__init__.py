@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static, TabbedContent, TabPane
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.challenge import actions, columns
+from collidium_tui.screens.challenge import actions, columns, rescoring
 from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import Field, Form
@@ -35,7 +35,8 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
     about = (
         "One challenge: its leaderboard, all submissions (/ picks an account), its participants with what is "
         "left of the day (Enter shows the submissions of one), its teams. d disqualifies or reinstates a "
-        "submission after showing what changes, v verifies what it reports of itself, m removes a "
+        "submission after showing what changes, v verifies what it reports of itself. o scores all "
+        "submissions again, h holds events back, each after a preview. m removes a "
         "participant from the members, or an account from the team under the cursor, a takes that team apart."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -45,7 +46,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         Binding("d", "standing", "Disqualify"),
         Binding("v", "verify", "Verify", show=False),
         Binding("h", "split", "Split: hold events back", show=False),
-        Binding("o", "rescore", "Rescore", show=False),
+        Binding("o", "rescore", "Score all again", show=False),
         Binding("m", "remove_member", "Remove from the members, or from a team", show=False),
         Binding("a", "dissolve_team", "Take a team apart", show=False),
         Binding("x", "close_challenge", "Close"),
@@ -115,12 +116,10 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
             self.act(partial(actions.verify, self, submission_id))
 
     def action_split(self) -> None:
-        self.act(partial(actions.split, self, self.challenge.name))
+        self.act(partial(rescoring.split, self, self.challenge.name))
 
     def action_rescore(self) -> None:
-        command = f"collidium benchmark rescore {self.challenge.name} --preview"
-        message = f"{command}\nthen the same with --apply"
-        self.notify(message, title="On the server's machine", timeout=20, markup=False)
+        self.act(partial(rescoring.rescore, self, self.challenge.name))
 
     def action_remove_member(self) -> None:
         entry = self.active_table.current

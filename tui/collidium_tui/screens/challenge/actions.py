@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.challenge.columns import score
@@ -13,12 +14,15 @@ if TYPE_CHECKING:
         AsyncClient,
         Challenge,
         Page,
-        Ranking,
+        RankChange,
         RosterEntry,
         Submission,
         TaskCard,
         Team,
     )
+
+#: Rank changes that a question shows; the commands show all.
+MOST_LINES: Final = 50
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
@@ -154,8 +158,9 @@ async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission
         lambda client: client.admin_preview_standing(challenge, submission_id)
     )
     who = f"{submission_id} of {sent.hub_username}"
+    changes = rank_changes(ranking.changes)
     if (sent.unranked or "").startswith("disqualified"):
-        about = f"{sent.unranked}\nIt counts again:\n{rank_changes(ranking)}"
+        about = f"{sent.unranked}\nIt counts again:\n{changes}"
         if await screen.confirm(Question(f"Reinstate {who}", about, "Reinstate")):
             await screen.perform(
                 lambda client, key: client.admin_reinstate(challenge, submission_id, idempotency_key=key),
@@ -166,7 +171,7 @@ async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission
         Field("reason", "reason, which everybody sees", needed, max_length=LONGEST_NOTE),
         Field("take_back", f"take back the {sent.credits_earned:,} credits that it earned", yes_or_no, "no"),
     ]
-    filled = await screen.fill_in(Form(f"Disqualify {who}", fields, "Disqualify", rank_changes(ranking)))
+    filled = await screen.fill_in(Form(f"Disqualify {who}", fields, "Disqualify", changes))
     if filled is not None:
         await screen.perform(
             lambda client, key: client.admin_disqualify(
@@ -183,33 +188,13 @@ def yes_or_no(typed: str) -> str | None:
     return None if typed in {"yes", "no"} else "is yes or no"
 
 
-def rank_changes(ranking: Ranking) -> str:
+def rank_changes(changes: Sequence[RankChange]) -> str:
     """How ranks change, a line each."""
     lines = [
         f"  {change.rank_before or 'no rank'} -> {change.rank or 'no rank'}  {change.hub_username}"
         + (f", earns {change.earns:,} credits" if change.earns else "")
-        for change in ranking.changes
+        for change in changes[:MOST_LINES]
     ]
+    if more := len(changes[MOST_LINES:]):
+        lines.append(f"  and {more:,} more")
     return "\n".join(lines) or "  no rank changes"
-
-
-async def split(screen: ConsoleScreen[Any], name: str) -> None:
-    """Hold back a part of a challenge's events, where nothing was submitted yet."""
-    about = (
-        "The public part counts until the challenge closes, the others then. Where there are submissions, "
-        f"these are scored again on the server's machine: collidium benchmark split {name} --public PERCENT"
-    )
-    fields = [Field("percent", "public, per cent", _percent)]
-    filled = await screen.fill_in(Form(f"Split the events of {name}", fields, "Split", about))
-    if filled is not None:
-        await screen.perform(
-            lambda client, key: client.admin_edit_challenge(
-                name, public_percent=int(filled["percent"]), idempotency_key=key
-            ),
-            f"{name} is split",
-        )
-
-
-def _percent(typed: str) -> str | None:
-    is_number = typed.isascii() and typed.isdecimal() and len(typed) < 3
-    return None if is_number and int(typed) else "is a number from 1 to 99"

@@ -2,7 +2,7 @@
 // A part comes from the server as it stands on the page; `data-ended` on it says that this was the last time.
 // Where `data-stream` names server-sent events, each one has the part asked for; without a stream, time does.
 
-const PAUSE = 1500;
+const PAUSE = 1000;
 const LAST = 30000;
 const ENDED = new Set(["completed", "failed", "cancelled"]);
 
