@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Final
@@ -17,15 +16,15 @@ import pyarrow.parquet as pq
 import trustme
 from tests.dask_cluster import Cluster
 from tests.hub import HubServer
+from tests.proxies import nginx
 from tests.s3 import USER, S3Server, free_ports, s3_variables
 from tests.waiting import eventually
 
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.postgres import PostgresServer
-from collidium.testing.processes import ending_with_parent, wait_until
+from collidium.testing.processes import wait_until
 from collidium.testing.server import ServerProcess, start_process
 
-NGINX: Final = Path(__file__).parents[1] / "deploy" / "proxy" / "nginx.conf"
 #: What killing in turn goes through. A scheduler takes its workers with it, which systemd starts again.
 PARTS: Final = ("database", "store", "scheduler", "worker 0", "worker 1", "server 0", "server 1", "follower")
 
@@ -95,7 +94,7 @@ class Machines:
             server.start(port=self._ports[number])
         stack.callback(self.follower.close)
         self.follower.start()
-        self._start_proxy(directory / "proxy", port, ports, stack)
+        stack.enter_context(nginx(directory / "proxy", port, ports))
 
     def client(self, name: str) -> httpx.Client:
         """Calls as an account, through the proxy."""
@@ -145,35 +144,6 @@ class Machines:
         for process in self.cluster.processes:
             if process.poll() is None:
                 kill_group(process)
-
-    def _start_proxy(self, directory: Path, port: int, servers: Sequence[int], stack: ExitStack) -> None:
-        """nginx as it is deployed, without TLS and the port that redirects to it."""
-        directory.mkdir()
-        text = re.sub(
-            r"    server \{\n        listen 80;.*?\n    \}\n", "", NGINX.read_text(), flags=re.DOTALL
-        )
-        text = re.sub(r" *(ssl|listen).*;\n", "", text)
-        text = text.replace("server_name", f"listen 127.0.0.1:{port};\n        server_name")
-        for old, new in zip((8000, 8010), servers, strict=True):
-            text = text.replace(f"127.0.0.1:{old}", f"127.0.0.1:{new}")
-        # Shorter than the delay here, as there.
-        text = re.sub(r"keepalive_timeout \d+s", "keepalive_timeout 1s", text)
-        config = directory / "nginx.conf"
-        config.write_text(f"daemon off;\npid {directory}/pid;\nerror_log {directory}/error.log;\n{text}")
-        command = ["nginx", "-p", str(directory), "-e", str(directory / "error.log"), "-c", str(config)]
-        with (directory / "log").open("wb") as log:
-            proxy = subprocess.Popen(
-                ending_with_parent(command), env={"PATH": "/usr/sbin:/usr/bin:/bin"}, stdout=log, stderr=log
-            )
-        stack.callback(proxy.wait, 20)
-        stack.callback(proxy.terminate)
-        wait_until(self._passes, proxy, 60, (directory / "error.log").read_text)
-
-    def _passes(self) -> bool:
-        try:
-            return httpx.get(f"{self.url}/healthz", trust_env=False).is_success
-        except httpx.TransportError:
-            return False
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -55,8 +55,8 @@ def parse_manifest(text: str) -> dict[str, str]:
     return {name: sha256 for sha256, name in _LISTED.findall(text)}
 
 
-def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
-    """Name the files of all parts; ``listings`` are the file names in each part's folder, None without one.
+def shards(listings: Mapping[int, Collection[str] | None]) -> list[Shard]:
+    """Name the files of parts; ``listings`` are the file names in each part's folder, None without one.
 
     A table is ``<table>.parquet`` in a part, or shards of it. In the whole it is one file
     ``<table>.parquet`` if there is one, else shards in the order of the parts. Files that are no tables are
@@ -64,14 +64,14 @@ def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
     or has other tables than the first.
     """
     tables: dict[str, list[tuple[int, str]]] = {}
-    for part, listing in enumerate(listings):
+    first = min(listings)
+    for part, listing in listings.items():
         if listing is None:
-            raise RunnerRefused(f"the output of part {part} of {len(listings)} is missing")
+            raise RunnerRefused(f"the output of part {part} is missing")
         of_part = _tables(listing)
-        if not of_part or (part > 0 and of_part.keys() != tables.keys()):
+        if not of_part or (part > first and of_part.keys() != tables.keys()):
             raise RunnerRefused(
-                f"part {part} of {len(listings)} wrote the tables {_listed(of_part)}, "
-                f"part 0 {_listed(tables)}"
+                f"part {part} wrote the tables {_listed(of_part)}, part {first} {_listed(tables)}"
             )
         for table, names in of_part.items():
             tables.setdefault(table, []).extend((part, name) for name in names)
@@ -82,7 +82,7 @@ def shards(listings: Sequence[Collection[str] | None]) -> list[Shard]:
     ]
 
 
-def with_checksums(shards: Sequence[Shard], manifests: Sequence[Mapping[str, str]]) -> list[Shard]:
+def with_checksums(shards: Sequence[Shard], manifests: Mapping[int, Mapping[str, str]]) -> list[Shard]:
     """Return the shards with what the manifest of each part lists, which is empty for a part without one.
 
     Raises :class:`~collidium.contracts.runner.RunnerRefused` when a part has other tables than its manifest.
@@ -90,23 +90,23 @@ def with_checksums(shards: Sequence[Shard], manifests: Sequence[Mapping[str, str
     files: dict[int, set[str]] = {}
     for shard in shards:
         files.setdefault(shard.part, set()).add(shard.file)
-    for part, manifest in enumerate(manifests):
+    for part, manifest in manifests.items():
         if manifest and files[part] != {name for name in manifest if _FILE.fullmatch(name)}:
-            raise RunnerRefused(f"part {part} of {len(manifests)} has other files than its manifest")
+            raise RunnerRefused(f"part {part} has other files than its manifest")
     return [replace(shard, sha256=manifests[shard.part].get(shard.file)) for shard in shards]
 
 
-def gather(source: Path, count: int, directory: Path, max_bytes: int) -> list[Path]:
-    """Write the output of parts ``source/0`` to ``source/<count - 1>`` below ``directory``; return its files.
+def gather(source: Path, parts: range, directory: Path, max_bytes: int) -> list[Path]:
+    """Write the output of parts, the folders ``source/<part>``, below ``directory``; return its files.
 
     Files are linked where that is possible, and never copied twice. Blocks on the disk. Raises as
     :func:`shards`, :func:`require_room`, :func:`with_checksums` and :meth:`Shard.check` do, and RunnerRefused
     for too many files and for a file with holes.
     """
-    listings = [_listing(source, part, count) for part in range(count)]
+    listings = {part: _listing(source, part) for part in parts}
     named = shards(listings)
     require_room((_bytes(source, shard) for shard in named), max_bytes)
-    manifests = [_manifest(source, part, listing or ()) for part, listing in enumerate(listings)]
+    manifests = {part: _manifest(source, part, listing or ()) for part, listing in listings.items()}
     named = with_checksums(named, manifests)
     directory.mkdir(parents=True, exist_ok=True)
     left = max_bytes
@@ -147,13 +147,13 @@ def _shard_name(table: str, number: int, count: int) -> str:
     return f"{table}.parquet" if count == 1 else f"{table}-{number:05d}-of-{count:05d}.parquet"
 
 
-def _listing(source: Path, part: int, count: int) -> list[str] | None:
+def _listing(source: Path, part: int) -> list[str] | None:
     try:
         names = list(islice(_files(source, part), MAX_FILES + 1))
     except (FileNotFoundError, NotADirectoryError):
         return None
     if len(names) > MAX_FILES:
-        raise RunnerRefused(f"part {part} of {count} wrote more than {MAX_FILES} files")
+        raise RunnerRefused(f"part {part} wrote more than {MAX_FILES} files")
     return names
 
 

@@ -183,6 +183,8 @@ def test_a_list_without_an_end_is_left(hub: Hub) -> None:
         f"http://{'a' * 300}.example/x",
         "http://a..b/x",
         "/\xe4\xff",
+        "http://ada:secret@127.0.0.1/x",
+        "ftp://127.0.0.1/x",
     ],
 )
 def test_a_redirect_to_no_address_is_the_hubs_fault(
@@ -190,6 +192,12 @@ def test_a_redirect_to_no_address_is_the_hubs_fault(
 ) -> None:
     hub.status, hub.headers = 302, {"Location": target}
     assert isinstance(refused(call, hub), UpstreamError | Unreachable)
+
+
+@pytest.mark.parametrize("call", [listed, downloaded])
+def test_a_redirect_with_a_password_is_not_followed(hub: Hub, call: Callable[[Hub], object]) -> None:
+    hub.status, hub.headers = 302, {"Location": hub.url.replace("://", "://ada:secret@")}
+    assert "invalid response" in str(refused(call, hub))
 
 
 @pytest.mark.parametrize("wait", ["9" * 5000, "31536000", "-1", "soon"])

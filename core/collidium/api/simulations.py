@@ -165,11 +165,12 @@ async def cancel(request_id: str) -> Response:
 
 async def answer_with_output(request_id: str, path: str, account_id: int | None) -> Response:
     """One file of the output that an account may have, or with None an operator. Raises NotFound."""
-    if path not in {file.path for file in await simulations.output_of(request_id, account_id)}:
+    files = {file.path: file.sha256 for file in await simulations.output_of(request_id, account_id)}
+    if path not in files:
         raise NotFound(f"the request's output has no file {path[:100]!r}")
     settings = platform().settings
     return await answer_with_file(
-        platform().storage, storage_key(request_id, path), settings.uploads, PARQUET
+        platform().storage, storage_key(request_id, files[path]), settings.uploads, PARQUET
     )
 
 

@@ -56,6 +56,19 @@ class Job:
     vary: str = ""
 
 
+def part_events(events: int, part: int, parts: int) -> range:
+    """Return the events of one of the parts that a job is cut into; parts differ by one event at most.
+
+    Examples
+    --------
+    >>> [part_events(7, part, 3) for part in range(3)]
+    [range(0, 3), range(3, 5), range(5, 7)]
+    """
+    least, longer = divmod(events, parts)
+    first = part * least + min(part, longer)
+    return range(first, first + least + (part < longer))
+
+
 @dataclass(frozen=True, slots=True)
 class JobStatus:
     """The status of a job."""
@@ -65,6 +78,8 @@ class JobStatus:
     node_hours: Decimal | None = None
     #: The reason of the state, for users: one line, without secrets.
     reason: str | None = None
+    #: Parts of a running job that have completed, so that :meth:`Runner.finished_parts` is worth a call.
+    parts_completed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +265,47 @@ class Runner(ABC):
             For an output larger than ``max_bytes``, for an unknown handle, and for a job that has not
             completed.
         """
+
+    async def finished_parts(self, handle: str) -> Sequence[bool]:
+        """Return for each part of a job whether its output is whole and can be collected.
+
+        Parts are those of :func:`part_events`. Override it with :meth:`collect_part` for jobs of several
+        parts: what is finished is then stored while other parts run.
+
+        Parameters
+        ----------
+        handle : str
+
+        Returns
+        -------
+        sequence of bool
+            One part that is not finished, unless overridden: it is collected when the job has completed.
+        """
+        return [False]
+
+    async def collect_part(self, handle: str, part: int, directory: Path, max_bytes: int) -> list[Path]:
+        """Write the output of one finished part, as :meth:`collect` does for a job of one part.
+
+        Parameters
+        ----------
+        handle : str
+        part : int
+            From 0, in the order of events.
+        directory : pathlib.Path
+            A directory of this part alone; otherwise as for :meth:`collect`.
+        max_bytes : int
+
+        Returns
+        -------
+        list of pathlib.Path
+            Tables with exactly the events of the part.
+
+        Raises
+        ------
+        RunnerRefused
+            As :meth:`collect`, and where the part is not finished.
+        """
+        return await self.collect(handle, directory, max_bytes)
 
     @abstractmethod
     async def close(self) -> None:

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 import stat
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import DatasetFile
+from collidium.datasets.cards import DatasetFile, sha256_of_bytes
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.datasets.writing import folder, shard_name
@@ -74,21 +74,30 @@ def find_tables(
         ``max_bytes`` together, and every table has all of its shards.
     """
     paths = dict.fromkeys(paths)
-    if len(paths) > MAX_FILES:
-        raise UnusableDataset(f"the output has {len(paths)} files; {MAX_FILES} are allowed")
+    _refuse_many(len(paths))
     size = sum(_size(path, root.resolve()) for path in paths)
     if max_bytes is not None and size > max_bytes:
         raise UnusableDataset(f"the output has {size} bytes; {max_bytes} are allowed for what was ordered")
     return [OutputTable(name, shards, events) for name, shards in sorted(_tables(paths).items())]
 
 
-def check_tables(tables: Sequence[OutputTable]) -> list[list[int]]:
+@dataclass(frozen=True, slots=True)
+class CheckedTable:
+    """What was found in the shards of a table."""
+
+    #: Of each shard.
+    rows: list[int]
+    #: Checksum of the names and types of all columns, without metadata.
+    columns: str
+
+
+def check_tables(tables: Sequence[OutputTable]) -> list[CheckedTable]:
     """Return what :func:`check_table` returns for each table. Blocks. Raises UnusableDataset."""
     return [check_table(table) for table in tables]
 
 
-def check_table(table: OutputTable) -> list[int]:
-    """Return the number of rows of each shard of a table. Blocks.
+def check_table(table: OutputTable) -> CheckedTable:
+    """Return what is in the shards of a table. Blocks.
 
     Raises
     ------
@@ -110,22 +119,83 @@ def check_table(table: OutputTable) -> list[int]:
     for shard, schema in zip(table.shards, schemas, strict=True):
         if not schema.equals(schemas[0]):
             raise UnusableDataset(f"{shard.name} of the output has other columns than {table.shards[0].name}")
-    return rows
+    columns = schemas[0].to_string(show_field_metadata=False, show_schema_metadata=False)
+    return CheckedTable(rows, sha256_of_bytes(columns.encode(errors="replace")))
 
 
 def describe(
-    tables: Sequence[OutputTable], rows: Iterable[Sequence[int]], config: str
+    tables: Sequence[OutputTable], checked: Iterable[CheckedTable], config: str
 ) -> list[tuple[Path, DatasetFile]]:
-    """Return each file with its description in a dataset; ``rows`` is what :func:`check_tables` returned.
+    """Return each file with its description in a dataset; ``checked`` is what :func:`check_tables` returned.
 
     Blocks.
     """
     files = []
-    for table, counts in zip(tables, rows, strict=True):
-        for number, (shard, count) in enumerate(zip(table.shards, counts, strict=True)):
-            path = f"{folder(config, table.name)}/{shard_name(number, len(counts))}"
+    for table, found in zip(tables, checked, strict=True):
+        for number, (shard, count) in enumerate(zip(table.shards, found.rows, strict=True)):
+            path = f"{folder(config, table.name)}/{shard_name(number, len(found.rows))}"
             files.append((shard, DatasetFile(path, sha256_of(shard), shard.stat().st_size, count)))
     return files
+
+
+@dataclass(frozen=True, slots=True)
+class PartFiles:
+    """The files of one part of an output, checked and described by themselves."""
+
+    files: Sequence[DatasetFile]
+    #: :attr:`CheckedTable.columns` of each table, by its folder.
+    columns: Mapping[str, str]
+
+
+def describe_part(
+    tables: Sequence[OutputTable], checked: Sequence[CheckedTable], config: str
+) -> tuple[PartFiles, list[Path]]:
+    """Return the description of a part and its files in the same order. Blocks."""
+    described = describe(tables, checked, config)
+    columns = {
+        folder(config, table.name): found.columns for table, found in zip(tables, checked, strict=True)
+    }
+    return PartFiles([file for _, file in described], columns), [path for path, _ in described]
+
+
+def merge(parts: Sequence[PartFiles]) -> list[DatasetFile]:
+    """Number the shards of all parts, in their order, as those of one dataset.
+
+    Parameters
+    ----------
+    parts : sequence of PartFiles
+        All parts of an output, in the order of their events.
+
+    Returns
+    -------
+    list of DatasetFile
+
+    Raises
+    ------
+    UnusableDataset
+        For parts with other tables or columns than the first, and for too many files.
+    """
+    for number, part in enumerate(parts):
+        if part.columns != parts[0].columns:
+            raise UnusableDataset(
+                f"part {number} of the output has other tables or columns than part 0: "
+                f"{', '.join(sorted(part.columns))}"
+            )
+    folders: dict[str, list[DatasetFile]] = {name: [] for name in sorted(parts[0].columns)}
+    for part in parts:
+        for file in part.files:
+            folders[file.path.rpartition("/")[0]].append(file)
+    _refuse_many(sum(map(len, folders.values())))
+    return [
+        replace(file, path=f"{name}/{shard_name(number, len(files))}")
+        for name, files in folders.items()
+        for number, file in enumerate(files)
+    ]
+
+
+def _refuse_many(files: int) -> None:
+    if files > MAX_FILES:
+        raise UnusableDataset(f"the output has {files} files; {MAX_FILES} are allowed")
 
 
 def _size(path: Path, root: Path) -> int:

@@ -140,6 +140,7 @@ def _prepare() -> Deadline:
 
     # Its warnings name signed addresses; what went wrong is in its errors.
     its_logging.set_verbosity(logging.ERROR)
+    from collidium.runtime.addresses import refuse_redirect
     from collidium.runtime.deadlines import Deadline, keep
 
     own, deadline = get_session(), Deadline()
@@ -147,7 +148,7 @@ def _prepare() -> Deadline:
 
     def make() -> Any:
         made = client(
-            event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits]},
+            event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits, refuse_redirect]},
             follow_redirects=True,
             timeout=TIMEOUTS,
             mounts=past_proxies(),

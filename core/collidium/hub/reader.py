@@ -28,6 +28,7 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.hub.saved_login import sendable
+from collidium.runtime.addresses import refuse_redirect
 from collidium.runtime.http_client import past_proxies
 from collidium.runtime.waiting import Backoff
 
@@ -90,6 +91,7 @@ class HubReader:
             timeout=httpx.Timeout(self.read_seconds, connect=_CONNECT_SECONDS),
             limits=httpx.Limits(max_connections=connections, max_keepalive_connections=connections),
             follow_redirects=True,
+            event_hooks={"response": [refuse_redirect]},
             mounts=past_proxies(),
         )
 

@@ -84,14 +84,15 @@ class SimulationRequest(Record, frozen=True):
 class OperatedRequest(SimulationRequest, frozen=True):
     """A simulation request as operators see it.
 
-    ``runner_handle`` names the job at the runner. ``step`` is what is done next (submit, follow, collect,
-    publish, or nothing once it has ended), ``due_at`` when, and ``attempts`` how often in a row it failed.
+    ``runner_handle`` names the job at the runner. ``step`` is what is done next (submit, follow, store,
+    collect, publish, or nothing once it has ended), ``due_at`` when, and ``attempts`` how often in a row it
+    failed.
     """
 
     runner_handle: str | None = None
-    step: Annotated[str, Meta(extra_json_schema={"enum": ["submit", "follow", "collect", "publish", ""]})] = (
-        ""
-    )
+    step: Annotated[
+        str, Meta(extra_json_schema={"enum": ["submit", "follow", "store", "collect", "publish", ""]})
+    ] = ""
     due_at: Time | None = None
     attempts: int = 0
 

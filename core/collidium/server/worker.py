@@ -268,7 +268,7 @@ async def prune(platform: Platform, moment: datetime) -> None:
     await evaluations.sweep(platform.storage, before)
     await closing.prune(before)
     await sso.prune(moment)
-    await simulations.sweep_scratch(settings)
+    await simulations.sweep(platform)
     await uploads.prune(moment)
     kept_until = (moment - uploads.AGE).timestamp()
     await asyncio.to_thread(data_directory.sweep_old, settings, before.timestamp(), kept_until)

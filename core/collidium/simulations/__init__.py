@@ -16,7 +16,7 @@ from collidium.simulations.requests import (
     ordered_by,
     output_of,
     stored_files,
-    sweep_scratch,
+    sweep,
     unfinished,
     were_ordered,
 )
@@ -48,7 +48,7 @@ __all__ = [
     "reports",
     "serving",
     "stored_files",
-    "sweep_scratch",
+    "sweep",
     "unfinished",
     "watch",
     "were_ordered",

@@ -54,7 +54,7 @@ class Lane(Enum):
     #: Handing jobs over, and stopping them.
     HAND_OVER = Q(step=Step.SUBMIT) | Q(step=Step.FOLLOW, cancel_requested_at__isnull=False)
     #: Moving output: long, and heavy on disk and network.
-    DELIVER = Q(step__in=[Step.COLLECT, Step.PUBLISH])
+    DELIVER = Q(step__in=[Step.STORE, Step.COLLECT, Step.PUBLISH])
 
 
 #: How many requests each lane works on at once in one process.

@@ -56,7 +56,9 @@ class SimulationRequest(Model):
     is_mock = fields.BooleanField(default=False)
     handle = fields.CharField(max_length=200, null=True)
     node_seconds = fields.FloatField()
-    # The files in the storage backend, once they were collected.
+    # Parts of the job whose files were stored while others ran.
+    parts_stored = fields.IntField(default=0, db_default=0)
+    # The files in the storage backend, once all were collected.
     output: Any = fields.JSONField(null=True)
     output_hub_repo = fields.CharField(max_length=500, null=True)
     # The requester's hub token, needed to publish, and gone when the request has ended.
@@ -107,6 +109,24 @@ class HistoryLine(Model):
 
     class Meta(Model.Meta):
         table = "simulation_history"
+
+
+class StoredPart(Model):
+    """The files of a part in the storage backend, until the output of the request is whole, or deleted."""
+
+    id = fields.BigIntField(primary_key=True)
+    request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
+        "collidium.SimulationRequest", related_name="parts", on_delete=fields.RESTRICT
+    )
+    request_id: int
+    part = fields.IntField()
+    # False before all of them are there: a killed process may have left some.
+    stored = fields.BooleanField(default=False)
+    files: Any = fields.JSONField()
+
+    class Meta(Model.Meta):
+        table = "simulation_parts"
+        unique_together = (("request", "part"),)
 
 
 class Reader(Model):
@@ -174,6 +194,7 @@ class Step(StrEnum):
 
     SUBMIT = "submit"
     FOLLOW = "follow"
+    STORE = "store"
     COLLECT = "collect"
     PUBLISH = "publish"
     NONE = ""
@@ -181,4 +202,4 @@ class Step(StrEnum):
 
 TERMINAL: Final = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
 #: The steps in which there is a job to be stopped.
-CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW})
+CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW, Step.STORE})

@@ -1,21 +1,22 @@
-"""From a completed job to files in the storage backend: collected, checked, named as they are published."""
+"""From the finished parts of a job to files in the storage backend: collected, checked, named by content."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import shutil
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
 
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
-from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable
+from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable, part_events
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.datasets.cards import DatasetFile
-from collidium.datasets.output import check_tables, describe, find_tables
+from collidium.datasets.output import PartFiles, check_tables, describe_part, find_tables, merge
 from collidium.errors import UnusableDataset
 from collidium.files.data_directory import make_private
 from collidium.files.durable import is_full
@@ -42,32 +43,45 @@ class Checks:
     max_bytes: int
 
 
-async def keep(
-    runner: Runner,
-    handle: str,
-    order: Order,
-    request_id: str,
-    storage: Storage,
-    scratch: Path,
-    checks: Checks,
-) -> tuple[DatasetFile, ...]:
-    """Collect, check and store the output of a completed job; safe to repeat, gives the same again.
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A job whose output is collected, and how many parts it has."""
+
+    runner: Runner
+    handle: str
+    order: Order
+    request_id: str
+    parts: int
+
+
+class Note(Protocol):
+    """Remembers the files of a part: before the first is stored, and once all are."""
+
+    async def __call__(self, part: int, files: PartFiles, *, stored: bool) -> None:
+        """May raise to stop."""
+        ...
+
+
+async def keep_parts(
+    source: Source, wanted: Iterable[int], storage: Storage, scratch: Path, checks: Checks, note: Note
+) -> dict[int, PartFiles]:
+    """Collect, check and store finished parts of a job, one by one; safe to repeat, gives the same again.
 
     Files pass through ``scratch``, a directory of this request alone. What is there from an attempt that
     stopped half-way is used; it is gone when this returns or raises InvalidOutput, and when the disk is full.
+    They are stored by their content, so that a part stored twice is there once.
 
-    Raises :class:`InvalidOutput` unless every table holds exactly the events that were ordered,
+    Raises :class:`InvalidOutput` unless every table holds exactly the events of the part,
     :class:`WorkerLost` where a worker did not survive reading them, and what the runner and the storage
     raise. StorageUnavailable also while another process of this machine is at it.
     """
+    kept: dict[int, PartFiles] = {}
     async with _alone_in(scratch):
         try:
-            collected = await runner.collect(handle, scratch, checks.max_bytes)
-            reached("collect.fetched")
-            files = await _check(collected, order, scratch, checks)
-            for source, file in files:
-                await storage.put_final(storage_key(request_id, file.path), source)
-                reached("collect.file_stored")
+            for part in wanted:
+                kept[part] = await _keep_part(source, part, storage, scratch / str(part), checks, note)
+                left = checks.max_bytes - sum(file.size_bytes for file in kept[part].files)
+                checks = replace(checks, max_bytes=left)
         except (RunnerUnavailable, StorageUnavailable) as error:
             if isinstance(error.__cause__, OSError) and is_full(error.__cause__):
                 await _delete(scratch)  # or the disk stays full, and the next attempt fails as well
@@ -76,12 +90,40 @@ async def keep(
             await _delete(scratch)
             raise
         await _delete(scratch)
-    return tuple(file for _, file in files)
+    return kept
 
 
-def storage_key(request_id: str, path: str) -> str:
-    """Where an output file of a request is kept."""
-    return f"outputs/{request_id}/{path}"
+async def _keep_part(
+    source: Source, part: int, storage: Storage, directory: Path, checks: Checks, note: Note
+) -> PartFiles:
+    await asyncio.to_thread(directory.mkdir, exist_ok=True)
+    collected = await source.runner.collect_part(source.handle, part, directory, checks.max_bytes)
+    reached("collect.fetched")
+    events = part_events(source.order.events, part, source.parts)
+    described, paths = await _check(
+        collected, EventRange(events.start, events.stop), source.order.config, directory, checks
+    )
+    await note(part, described, stored=False)
+    reached("collect.noted")
+    for path, file in zip(paths, described.files, strict=True):
+        await storage.put_final(storage_key(source.request_id, file.sha256), path)
+        reached("collect.file_stored")
+    await note(part, described, stored=True)
+    await _delete(directory)
+    return described
+
+
+def merge_parts(parts: Sequence[PartFiles]) -> list[DatasetFile]:
+    """The files of all parts as they are published. Raises InvalidOutput."""
+    try:
+        return merge(parts)
+    except UnusableDataset as error:
+        raise InvalidOutput(str(error)) from error
+
+
+def storage_key(request_id: str, sha256: str) -> str:
+    """Where an output file of a request is kept: by its content, as its number is known only at the end."""
+    return f"outputs/{request_id}/{sha256}.parquet"
 
 
 async def discard(scratch: Path) -> None:
@@ -126,20 +168,19 @@ def _hold(directory: Path) -> int:
 
 
 async def _check(
-    paths: Sequence[Path], order: Order, scratch: Path, checks: Checks
-) -> list[tuple[Path, DatasetFile]]:
-    """The files, each with what it is published as; raises InvalidOutput and WorkerLost."""
+    paths: Sequence[Path], events: EventRange, config: str, directory: Path, checks: Checks
+) -> tuple[PartFiles, list[Path]]:
+    """The files of a part and where each is; raises InvalidOutput and WorkerLost."""
     if not paths:
         raise InvalidOutput("the job completed without any output")
-    events = EventRange(0, order.events)
     try:
-        tables = await asyncio.to_thread(find_tables, paths, scratch, events, checks.max_bytes)
+        tables = await asyncio.to_thread(find_tables, paths, directory, events, checks.max_bytes)
         checking = checks.executor.map(
             check_tables, [tables], checks.limits, raises=(UnusableDataset,), local=True
         )
         async with aclosing(checking) as checked:
-            rows = await anext(checked)
-        return await asyncio.to_thread(describe, tables, rows, order.config)
+            found = await anext(checked)
+        return await asyncio.to_thread(describe_part, tables, found, config)
     except UnusableDataset as error:
         raise InvalidOutput(str(error)) from error
     except OverLimit as error:

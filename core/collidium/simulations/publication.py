@@ -97,7 +97,7 @@ async def upload(
     for number, file in enumerate(provenance.files):
         path = directory / f"{number}.parquet"
         try:
-            await storage.get_final(storage_key(provenance.request_id, file.path), path)
+            await storage.get_final(storage_key(provenance.request_id, file.sha256), path)
         except MissingFile:
             raise InvalidOutput(f"the output file {file.path} is no longer kept") from None
         additions.append(await _upload(file, path, target))

@@ -14,14 +14,14 @@ from collidium.database import transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
-from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State
+from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, StoredPart
 from collidium.simulations.output import discard, storage_key
+from collidium.simulations.parts import sweep as sweep_parts
 from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
-    from collidium.settings import Settings
 
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 _by_id: Final = RowByKey(SimulationRequest, "request_id")
@@ -87,15 +87,18 @@ async def list_requests(
 async def ordered_by(account_id: int) -> tuple[int, tuple[str, ...]]:
     """How many requests an account has, and the keys of their files in the storage."""
     rows = await SimulationRequest.filter(account_id=account_id)
-    keys = (storage_key(row.request_id, file["path"]) for row in rows for file in row.output or ())
+    keys = (storage_key(row.request_id, file["sha256"]) for row in rows for file in row.output or ())
     return len(rows), tuple(keys)
 
 
 async def stored_files() -> dict[str, str]:
     """SHA-256 of every output file in the storage, by key."""
     rows = await SimulationRequest.filter(output__not_isnull=True).values_list("request_id", "output")
+    parts = await StoredPart.filter(stored=True).values_list("request__request_id", "files")
     return {
-        storage_key(str(id_), file["path"]): file["sha256"] for id_, files in rows for file in files or ()
+        storage_key(str(id_), file["sha256"]): file["sha256"]
+        for id_, files in [*rows, *((id_, described["files"]) for id_, described in parts)]
+        for file in files or ()
     }
 
 
@@ -105,9 +108,10 @@ async def unfinished(account_id: int) -> list[str]:
     return [str(request_id) for request_id in await rows.values_list("request_id", flat=True)]
 
 
-async def sweep_scratch(settings: Settings) -> None:
-    """Delete what this machine has of requests that another one ended."""
-    directory = settings.data_dir / "outputs"
+async def sweep(platform: Platform) -> None:
+    """Delete what this machine has of requests that another one ended, and stored parts of any that ended."""
+    await sweep_parts(platform.storage)
+    directory = platform.settings.data_dir / "outputs"
     here = [path.name for path in await asyncio.to_thread(lambda: list(directory.iterdir()))]
     ended = SimulationRequest.filter(request_id__in=here).exclude(state__in=[State.QUEUED, State.RUNNING])
     for request_id in await ended.values_list("request_id", flat=True):

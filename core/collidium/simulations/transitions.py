@@ -30,7 +30,15 @@ from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import Backoff, WakeSignal
 from collidium.simulations import totals
-from collidium.simulations.models import CANCELLABLE, TERMINAL, HistoryLine, SimulationRequest, State, Step
+from collidium.simulations.models import (
+    CANCELLABLE,
+    TERMINAL,
+    HistoryLine,
+    SimulationRequest,
+    State,
+    Step,
+    StoredPart,
+)
 from collidium.simulations.orders import Ending, believable, credits_kept, node_hours_used
 
 if TYPE_CHECKING:
@@ -61,7 +69,7 @@ class LeaseLost(RuntimeError):
 @transactional
 async def handed_over(claimed: SimulationRequest, handle: str, settings: Settings) -> None:
     """The runner has the job. Raises LeaseLost, and IntegrityError for a handle that another request has."""
-    row = await _held(claimed)
+    row = await held(claimed)
     row.handle = handle
     reached("submit.before_commit")
     await _advance(row, Step.FOLLOW, settings.queued_deadline_seconds)
@@ -72,7 +80,7 @@ async def observed(
     claimed: SimulationRequest, status: JobStatus, again: timedelta, settings: Settings
 ) -> None:
     """A job that has not ended was looked at: look ``again`` after that time. Raises LeaseLost."""
-    row = await _held(claimed)
+    row = await held(claimed)
     if status.state == JobState.RUNNING and row.state == State.QUEUED:
         await _set_state(row, State.RUNNING, status.reason)
         row.started_at = now()
@@ -105,7 +113,7 @@ async def poll_soon(row: SimulationRequest) -> None:
 @transactional
 async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, settings: Settings) -> None:
     """The job has completed: its output is next. Raises LeaseLost."""
-    row = await _held(claimed)
+    row = await held(claimed)
     if row.cancel_requested_at is not None:
         # The cancellation came while the job was looked at; it will find out the same.
         await _release(row, timedelta(0))
@@ -120,10 +128,29 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
 
 
 @transactional
+async def parts_finished(claimed: SimulationRequest) -> None:
+    """Parts of the job have completed that are not stored: they are next. Raises LeaseLost."""
+    row = await held(claimed)
+    row.step = Step.STORE
+    row.attempts = row.denials = 0
+    await _release(row, timedelta(0))
+
+
+@transactional
+async def parts_stored(claimed: SimulationRequest, again: timedelta) -> None:
+    """Store no more for now: look at the job ``again`` after that time. Raises LeaseLost."""
+    row = await held(claimed)
+    row.step = Step.FOLLOW
+    row.attempts = 0
+    await _release(row, timedelta(0) if _cancelled_since(claimed, row) else again)
+
+
+@transactional
 async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], settings: Settings) -> None:
     """The output lies in the storage backend. Raises LeaseLost."""
-    row = await _held(claimed)
+    row = await held(claimed)
     row.output = [asdict(file) for file in files]
+    await StoredPart.filter(request_id=row.id).delete()
     row.lost_collections = 0
     reached("collect.before_commit")
     await _advance(row, Step.PUBLISH, settings.publish_deadline_seconds)
@@ -138,7 +165,7 @@ async def postponed(
     ``denied`` when the trouble is that the runner does not know the job, ``worker_lost`` when the worker that
     read the output died.
     """
-    row = await _held(claimed)
+    row = await held(claimed)
     row.attempts += 1
     row.denials = row.denials + 1 if denied else 0
     row.lost_collections += worker_lost
@@ -155,7 +182,7 @@ async def postponed(
 @transactional
 async def finish(claimed: SimulationRequest, ending: Ending) -> records.SimulationRequest:
     """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost."""
-    row = await _held(claimed)
+    row = await held(claimed)
     if ending.state == State.COMPLETED and row.state == State.QUEUED:
         await _set_state(row, State.RUNNING)
         row.started_at = now()
@@ -216,7 +243,8 @@ async def history_of(row: SimulationRequest) -> list[HistoryLine]:
     return await _lines.all(row.id)
 
 
-async def _held(claimed: SimulationRequest) -> SimulationRequest:
+async def held(claimed: SimulationRequest) -> SimulationRequest:
+    """The row as it is now, locked. Raises LeaseLost."""
     row = await SimulationRequest.select_for_update().get(id=claimed.id)
     if row.lease != claimed.lease or not row.lease:
         raise LeaseLost(row.request_id)

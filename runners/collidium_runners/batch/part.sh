@@ -5,7 +5,9 @@ task=${SLURM_ARRAY_JOB_ID}_$index
 first_event=${first_events[$index]}
 events=${part_events[$index]}
 whole=$request_directory/$index
-output=$request_directory/.$index.$task
+# Its own each time: what runs on a node that Slurm has lost may go on.
+run=$task.${SLURM_RESTART_COUNT:-0}
+output=$request_directory/.$index.$run
 status=$request_directory/status/$task
 began=$(date +%s)
 
@@ -14,8 +16,10 @@ record_end() {
     local code=$?
     trap - EXIT TERM
     rm -rf -- "$output"
-    printf '{"exit_code": %d, "began": %d, "ended": %d}\n' "$code" "$began" "$(date +%s)" >"$status.unfinished"
-    mv -f -- "$status.unfinished" "$status"
+    # Another run of the part may have finished it.
+    [[ ! -d $whole ]] || code=0
+    printf '{"exit_code": %d, "began": %d, "ended": %d}\n' "$code" "$began" "$(date +%s)" >"$status.$run"
+    mv -f -- "$status.$run" "$status"
     exit "$code"
 }
 

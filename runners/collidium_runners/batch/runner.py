@@ -7,6 +7,7 @@ import re
 from abc import abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final, Self
 from weakref import WeakValueDictionary
 
@@ -92,6 +93,17 @@ class BatchRunner(Runner):
                 return answers | dict.fromkeys(known, error)
             answers |= {text: statuses[handle] for text, handle in known.items()}
         return answers
+
+    @abstractmethod
+    async def fetch(self, handle: Handle, parts: range, directory: Path, max_bytes: int) -> list[Path]:
+        """Write the output of finished parts, as :meth:`collect` does; raises RunnerRefused for others."""
+
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+        known = Handle.parse(handle)
+        return await self.fetch(known, range(known.parts), directory, max_bytes)
+
+    async def collect_part(self, handle: str, part: int, directory: Path, max_bytes: int) -> list[Path]:
+        return await self.fetch(Handle.parse(handle), range(part, part + 1), directory, max_bytes)
 
     async def cancel(self, handle: str) -> None:
         try:

@@ -20,7 +20,7 @@ from math import ceil
 from pathlib import PurePath
 from typing import Final
 
-from collidium.contracts.runner import Job, RunnerRefused
+from collidium.contracts.runner import Job, RunnerRefused, part_events
 from collidium_runners.command import PipelineCommand, job_name, quoted
 
 #: As many array tasks as Slurm allows in one job unless its operator allows more (MaxArraySize 1001).
@@ -46,10 +46,8 @@ def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[P
     make more than ``max_parts`` of them, each has more events.
     """
     number = min(-(-job.events // (events_per_part or job.events)), max_parts)
-    least, longer = divmod(job.events, number)
-    return tuple(
-        Part(index, index * least + min(index, longer), least + (index < longer)) for index in range(number)
-    )
+    cut = (part_events(job.events, index, number) for index in range(number))
+    return tuple(Part(index, events.start, len(events)) for index, events in enumerate(cut))
 
 
 #: How much longer than expected a part may take, and the minutes that every part may take on top: to start

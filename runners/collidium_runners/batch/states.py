@@ -97,7 +97,9 @@ def job_status(tasks: Collection[TaskStatus], parts: int) -> JobStatus:
     reached = {task.state for task in tasks}
     if len(tasks) < parts:
         reached.add(JobState.UNKNOWN)
-    return JobStatus(_together(reached), _node_hours(tasks), _reason(tasks, parts))
+    state = _together(reached)
+    completed = sum(task.state == JobState.COMPLETED for task in tasks) if not state.has_ended else 0
+    return JobStatus(state, _node_hours(tasks), _reason(tasks, parts), completed)
 
 
 def _together(reached: set[JobState]) -> JobState:

@@ -50,17 +50,24 @@ class Output:
         self._source = source
         self._parts = parts
 
-    async def fetch(self, directory: Path, max_bytes: int) -> list[Path]:
-        """Write all tables below ``directory``; what is there already, and whole, is not fetched again.
+    async def finished(self) -> list[bool]:
+        """Whether the output of each part is whole."""
+        folders = await self._machine.folders(self._source)
+        return [str(part) in folders for part in range(self._parts)]
+
+    async def fetch(self, parts: range, directory: Path, max_bytes: int) -> list[Path]:
+        """Write tables of parts below ``directory``; what is there already, and whole, is not fetched again.
 
         Raises RunnerRefused when something is missing, or has more than ``max_bytes`` with the others.
         """
         # A link in the place of a part's folder could lead anywhere on the machine.
         folders = await self._machine.folders(self._source)
-        sizes = await _few_at_once(partial(self._sizes, folders), range(self._parts))
+        listed = await _few_at_once(partial(self._sizes, folders), parts)
+        sizes = dict(zip(parts, listed, strict=True))
         wanted = shards(sizes)
         require_room(((sizes[shard.part] or {})[shard.file] for shard in wanted), max_bytes)
-        wanted = with_checksums(wanted, await _few_at_once(self._manifest, enumerate(sizes)))
+        manifests = await _few_at_once(self._manifest, sizes.items())
+        wanted = with_checksums(wanted, dict(zip(parts, manifests, strict=True)))
         await asyncio.to_thread(directory.mkdir, parents=True, exist_ok=True)
 
         async def fetch(shard: Shard) -> Path:
@@ -76,7 +83,7 @@ class Output:
             return target
 
         written = await _few_at_once(fetch, wanted)
-        if any(size > PIECE for listing in sizes for size in (listing or {}).values()):
+        if any(size > PIECE for listing in listed for size in (listing or {}).values()):
             await self._machine.run("rm", "-rf", str(self._pieces_directory))
         return written
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -119,18 +119,14 @@ class SfapiRunner(BatchRunner):
         for job_id, tasks in jobs.items():
             await _stop_if_active(connection, job_id, tasks)
 
-    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
-        known = Handle.parse(handle)
+    async def finished_parts(self, handle: str) -> Sequence[bool]:
+        return await (await self._connection()).output(Handle.parse(handle)).finished()
+
+    async def fetch(self, handle: Handle, parts: range, directory: Path, max_bytes: int) -> list[Path]:
+        # The folder of a part is whole, whatever its job is.
+        output = (await self._connection()).output(handle)
         try:
-            state = (await self.poll(handle)).state
-        except RunnerRefused:
-            # The batch system has forgotten it; its output can still be checked.
-            state = JobState.UNKNOWN
-        if state not in (JobState.COMPLETED, JobState.UNKNOWN):
-            raise RunnerRefused(f"job {handle} has not completed: it is {state}")
-        output = (await self._connection()).output(known)
-        try:
-            return await output.fetch(directory, max_bytes)
+            return await output.fetch(parts, directory, max_bytes)
         except OSError as error:
             raise RunnerUnavailable(f"the output cannot be written: {error.strerror}") from error
 

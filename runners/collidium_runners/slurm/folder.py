@@ -102,6 +102,12 @@ class RequestFolder:
                     records[int(index)] = record
         return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records)
 
+    def finished(self, parts: int) -> list[bool]:
+        """Whether the output of each of so many parts is whole."""
+        self._require_above()
+        names = frozenset(self._names("."))
+        return [str(part) in names for part in range(parts)]
+
     def progress(self, parts: int) -> list[JobProgress | None]:
         """What each of so many parts last wrote of its progress."""
         return [read_progress(self.path / "progress" / f"{part}.json") for part in range(parts)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from collidium.contracts.runner import (
@@ -171,14 +171,15 @@ class SlurmRunner(BatchRunner):
         tasks = await self._backend.tasks([job_id])
         return any(task.job_name == name and not task.state.has_ended for task in tasks)
 
-    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
-        status = await self.poll(handle)
-        if status.state != JobState.COMPLETED:
-            raise RunnerRefused(f"job {handle} has not completed: it is {status.state}")
+    async def finished_parts(self, handle: str) -> Sequence[bool]:
         known = Handle.parse(handle)
-        source = self._folder(known.request_id).path
+        return await asyncio.to_thread(self._folder(known.request_id).finished, known.parts)
+
+    async def fetch(self, handle: Handle, parts: range, directory: Path, max_bytes: int) -> list[Path]:
+        # The folder of a part is whole, whatever its job is.
+        source = self._folder(handle.request_id).path
         try:
-            return await asyncio.to_thread(outputs.gather, source, known.parts, directory, max_bytes)
+            return await asyncio.to_thread(outputs.gather, source, parts, directory, max_bytes)
         except OSError as error:
             raise RunnerUnavailable(f"the output cannot be read: {error.strerror}") from error
 

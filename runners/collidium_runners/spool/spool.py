@@ -192,7 +192,7 @@ class JobFolders:
 
     def collect(self, request_id: str, directory: Path, max_bytes: int) -> list[Path]:
         """Put the tables below ``directory``; raises RunnerRefused when they are gone or too large."""
-        return gather(self._output(request_id), 1, directory, max_bytes)
+        return gather(self._output(request_id), range(1), directory, max_bytes)
 
     def clear(self, request_id: str, *, keep_output: bool) -> None:
         """Delete what a job leaves, all or all but its output."""

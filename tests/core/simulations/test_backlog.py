@@ -43,4 +43,4 @@ async def test_stored_files_are_those_of_the_output(open_platform: OpenPlatform)
         request_id = await order(platform, await sign_up("alice"))
         assert await simulations.stored_files() == {}
         await SimulationRequest.all().update(output=[{"path": "data/hits.parquet", "sha256": "ab"}])
-        assert await simulations.stored_files() == {f"outputs/{request_id}/data/hits.parquet": "ab"}
+        assert await simulations.stored_files() == {f"outputs/{request_id}/ab.parquet": "ab"}

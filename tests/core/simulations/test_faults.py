@@ -43,6 +43,7 @@ from collidium.accounts.ledger import LARGEST
 from collidium.contracts.runner import Job, JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium.simulations import Order
 from collidium.simulations.models import SimulationRequest
+from collidium.simulations.output import storage_key
 from collidium.simulations.publication import repository_name
 from collidium.testing.databases import PostgresDatabases
 from collidium.testing.plugin import StartServer
@@ -269,7 +270,7 @@ async def test_a_hub_outage_is_refunded_and_the_output_is_kept(
         assert "could not be published in time" in (request.reason or "")
         assert await simulations.output_of(request_id, ada.id) == (), "it was refunded"
         (file,) = await simulations.output_of(request_id, None)
-        key = f"outputs/{request_id}/{file.path}"
+        key = storage_key(request_id, file.sha256)
         await platform.storage.get(key, tmp_path / "fetched")
         assert (tmp_path / "fetched").stat().st_size == file.size_bytes
         assert (await SimulationRequest.get(request_id=request_id)).encrypted_token is None
@@ -303,7 +304,7 @@ async def test_files_of_a_request_that_another_machine_ended_are_swept(
         under_way = await order(platform, await sign_up("bob"), replace(ORDER, seed=2))
         for name in (over, under_way, "something-else"):
             (tmp_path / "data" / "outputs" / name).mkdir()
-        await simulations.sweep_scratch(platform.settings)
+        await simulations.sweep(platform)
     left = {path.name for path in (tmp_path / "data" / "outputs").iterdir()}
     assert left == {under_way, "something-else"}
 

@@ -23,8 +23,17 @@ from collidium.contracts.executor import Limits
 from collidium.contracts.runner import Job, JobState, JobStatus, Runner, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.datasets.cards import DatasetFile
+from collidium.datasets.output import PartFiles
 from collidium.order import Order
-from collidium.simulations.output import Checks, InvalidOutput, WorkerLost, keep
+from collidium.simulations.output import (
+    Checks,
+    InvalidOutput,
+    Source,
+    WorkerLost,
+    keep_parts,
+    merge_parts,
+    storage_key,
+)
 from collidium_plugins.executor_processes import Processes
 from collidium_plugins.storage_local import LocalStorage
 
@@ -86,6 +95,10 @@ def stored(storage: LocalStorage) -> dict[str, bytes]:
     return {path.relative_to(storage.directory).as_posix(): path.read_bytes() for path in files}
 
 
+async def forget(part: int, files: PartFiles, *, stored: bool) -> None:
+    """Nothing is to be remembered of parts."""
+
+
 @dataclass(frozen=True)
 class Finished:
     """A job that has completed, and where its output goes."""
@@ -94,13 +107,16 @@ class Finished:
     storage: LocalStorage
     scratch: Path
     checks: Checks
+    parts: int = 1
 
     @property
     def folder(self) -> Path:
         return self.runner.folder
 
     async def keep(self) -> list[DatasetFile]:
-        return await keep(self.runner, "handle", ORDER, REQUEST, self.storage, self.scratch, self.checks)
+        source = Source(self.runner, "handle", ORDER, REQUEST, self.parts)
+        kept = await keep_parts(source, range(self.parts), self.storage, self.scratch, self.checks, forget)
+        return merge_parts(list(kept.values()))
 
     async def refusal(self, **changes: Any) -> str:
         """Why its output is refused, with another runner or other checks."""
@@ -132,12 +148,12 @@ async def test_tables_are_named_as_hosted_datasets_are_and_described(job: Finish
         ("data/ttbar_pu0_tracker_hits/train-00001-of-00002.parquet", 3),
     ]
     contents = stored(job.storage)
-    assert set(contents) == {f"outputs/{REQUEST}/{file.path}" for file in files}
+    assert set(contents) == {storage_key(REQUEST, file.sha256) for file in files}
     for file in files:
-        content = contents[f"outputs/{REQUEST}/{file.path}"]
+        content = contents[storage_key(REQUEST, file.sha256)]
         assert (file.sha256, file.size_bytes) == (hashlib.sha256(content).hexdigest(), len(content))
     assert (
-        contents[f"outputs/{REQUEST}/{files[1].path}"]
+        contents[storage_key(REQUEST, files[1].sha256)]
         == (job.folder / "tracker_hits-00000-of-00002.parquet").read_bytes()
     )
     assert not job.scratch.exists()
@@ -152,7 +168,7 @@ async def test_what_was_linked_is_kept_without_a_copy(job: Finished) -> None:
 
     write(job.folder, particles=table(range(6)))
     (file,) = await replace(job, runner=Linking(job.folder)).keep()
-    stored_file = job.storage.directory / "outputs" / REQUEST / file.path
+    stored_file = job.storage.directory / storage_key(REQUEST, file.sha256)
     assert stored_file.samefile(job.folder / "particles.parquet")
 
 
@@ -160,9 +176,9 @@ async def test_keeping_again_gives_the_same(job: Finished) -> None:
     write(job.folder, particles=table(range(6)))
     first = await job.keep()
     before = stored(job.storage)
-    job.scratch.mkdir(parents=True)
-    (job.scratch / "particles.parquet").write_bytes(b"half a file of an attempt that was killed")
-    (job.scratch / "tracks.parquet.part").write_bytes(b"another")
+    (job.scratch / "0").mkdir(parents=True)
+    (job.scratch / "0" / "particles.parquet").write_bytes(b"half a file of an attempt that was killed")
+    (job.scratch / "0" / "tracks.parquet.part").write_bytes(b"another")
     assert await job.keep() == first
     assert stored(job.storage) == before
     assert not job.scratch.exists()
@@ -241,7 +257,7 @@ async def test_files_outside_the_job_s_directory_are_never_taken(job: Finished, 
 
     class Pointing(FolderRunner):
         async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
-            return [directory / ".." / ".." / "particles.parquet"]
+            return [directory / ".." / ".." / ".." / "particles.parquet"]
 
     for kind in (Linking, Pointing):
         assert "no file of the job's own" in await job.refusal(runner=kind(job.folder))
@@ -252,7 +268,7 @@ async def test_what_was_fetched_waits_for_the_next_attempt(job: Finished) -> Non
     job.runner.fails = RunnerUnavailable("the batch system does not answer")
     with pytest.raises(RunnerUnavailable):
         await job.keep()
-    assert (job.scratch / "particles.parquet").exists()
+    assert (job.scratch / "0" / "particles.parquet").exists()
     job.runner.fails = None
     (file,) = await job.keep()
     assert isinstance(file, DatasetFile)
@@ -278,6 +294,59 @@ async def test_one_process_collects_at_a_time(job: Finished) -> None:
     assert job.scratch.exists(), "it is the other's"
     os.close(held)
     assert len(await job.keep()) == 1
+
+
+# -- parts ---------------------------------------------------------------------------------------------------
+
+
+class PartsRunner(FolderRunner):
+    """Its job has two parts, the folders ``0`` and ``1``."""
+
+    async def collect_part(self, handle: str, part: int, directory: Path, max_bytes: int) -> list[Path]:
+        return [Path(shutil.copy(path, directory)) for path in sorted((self.folder / str(part)).iterdir())]
+
+
+@pytest.fixture
+def parts(job: Finished) -> Finished:
+    for part in range(2):
+        (job.folder / str(part)).mkdir()
+        write(job.folder / str(part), particles=table(range(3 * part, 3 * part + 3)))
+    return replace(job, runner=PartsRunner(job.folder), parts=2)
+
+
+async def test_shards_of_parts_are_numbered_in_their_order(parts: Finished) -> None:
+    (parts.folder / "0" / "particles.parquet").unlink()
+    write(parts.folder / "0", particles__0__of__2=table([0, 2]), particles__1__of__2=table([1]))
+    assert [(file.path[-28:], file.rows) for file in await parts.keep()] == [
+        ("train-00000-of-00003.parquet", 2),
+        ("train-00001-of-00003.parquet", 1),
+        ("train-00002-of-00003.parquet", 3),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("second", "told"),
+    [
+        ({"particles": table(range(3, 5))}, "holds 2 events, not the 3 that were ordered"),
+        ({"particles": table(range(2, 5))}, "lacks 1 of the 3 events 3:6, for example 5"),
+        ({"particles": table(range(3, 6), pa.int64())}, "part 1 of the output has other tables or columns"),
+        ({"tracks": table(range(3, 6))}, "part 1 of the output has other tables or columns than part 0"),
+    ],
+)
+async def test_parts_have_their_events_and_the_same_tables(
+    parts: Finished, second: dict[str, pa.Table], told: str
+) -> None:
+    (parts.folder / "1" / "particles.parquet").unlink()
+    write(parts.folder / "1", **second)
+    with pytest.raises(InvalidOutput, match=told):
+        await parts.keep()
+    assert not parts.scratch.exists()
+
+
+async def test_parts_together_have_the_bytes_of_an_output(parts: Finished) -> None:
+    size = (parts.folder / "0" / "particles.parquet").stat().st_size
+    with pytest.raises(InvalidOutput, match=r"bytes; \d+ are allowed"):
+        await replace(parts, checks=replace(parts.checks, max_bytes=int(1.5 * size))).keep()
 
 
 # -- hostile output -----------------------------------------------------------------------------------------

@@ -59,7 +59,7 @@ async def provenance(storage: LocalStorage, tmp_path: Path, request: pytest.Fixt
         content = (tmp_path / "table").read_bytes()
         path = f"data/ttbar_pu0_{name}.parquet"
         files.append(DatasetFile(path, hashlib.sha256(content).hexdigest(), len(content), len(table)))
-        await storage.put(storage_key(request_id, path), tmp_path / "table")
+        await storage.put(storage_key(request_id, files[-1].sha256), tmp_path / "table")
     return Provenance(request_id, ORDER, "pipeline-v0.1.0", "collidium", files)
 
 
@@ -133,8 +133,8 @@ async def test_a_name_that_is_taken_gets_the_request(hub: HubServer, output: Out
     to = replace(output.target(hub), repo=f"ada/{repository_name(ORDER, date(2026, 11, 22))}-again")
     first = await output.publish(to)
     for file in output.provenance.files:
-        await output.storage.get(storage_key(output.provenance.request_id, file.path), tmp_path / "copy")
-        await output.storage.put(storage_key("f" * 32, file.path), tmp_path / "copy")
+        await output.storage.get(storage_key(output.provenance.request_id, file.sha256), tmp_path / "copy")
+        await output.storage.put(storage_key("f" * 32, file.sha256), tmp_path / "copy")
     assert [await other.publish(to), await other.publish(to)] == [f"{first}-ffffffff"] * 2
 
 
@@ -165,7 +165,7 @@ async def test_publishing_again_changes_nothing(hub: HubServer, output: Output) 
     assert await output.publish(to) == url
     # Not even the kept files are needed to see that.
     for file in output.provenance.files:
-        await output.storage.delete(storage_key(output.provenance.request_id, file.path))
+        await output.storage.delete(storage_key(output.provenance.request_id, file.sha256))
     assert await output.publish(to) == url
     assert hub.api("ada").dataset_info(to.repo).sha == before
 
@@ -280,7 +280,7 @@ async def test_output_that_is_gone_or_damaged_is_never_published(
     hub: HubServer, output: Output, tmp_path: Path
 ) -> None:
     to = output.target(hub)
-    key = storage_key(output.provenance.request_id, output.provenance.files[-1].path)
+    key = storage_key(output.provenance.request_id, output.provenance.files[-1].sha256)
     (tmp_path / "damaged").write_bytes(b"PAR1")
     await output.storage.put(key, tmp_path / "damaged")
     with pytest.raises(InvalidOutput, match="damaged"):

@@ -17,6 +17,7 @@ import socket
 import subprocess
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -37,7 +38,9 @@ _PROGRAMS = (
     "scancel",
     "sinfo",
     "sbatch",
+    "sdiag",
 )
+_HOST = socket.gethostname().partition(".")[0]
 _PATH = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
 _CONFIGURATION = """\
 ClusterName=collidium
@@ -159,6 +162,32 @@ class SlurmCluster:
         self._wait("slurmctld", self._controller_answers)
         self._wait("slurmd", self._node_is_up)
 
+    def lose_node(self) -> None:
+        """Have the controller give the node up; scripts that run on it go on, cut off."""
+        self._kill("slurmd", signal.SIGKILL)
+        for step in self._steps():
+            os.kill(step, signal.SIGKILL)
+        self.command("scontrol", "update", f"nodename={_HOST}", "state=down", "reason=lost")
+
+    def _steps(self) -> list[int]:
+        """The processes that would report the end of a script."""
+        ours = f"SLURM_CONF={self.directory}/".encode()
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                named = (process / "cmdline").read_bytes().startswith(b"slurmstepd: [")
+                if named and ours in (process / "environ").read_bytes():
+                    found.append(int(process.name))
+        return found
+
+    def restore_node(self) -> None:
+        """Start the node's daemon again, and have the controller use it."""
+        self._run("slurmd", "-D")
+        self.command("scontrol", "update", f"nodename={_HOST}", "state=resume")
+        self._wait("slurmd", self._node_is_up)
+        # Or the message that ends what ran there would end what runs there next.
+        self._wait("slurmctld", self._has_sent_all)
+
     # -- starting and ending --------------------------------------------------------------------------
 
     def _start(self) -> None:
@@ -173,7 +202,7 @@ class SlurmCluster:
         self.url = f"http://127.0.0.1:{rest_port}"
         configuration = _CONFIGURATION.format(
             directory=self.directory,
-            host=socket.gethostname().partition(".")[0],
+            host=_HOST,
             controller_port=controller_port,
             node_port=node_port,
             slurm=slurm,
@@ -234,6 +263,10 @@ class SlurmCluster:
 
     def _node_is_up(self) -> bool:
         return self._tells("sinfo", "--noheader", "--format=%T").strip() in {"idle", "mixed", "allocated"}
+
+    def _has_sent_all(self) -> bool:
+        told = self._tells("sdiag")
+        return "Agent count:          0" in told and "Agent queue size:     0" in told
 
     def _tells(self, program: str, *arguments: str) -> str:
         try:

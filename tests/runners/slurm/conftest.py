@@ -23,7 +23,8 @@ if channel == "environment":
 if channel == "reporting":
     done = '{"stage": 1, "stages": 2, "title": "simulation", "fraction": 1.0}'
     pathlib.Path(os.environ["COLLIDIUM_PROGRESS_FILE"]).write_text(done)
-waits = channel in {"gated", "gated_fail", "reporting"} or (channel == "fail_waiting" and first_event != "0")
+waits = channel in {"gated", "gated_fail", "reporting"}
+waits = waits or (channel in {"fail_waiting", "gated_rest", "wrong_gated_rest"} and first_event != "0")
 if waits:
     # Bounded: a job outlives a test run that is killed.
     until = time.monotonic() + 120
@@ -37,7 +38,8 @@ if channel == "gated_fail" or (channel.startswith("fail") and first_event == "0"
 import pyarrow as pa, pyarrow.parquet as pq
 ids = range(int(first_event), int(first_event) + int(events))
 digests = [list(hashlib.sha256(f"{seed}:{event}".encode()).digest()) for event in ids]
-table = pa.table({"event_id": pa.array(ids, pa.uint32()), "x": digests})
+shift = 100 * channel.startswith("wrong")
+table = pa.table({"event_id": pa.array([event + shift for event in ids], pa.uint32()), "x": digests})
 pq.write_table(table, f"{output}/particles.parquet")
 """
 

@@ -136,7 +136,8 @@ def test_slurm_precedes_the_record_and_the_record_the_rest() -> None:
     seen = [ReportedTask(1, NAME, 0, ("RUNNING",), 3600), ReportedTask(1, NAME, None, ("PENDING",), 0)]
     record = TaskRecord(exit_code=0, began=0, ended=1800)
     left = FolderState(known=True, records={0: TaskRecord(143, 0, 900), 1: record})
-    assert combined_status(3, seen, left, parts_per_node=1) == JobStatus(JobState.RUNNING, Decimal("1.500"))
+    expected = JobStatus(JobState.RUNNING, Decimal("1.500"), parts_completed=1)
+    assert combined_status(3, seen, left, parts_per_node=1) == expected
 
 
 def test_a_part_without_any_state_is_lost() -> None:

@@ -112,7 +112,7 @@ async def test_a_part_that_fails_fails_the_job(
     handle = await runner.submit(order("fail", events=10))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "1 of 4 parts failed; part 0: exit code 3")
-    with pytest.raises(RunnerRefused, match="has not completed: it is failed"):
+    with pytest.raises(RunnerRefused, match="the output of part 0 is missing"):
         await runner.collect(handle, tmp_path / "output", 2**30)
 
 
@@ -212,7 +212,7 @@ async def test_a_job_that_is_put_back_into_the_queue_is_followed(
     job = order("gated")
     handle = await runner.submit(job)
     job_id = handle.partition(".")[0]
-    await until((folder / job.request_id / f".0.{job_id}_0").exists)
+    await until((folder / job.request_id / f".0.{job_id}_0.0").exists)
     slurm_cluster.command("scontrol", "requeue", job_id)
     await until((folder / job.request_id / "status" / f"{job_id}_0").exists)
     await reaches(runner, handle, {JobState.QUEUED})

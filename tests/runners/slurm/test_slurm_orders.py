@@ -14,23 +14,25 @@ import pytest
 from huggingface_hub import HfApi
 from tests.core.simulations.conftest import GRANT, assert_sound, balance, ended, reached, sign_up
 from tests.runners.slurm.cluster import SlurmCluster
-from tests.waiting import eventually
+from tests.waiting import eventually, eventually_async
 from tortoise.timezone import now
 
 from collidium import records, settings, simulations
 from collidium.client import Client
+from collidium.contracts.storage import StorageUnavailable
 from collidium.platform import Platform
 from collidium.runtime import failpoints
 from collidium.simulations import DeliveryOptions, Order, steps
 from collidium.simulations.follower import Lane, claim
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations.models import SimulationRequest, StoredPart
+from collidium.simulations.output import storage_key
 from collidium.testing.plugin import StartServer
 
 OpenPlatform = Callable[..., AbstractAsyncContextManager[Platform]]
 
 DELIVERY = DeliveryOptions(token=None)
 #: An event costs a credit, far more than its part takes here.
-CHANNELS = "fail=3600,fail_once=3600,gated=3600"
+CHANNELS = "fail=3600,fail_once=3600,gated=3600,gated_rest=3600,wrong_gated_rest=3600"
 
 
 @pytest.fixture
@@ -70,9 +72,24 @@ async def ordered(platform: Platform, channel: str, events: int = 7) -> str:
 
 async def stored(platform: Platform, request_id: str) -> pa.Table:
     """The events that are kept of a request, from its shards in their order."""
-    folder = platform.settings.data_dir / "storage" / "outputs" / request_id
+    folder = platform.settings.data_dir / "storage"
     files = await simulations.output_of(request_id, None)
-    return pa.concat_tables(pq.read_table(folder / file.path) for file in files)
+    return pa.concat_tables(pq.read_table(folder / storage_key(request_id, file.sha256)) for file in files)
+
+
+def shards_in(data_dir: Path, request_id: str) -> list[Path]:
+    """The files that the storage has of a request."""
+    return list((data_dir / "storage" / "outputs" / request_id).rglob("*.parquet"))
+
+
+async def reached_storage(platform: Platform, request_id: str) -> None:
+    """Return once a part is stored, and noted as such."""
+
+    async def is_stored() -> bool:
+        return (await SimulationRequest.get(request_id=request_id)).parts_stored > 0
+
+    await eventually_async(is_stored)
+    assert len(shards_in(platform.settings.data_dir, request_id)) == 1
 
 
 async def test_the_dataset_of_an_order_does_not_depend_on_its_cut(
@@ -131,6 +148,81 @@ async def test_an_order_is_cancelled_with_all_its_parts(
         await assert_sound()
 
 
+async def test_parts_are_stored_while_others_run_and_swept_when_cancelled(
+    open_platform: OpenPlatform, tmp_path: Path
+) -> None:
+    """Without a second copy of any of them."""
+    async with open_platform() as platform, simulations.following(platform):
+        request_id = await ordered(platform, "gated_rest")
+        await reached_storage(platform, request_id)
+        (file,) = shards_in(tmp_path / "data", request_id)
+        assert file.samefile(tmp_path / "data" / "slurm" / request_id / "0" / "particles.parquet")
+        assert (await simulations.find(request_id)).state == "running"
+        assert await simulations.output_of(request_id, None) == ()
+        assert list(await simulations.stored_files()) == [f"outputs/{request_id}/{file.name}"]
+        await simulations.cancel(platform, request_id, await sign_up("alice"))
+        assert (await ended(request_id)).state == "cancelled"
+        await eventually_async(nothing_is_noted)
+        assert shards_in(tmp_path / "data", request_id) == []
+
+
+async def nothing_is_noted() -> bool:
+    return not await StoredPart.all().exists()
+
+
+async def test_parts_that_cannot_be_swept_are_swept_later(
+    open_platform: OpenPlatform, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def is_away(key: str) -> None:
+        raise StorageUnavailable("the store is away")
+
+    async with open_platform() as platform:
+        async with simulations.following(platform):
+            request_id = await ordered(platform, "gated_rest")
+            await reached_storage(platform, request_id)
+            with monkeypatch.context() as patched:
+                patched.setattr(platform.storage, "delete", is_away)
+                await simulations.cancel(platform, request_id, await sign_up("alice"))
+                assert (await ended(request_id)).state == "cancelled"
+        assert not await nothing_is_noted()
+        await simulations.sweep(platform)
+        assert await nothing_is_noted()
+        assert shards_in(tmp_path / "data", request_id) == []
+
+
+async def test_a_part_that_is_not_what_was_ordered_stops_the_others(
+    open_platform: OpenPlatform, slurm_cluster: SlurmCluster
+) -> None:
+    async with open_platform() as platform, simulations.following(platform):
+        request = await ended(request_id := await ordered(platform, "wrong_gated_rest"))
+        assert (request.state, request.credits_refunded) == ("failed", request.credits_charged)
+        assert "lacks 3 of the 3 events 0:3" in (request.reason or "")
+        name = f"--name=collidium-{request_id}"
+        assert slurm_cluster.command("squeue", "--noheader", "--states=PD,R", name) == ""
+        await assert_sound()
+
+
+async def test_a_part_whose_node_is_lost_is_simulated_again(
+    open_platform: OpenPlatform, slurm_cluster: SlurmCluster, tmp_path: Path
+) -> None:
+    """Slurm reports NODE_FAIL and puts it back; what ran on the lost node may go on next to the new one."""
+    async with open_platform() as platform, simulations.following(platform):
+        request_id = await ordered(platform, "gated_rest")
+        await reached_storage(platform, request_id)
+        slurm_cluster.lose_node()
+        (tmp_path / "gate").touch()
+        slurm_cluster.restore_node()
+        row = await SimulationRequest.get(request_id=request_id)
+        job_id = (row.handle or "").partition(".")[0]
+        # Slurm lets two minutes pass before what was lost may start.
+        slurm_cluster.command("scontrol", "update", f"jobid={job_id}_[1-2]", "starttime=now")
+        request = await ended(request_id)
+        assert request.state == "completed", request.reason
+        assert (await stored(platform, request_id))["event_id"].to_pylist() == list(range(7))
+        assert len(shards_in(tmp_path / "data", request_id)) == 3
+        await assert_sound()
+
+
 async def test_a_poll_costs_the_same_for_any_number_of_parts(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -162,20 +254,22 @@ def test_kills_while_parts_run_or_are_stored_lose_nothing(
     server = start_server(texts | {"PLATFORM_HUB_URL": "local"})
     token = server.add_user("ada")
     with Client(server.base_url, token) as ada:
-        request_id = ada.simulate(channel="gated", events=7, pileup=0, seed=42).request_id
+        request_id = ada.simulate(channel="gated_rest", events=7, pileup=0, seed=42).request_id
         eventually(lambda: ada.request(request_id).state == "running")
     server.kill()
-    server.environment[failpoints.VARIABLE] = "collect.file_stored"
-    server.start()
-    (tmp_path / "gate").touch()
-    eventually(lambda: server._running().poll() is not None)
-    storage = server.data_dir / "storage" / "outputs" / request_id
-    assert len(list(storage.rglob("*.parquet"))) == 1
+    # The first three while the first part is stored and the others run.
+    for failpoint in ("collect.fetched", "collect.noted", "collect.file_stored", "collect.file_stored"):
+        server.environment[failpoints.VARIABLE] = failpoint
+        server.start()
+        eventually(lambda: server._running().poll() is not None)
+        assert len(shards_in(server.data_dir, request_id)) == (failpoint == "collect.file_stored")
     del server.environment[failpoints.VARIABLE]
     server.start()
+    (tmp_path / "gate").touch()
     with Client(server.base_url, token) as ada:
         request = ada.wait(request_id, timeout=60)
     assert request.state == "completed"
+    assert len(shards_in(server.data_dir, request_id)) == 3
     folder = server.data_dir / "slurm" / request_id
     assert len(list((folder / "log").iterdir())) == 3, "each part was simulated once"
     repo = (request.output_hub_repo or "").removeprefix(f"{server.base_url}/hub/datasets/")

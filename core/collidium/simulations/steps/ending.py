@@ -11,8 +11,8 @@ from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
 from collidium.runtime.logs import message_of
-from collidium.simulations import output, transitions
-from collidium.simulations.models import CANCELLABLE, SimulationRequest, Step
+from collidium.simulations import output, parts, transitions
+from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 _TOO_LONG: Final = {
     Step.SUBMIT: "the job could not be handed over in time",
     Step.FOLLOW: "the job took too long",
+    Step.STORE: "the job took too long",
     Step.COLLECT: "the output could not be collected in time",
     Step.PUBLISH: "the output could not be published in time; the platform's operators still have it",
 }
@@ -43,7 +44,9 @@ async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> Non
     if row.step == Step.SUBMIT:
         # A process that lost the lease may have handed the job over after it was looked for. One that does so
         # from now on sees that the request has ended.
-        await _stop(platform, row)
+        await stop(platform, row)
+    if ending.state != State.COMPLETED:
+        await parts.sweep(platform.storage)
 
 
 def scratch_of(platform: Platform, row: SimulationRequest) -> Path:
@@ -59,7 +62,7 @@ async def give_up(
     if row.step in CANCELLABLE:
         # A process that slept through the deadline must not stop what another follows.
         await transitions.require_held(row)
-        used = await _stop(platform, row)
+        used = await stop(platform, row)
         reached("give_up.stopped")
     reason = _TOO_LONG[Step(row.step)] + (f" ({trouble})" if trouble else "")
     outcome = transitions.outcome_of_failure(row)
@@ -77,7 +80,7 @@ async def find_handle(runner: Runner, row: SimulationRequest) -> str | None:
     return handle
 
 
-async def _stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
+async def stop(platform: Platform, row: SimulationRequest) -> Decimal | None:
     """Stop the job, if there is one and it can be stopped; the node-hours that it used, if that is known."""
     try:
         runner = platform.runners.get(row.runner)

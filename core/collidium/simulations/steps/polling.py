@@ -39,7 +39,7 @@ async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRe
     """Look at the jobs of requests that were claimed together, all of one runner."""
     statuses = await _ask(platform, runner_name, [row.handle or "" for row in rows])
     reached("follow.polled")
-    again = timedelta(seconds=_poll_seconds(platform, runner_name))
+    again = timedelta(seconds=poll_seconds(platform, runner_name))
     unchanged, started = [], []
     for row in rows:
         found = statuses.get(row.handle or "") or RunnerUnavailable("the runner reports nothing of the job")
@@ -100,6 +100,8 @@ async def _process(
         await transitions.postponed(row, f"the runner denies the job: {message_of(found)}", denied=True)
     elif isinstance(found, RunnerError):
         await transitions.postponed(row, message_of(found))
+    elif _has_more_parts(row, found):
+        await transitions.parts_finished(row)
     else:
         await transitions.observed(row, found, again, platform.settings)
 
@@ -120,8 +122,14 @@ def _is_unchanged(row: SimulationRequest, status: JobStatus) -> bool:
         status.state in (JobState.QUEUED, JobState.RUNNING)
         # A job that is queued again after it ran has not started anew for its owner.
         and not (status.state == JobState.RUNNING and row.state == State.QUEUED)
+        and not _has_more_parts(row, status)
         and not transitions.past(row.deadline_at)
     )
+
+
+def _has_more_parts(row: SimulationRequest, status: JobStatus) -> bool:
+    running = status.state == JobState.RUNNING and row.state == State.RUNNING
+    return running and status.parts_completed > row.parts_stored and not transitions.past(row.deadline_at)
 
 
 def _has_started(row: SimulationRequest, status: JobStatus) -> bool:
@@ -133,7 +141,8 @@ def _has_started(row: SimulationRequest, status: JobStatus) -> bool:
     )
 
 
-def _poll_seconds(platform: Platform, runner_name: str) -> float:
+def poll_seconds(platform: Platform, runner_name: str) -> float:
+    """Seconds between two looks at the jobs of a runner."""
     runner = platform.runners.things.get(runner_name)
     own = runner.poll_seconds if runner is not None else None
     return platform.settings.poll_seconds if own is None else own

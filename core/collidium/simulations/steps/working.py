@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import TYPE_CHECKING, Final
 
 from tortoise.exceptions import IntegrityError
@@ -12,12 +13,13 @@ from collidium.contracts.runner import Job, RunnerError, RunnerRefused, RunnerUn
 from collidium.contracts.storage import StorageUnavailable
 from collidium.database.errors import is_away
 from collidium.datasets.cards import DatasetFile
+from collidium.datasets.output import PartFiles
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
 from collidium.order import Order
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
-from collidium.simulations import output, publication, transitions
+from collidium.simulations import output, parts, publication, transitions
 from collidium.simulations.dataset_card import Provenance
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending, max_output_bytes
@@ -29,7 +31,9 @@ from collidium.simulations.steps.ending import (
     log_for_operators,
     message_for_owner,
     scratch_of,
+    stop,
 )
+from collidium.simulations.steps.polling import poll_seconds
 from collidium.simulations.transitions import LeaseLost
 
 if TYPE_CHECKING:
@@ -39,6 +43,8 @@ logger = logging.getLogger(__name__)
 
 #: How a request ends whose owner has no hub.
 UNPUBLISHED: Final = "kept by the platform: the account has no token of the hub to publish with"
+#: Parts that are stored before the job is looked at again.
+PARTS_AT_ONCE: Final = 16
 #: Trying again will not help.
 FINAL: Final = (RunnerRefused, HubRefused)
 #: What the owner of the repository brings about: a token without rights, other things in the repository. If
@@ -100,6 +106,8 @@ async def _step(platform: Platform, row: SimulationRequest) -> None:
         await cancel(platform, row)
     elif row.step == Step.SUBMIT:
         await submit(platform, row)
+    elif row.step == Step.STORE:
+        await store(platform, row)
     elif row.step == Step.COLLECT:
         await collect(platform, row)
     elif row.step == Step.PUBLISH:
@@ -153,6 +161,58 @@ def _job(row: SimulationRequest) -> Job:
     )
 
 
+async def store(platform: Platform, row: SimulationRequest) -> None:
+    """Bring parts that have finished into the storage backend while others run.
+
+    What keeps them from it for now is left to the next look at the job, which goes on.
+    """
+    again = timedelta(seconds=poll_seconds(platform, row.runner))
+    try:
+        if await _keep_parts(platform, row, whole=False):
+            again = timedelta(0)
+    except RunnerRefused as error:
+        # What the others compute would be in vain.
+        await transitions.require_held(row)
+        used = await stop(platform, row)
+        await end(platform, row, Ending(State.FAILED, _report(error, row), used))
+        return
+    except WorkerLost:
+        raise
+    except PASSING as error:
+        log_for_operators(error, f"request {row.request_id}: step {row.step}")
+    await transitions.parts_stored(row, again)
+
+
+async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool) -> dict[int, PartFiles]:
+    """Store parts of the job, all or some that have finished; return those that were not stored before."""
+    if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
+        raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
+    settings, order, handle = platform.settings, _order(row), row.handle or ""
+    runner = platform.runners.get(row.runner)
+    finished = await runner.finished_parts(handle)
+    kept = await parts.stored_parts(row)
+    wanted = [
+        part for part, is_finished in enumerate(finished) if (is_finished or whole) and part not in kept
+    ]
+
+    async def note(part: int, files: PartFiles, *, stored: bool) -> None:
+        try:
+            await parts.note(row, part, files, stored=stored)
+        except LeaseLost:
+            await parts.withdraw(platform.storage, row, files)
+            raise
+
+    taken = sum(file.size_bytes for files in kept.values() for file in files.files)
+    return await output.keep_parts(
+        output.Source(runner, handle, order, row.request_id, len(finished)),
+        wanted if whole else wanted[:PARTS_AT_ONCE],
+        platform.storage,
+        scratch_of(platform, row),
+        output.Checks(platform.executor, settings.scoring_limits, max_output_bytes(order, settings) - taken),
+        note,
+    )
+
+
 async def collect(platform: Platform, row: SimulationRequest) -> None:
     """Bring the output into the storage backend. A mock has none, and its request is done."""
     reached("collect.before")
@@ -160,20 +220,11 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
         url = publication.url_of(platform.settings.hub, _repository(row))
         await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
         return
-    settings, order = platform.settings, _order(row)
-    if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
-        raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
-    files = await output.keep(
-        platform.runners.get(row.runner),
-        row.handle or "",
-        order,
-        row.request_id,
-        platform.storage,
-        scratch_of(platform, row),
-        output.Checks(platform.executor, settings.scoring_limits, max_output_bytes(order, settings)),
-    )
+    await _keep_parts(platform, row, whole=True)
     reached("collect.stored")
-    await transitions.collected(row, files, settings)
+    kept = await parts.stored_parts(row)
+    files = output.merge_parts([files for _, files in sorted(kept.items())])
+    await transitions.collected(row, files, platform.settings)
 
 
 async def publish(platform: Platform, row: SimulationRequest) -> None:

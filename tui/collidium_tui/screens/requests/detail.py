@@ -126,6 +126,7 @@ def _ended(request: SimulationRequest) -> str:
 _STEPS: Final = {
     "submit": "hand it to the runner",
     "follow": "poll the runner",
+    "store": "store the parts that have finished",
     "collect": "fetch its output from the runner",
     "publish": "publish its dataset on the hub",
 }
