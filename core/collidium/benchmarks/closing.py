@@ -6,7 +6,6 @@ is decided in one transaction, and it is done once.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
@@ -251,9 +250,5 @@ class _Calendar(LeasedLoop[None]):
 @asynccontextmanager
 async def keeping_dates(platform: Platform) -> AsyncIterator[None]:
     """End challenges on time in the background while the context lasts."""
-    async with asyncio.TaskGroup() as group:
-        task = group.create_task(_Calendar(platform).run())
-        try:
-            yield
-        finally:
-            task.cancel()
+    async with _Calendar(platform).running():
+        yield

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
 
@@ -43,6 +44,17 @@ class LeasedLoop(ABC, Generic[Work]):
     @abstractmethod
     async def take(self) -> bool:
         """Lease what is due, as far as there is room, and begin it; whether there may be more."""
+
+    @asynccontextmanager
+    async def running(self, seconds: float = 0) -> AsyncIterator[None]:
+        """Run in the background while the context lasts, and ``stop`` at its end."""
+        task = asyncio.create_task(self.run(), name=self._name)
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            await self.stop(seconds)
 
     async def run(self) -> None:
         """Work on what is due, for ever."""

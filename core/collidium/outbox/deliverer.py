@@ -44,14 +44,8 @@ PAUSES: Final = Backoff(first=timedelta(seconds=5), longest=timedelta(hours=1))
 @asynccontextmanager
 async def delivering(settings: Settings, secrets: Secrets) -> AsyncIterator[None]:
     """Deliver in the background while the context lasts; what is under way then is left to others."""
-    deliverer = Deliverer(Sender(settings), secrets, settings)
-    loop = asyncio.create_task(deliverer.run(), name="webhooks")
-    try:
+    async with Deliverer(Sender(settings), secrets, settings).running(ENDING_SECONDS):
         yield
-    finally:
-        loop.cancel()
-        await asyncio.gather(loop, return_exceptions=True)
-        await deliverer.stop(ENDING_SECONDS)
 
 
 class Deliverer(LeasedLoop[Attempt]):

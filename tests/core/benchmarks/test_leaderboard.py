@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -170,7 +171,8 @@ def test_every_submission_without_rank_says_why(migrated_database_url: str) -> N
                 name=EDITION.challenge, task=EDITION.task, truth_version=EDITION.truth_version
             )
             ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
-            listed = await reading.list_submissions(None, limit=100)  # type: ignore[arg-type]  # for one task
+            nothing_installed = SimpleNamespace(tasks=SimpleNamespace(things={}))
+            listed = await reading.list_submissions(nothing_installed, limit=100)  # type: ignore[arg-type]
             assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
             for sent in listed:
                 if sent.unranked is not None:

@@ -107,14 +107,8 @@ async def _view(row: Rescoring) -> records.Rescoring:
 @asynccontextmanager
 async def rescoring_in_background(platform: Platform) -> AsyncIterator[None]:
     """Do what operators have ordered while the context lasts."""
-    loop = _Rescorer(platform)
-    running = asyncio.create_task(loop.run(), name="rescoring")
-    try:
+    async with _Rescorer(platform).running():
         yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await loop.stop()
 
 
 class _Rescorer(LeasedLoop[str]):

@@ -97,14 +97,8 @@ async def evaluating(platform: Platform) -> AsyncIterator[None]:
         return
     if not platform.settings.model_unconfined:
         await _report_confinement()
-    loop = _Evaluator(platform)
-    running = asyncio.create_task(loop.run(), name="evaluations")
-    try:
+    async with _Evaluator(platform).running():
         yield
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-        await loop.stop()
 
 
 async def _report_confinement() -> None:
