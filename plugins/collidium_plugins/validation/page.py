@@ -30,7 +30,10 @@ def html(report: Report) -> str:
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=PackageLoader("collidium_plugins.validation", ""), autoescape=True, trim_blocks=True, lstrip_blocks=True
+        loader=PackageLoader("collidium_plugins.validation", ""),
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
     environment.globals |= {"cells": cells, "title": title}
     environment.globals |= {"left": _LEFT, "right": _RIGHT, "top": _TOP, "bottom": _BOTTOM}
