@@ -148,7 +148,17 @@ def test_traded_metrics_have_their_front_drawn(anybody: httpx.Client, filled: Se
     assert page.count('<g class="front">') == len(front)
     only = anybody.get("/leaderboard/tracking_small", params={"pareto": "1"}).text
     assert ranks(only) == [place.rank for place in front]
-    assert "not yet" in only, "what is self-reported is marked in words"
+
+
+def test_what_is_self_reported_stands_apart(anybody: httpx.Client, filled: ServerProcess) -> None:
+    """Where the platform measures models; of predictions alone it measures nothing."""
+    page = anybody.get("/leaderboard/tracking_small").text
+    apart = words(page.partition('<h2 id="apart">')[2].partition("</section>")[0])
+    assert "Self-reported, without a rank" in apart
+    with Client(filled.base_url) as client:
+        newest = client.self_reported("tracking_small", limit=1)[0]
+    assert newest.hub_username in apart
+    assert 'id="apart"' not in anybody.get(BOARD).text
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ from collidium_plugins.webapps.rendering import render, see_other, with_query
 ROWS: Final = 50
 #: Places on the page that is printed; files have all.
 PRINTED: Final = 1000
+#: Submissions without a rank, as the platform did not measure them, that are listed.
+APART: Final = 20
 #: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
 STEPS: Final = 50
 PLACES: Final = 150
@@ -163,8 +165,10 @@ async def show(name: str) -> Response:
     )
     columns = columns_of(card, places)
     is_start = not picked.is_part and not picked.cursor
+    apart = await backend().self_reported(card.name, limit=APART) if is_start and card.ranks_measured else ()
     return await render(
         "leaderboard.html",
+        apart=list(apart),
         challenge=challenge,
         challenges=challenges,
         rules=rules,
