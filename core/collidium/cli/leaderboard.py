@@ -53,7 +53,9 @@ def leaderboard(
     collidium leaderboard tracking_small --history --metric physics_eff_pt1
     """
     if (history or self_reported) and (pareto or user or model or every or history is self_reported):
-        raise click.UsageError("--history and --self-reported list all: without --pareto, --user or --model")
+        raise click.UsageError(
+            "--history and --self-reported are of the whole leaderboard, and not of each other"
+        )
     if metric and not history:
         raise click.UsageError("--metric needs --history")
     with client() as server:

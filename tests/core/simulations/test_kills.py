@@ -23,7 +23,10 @@ from collidium.simulations.models import HistoryLine, SimulationRequest
 
 __all__ = ["own_hub"]
 
-_OTHERS = ("backup.", "challenge.", "erase.", "evaluate.", "operate.", "rescore.", "restore.", "seed.")
+_OTHERS = (
+    *("backup.", "challenge.", "erase.", "evaluate.", "operate.", "receive."),
+    *("rescore.", "restore.", "seed.", "sweep."),
+)
 #: Those of simulation requests.
 NAMES = frozenset(name for name in failpoints.NAMES if not name.startswith(_OTHERS))
 
