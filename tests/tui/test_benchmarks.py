@@ -339,6 +339,7 @@ async def test_models_are_cancelled_and_run_again(server: ServerProcess, operato
         await pilot.press("y")
         await shows(pilot, "The model of ben is cancelled")
     assert {run.state for run in operator.admin_evaluations(user="ben")} <= {"cancelled"}
+    seeding.seed(server, Evaluation.all().delete())  # the end of a challenge would wait for the other one
 
 
 async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: Client) -> None:

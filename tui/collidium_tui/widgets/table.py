@@ -16,6 +16,7 @@ from rich.text import Text
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.widgets import DataTable
+from textual.widgets.data_table import RowKey
 
 from collidium_tui.session import console_of
 from collidium_tui.widgets.text import cell, counted, shortened
@@ -145,6 +146,11 @@ class Table(DataTable[Text], Generic[Row]):
         """Go back to the first page: for a screen whose filter has changed."""
         self._cursors = [None]
         self._next = None
+
+    def _update_dimensions(self, new_rows: Iterable[RowKey]) -> None:
+        """As Textual does, which keeps lines that were drawn with the widths of before."""
+        super()._update_dimensions(new_rows)
+        self._clear_caches()
 
     # -- keys -----------------------------------------------------------------------------------------
 
