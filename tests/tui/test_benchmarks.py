@@ -322,6 +322,11 @@ async def models() -> None:
     await Evaluation.create(**of, **failed, id="b" * 32, hub_username="cleo", sha256="b" * 64)
 
 
+async def no_models() -> None:
+    """The end of a challenge would wait for one that is run again."""
+    await Evaluation.all().delete()
+
+
 async def test_models_are_cancelled_and_run_again(server: ServerProcess, operator: Client) -> None:
     seeding.seed(server, models())
     async with signed_in(server, "Benchmarks", now=lambda: NOON + timedelta(hours=2)) as pilot:
@@ -339,7 +344,7 @@ async def test_models_are_cancelled_and_run_again(server: ServerProcess, operato
         await pilot.press("y")
         await shows(pilot, "The model of ben is cancelled")
     assert {run.state for run in operator.admin_evaluations(user="ben")} <= {"cancelled"}
-    seeding.seed(server, Evaluation.all().delete())  # the end of a challenge would wait for the other one
+    seeding.seed(server, no_models())
 
 
 async def test_a_challenge_is_closed_for_good(server: ServerProcess, operator: Client) -> None:
