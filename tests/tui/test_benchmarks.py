@@ -28,7 +28,7 @@ from tests.tui.consoles import (
 from tests.waiting import eventually
 from textual.pilot import Pilot
 
-from collidium.benchmarks.models import Evaluation, Submission, Team
+from collidium.benchmarks.models import Arrival, Evaluation, Submission, Team
 from collidium.client import Client
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.server import ServerProcess
@@ -62,7 +62,14 @@ def server(backend: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> 
         pq.write_table(oracle.append_column("seconds", pa.array(np.full(oracle.num_rows, seconds))), path)
         with Client(backend.base_url, backend.add_user(name)) as client:
             client.submit("timed", path)
+    seeding.seed(backend, at_noon())
     return backend
+
+
+async def at_noon() -> None:
+    """Before leaderboards are read, which the server keeps."""
+    for number, row in enumerate(await Submission.all().order_by("submitted_at")):
+        await Submission.filter(id=row.id).update(submitted_at=NOON + timedelta(minutes=number))
 
 
 def run(server: ServerProcess, *arguments: str) -> None:
@@ -104,11 +111,6 @@ async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -
 
 @pytest.mark.parametrize("size", [SMALL, LARGE])
 async def test_how_benchmarks_look(server: ServerProcess, size: tuple[int, int]) -> None:
-    async def at_noon() -> None:
-        for number, row in enumerate(await Submission.all().order_by("submitted_at")):
-            await Submission.filter(id=row.id).update(submitted_at=NOON + timedelta(minutes=number))
-
-    seeding.seed(server, at_noon())
     async with signed_in(server, "Benchmarks", size=size, now=lambda: NOON) as pilot:
         await shows(pilot, "timed")
         await matches(pilot, f"benchmarks-{size[0]}")
@@ -325,6 +327,7 @@ async def models() -> None:
 async def no_models() -> None:
     """The end of a challenge would wait for one that is run again."""
     await Evaluation.all().delete()
+    await Arrival.all().delete()
 
 
 async def test_models_are_cancelled_and_run_again(server: ServerProcess, operator: Client) -> None:
