@@ -32,6 +32,7 @@ from collidium.benchmarks.submissions import (
     reruns,
     rescoring,
     scorings,
+    standing,
 )
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
@@ -384,6 +385,26 @@ async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platfo
         await evaluations.operate(run.id, "rerun", actor="test", http_request_id="")
     with pytest.raises(Conflict):
         await closing.reopen(platform, "tracking", None, actor="test", http_request_id="")
+
+
+async def test_a_choice_stands_once_final_events_are_read(platform: Platform) -> None:
+    """Else each model of a participant could be run on them in turn, and what is seen of it decide."""
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    await Challenge.filter(name="tracking").update(final_submissions=1)
+    for number in (0, 1):
+        await models.send(platform, models.layers(number))
+    await models.run_all(platform)
+    first, second = await Submission.all().order_by("submitted_at")
+    ada = await accounts.find("ada")
+    await closing.close(platform, "tracking", actor="test", http_request_id="")
+    await standing.choose(ada, first.id, True)
+    assert not await closing.end(platform, "tracking")
+    for row, chosen in ((first, False), (second, True)):
+        with pytest.raises(Conflict):
+            await standing.choose(ada, row.id, chosen)
+    await models.run_all(platform)
+    assert await closing.end(platform, "tracking")
+    assert {row.submission_id for row in await Evaluation.filter(again=True)} == {first.id}
 
 
 async def test_a_kill_at_the_end_loses_and_repeats_nothing(

@@ -41,7 +41,8 @@ def in_an_equation() -> ModelProto:
     """Axes of an empty tensor, in an order that only the text has."""
     letters = string.ascii_letters
     made = hiding(
-        "sizes = Range(one, many, one) shape = Concat <axis = 0> (none, sizes) empty = ConstantOfShape(shape) "
+        "sizes = Range(one, many, one) shape = Concat <axis = 0> (none, sizes) "
+        "empty = ConstantOfShape(shape) "
         f'turned = Einsum <equation = "{letters}->{letters[::-1]}"> (empty) v = Shape(turned)'
     )
     stored = {"one": np.array(1), "many": np.array(len(letters)), "none": np.array([0])}
