@@ -215,6 +215,8 @@ def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:
         found.add(Code.DOMAIN, domain[:100])
     elif node.op_type not in OPERATORS[domain]:
         found.add(Code.OPERATOR, node.op_type[:100])
+    elif node.op_type == "BatchNormalization" and len(node.output) > 1:  # it changes its constants
+        found.add(Code.OPERATOR, f"{node.op_type} that is trained")
     trees = _trees(node) if domain == _ML else None
     if trees is not None:
         is_wide = any(attribute.t.data_type == TensorProto.DOUBLE for attribute in node.attribute)
