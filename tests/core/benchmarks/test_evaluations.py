@@ -39,6 +39,7 @@ from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
 from collidium.inference import timing
+from collidium.inference.codes import Code
 from collidium.inference.running import predict
 from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
@@ -182,8 +183,9 @@ async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> No
     broken = await models.send(platform, b"no model")
     crashed = await models.send(platform, models.crashing())
     await models.run_all(platform)
-    ends = [(row.state, row.code) for row in [await evaluations.find(one) for one in (broken, crashed)]]
-    assert ends == [("failed", "not_onnx"), ("failed", "crashed")]
+    rows = [await evaluations.find(one) for one in (broken, crashed)]
+    assert [(row.state, row.code) for row in rows] == [("failed", "not_onnx"), ("failed", "crashed")]
+    assert evaluations.view(rows[1]).reason == Code.CRASHED.text, "and nothing else"
     assert not await Submission.all().exists()
 
 
