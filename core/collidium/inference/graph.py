@@ -202,7 +202,7 @@ def _tensor(tensor: TensorProto, found: Summary) -> None:
     )
     stored += len(tensor.raw_data) // width
     found.count(stored, width)
-    if not stored:  # the operator Shape reads them
+    if not stored or 0 in tensor.dims:  # the operator Shape reads them
         found.count(max(len(tensor.dims) - 1, 0), 8)
 
 

@@ -31,9 +31,9 @@ def in_a_shape() -> ModelProto:
     return made
 
 
-def in_a_shape_of_bits() -> ModelProto:
+def in_a_shape_of_bits(**values: Any) -> ModelProto:
     made = hiding("v = Shape(empty)")
-    made.graph.initializer.append(TensorProto(name="empty", data_type=1, dims=[0, 1] * 1000))
+    made.graph.initializer.append(TensorProto(name="empty", data_type=1, dims=[0, 1] * 1000, **values))
     return made
 
 
@@ -68,6 +68,7 @@ def in_trees(**more: Any) -> ModelProto:
     [
         (in_a_shape, 1000),
         (in_a_shape_of_bits, 1000),
+        (lambda: in_a_shape_of_bits(float_data=[1.0]), 1000),
         (in_an_equation, 26),
         (in_inputs, 1000),
         (lambda: in_trees(base_values=[1.0] * 1000), 1000),
