@@ -212,7 +212,9 @@ class Channel:
 
     def _until(self, deadline: float | None, longest: float = math.inf) -> None:
         left = math.inf if deadline is None else max(deadline - time.monotonic(), 0.001)
-        self._connection.settimeout(None if math.inf == min(left, longest) else min(left, longest))
+        timeout = None if math.inf == min(left, longest) else min(left, longest)
+        if timeout != self._connection.gettimeout():  # it is a system call that a sandbox does without
+            self._connection.settimeout(timeout)
 
 
 UNDECODABLE: Final = (msgspec.DecodeError, ValueError, LookupError, TypeError, RecursionError)
