@@ -209,7 +209,7 @@ class Channel:
             view = view[moved:]
 
     def _until(self, deadline: float | None, longest: float) -> None:
-        """Let a call take so long. Raises TimeoutError after the deadline, however much is moved until then."""
+        """Let a call take so long. Raises TimeoutError after the deadline, whatever was moved."""
         left = math.inf if deadline is None else deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
