@@ -185,6 +185,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
     problems.extend(_problems_of_inputs(manifest.inputs, interface))
     problems.extend(_problems_of_outputs(manifest, interface))
     problems.extend(_problems_of_batch(manifest, interface))
+    problems.extend(_problems_of_names(manifest))
     problems.refuse()
     return manifest
 
@@ -327,6 +328,15 @@ def _problems_of_batch(manifest: Manifest, interface: ModelInterface) -> Iterato
             yield "batch", 'postprocess needs batch = "event"'
         if "seconds" in interface.measured.values():
             yield "batch", 'the task measures the time of events: batch = "event"'
+
+
+def _problems_of_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Pages and terminals show them."""
+    shown = {"inputs": manifest.inputs, "outputs": manifest.wanted, "license": [manifest.license]}
+    for field, names in shown.items():
+        for name in names:
+            if not name.isprintable():
+                yield field, f"{name!r} has characters that cannot be printed"
 
 
 def _field(table: str, column: str) -> pa.Field[Any]:

@@ -38,6 +38,7 @@ from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
 from collidium.inference import timing
+from collidium.inference.codes import Code
 from collidium.inference.running import predict
 from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
@@ -180,9 +181,13 @@ async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platfo
 async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> None:
     broken = await models.send(platform, b"no model")
     crashed = await models.send(platform, models.crashing())
+    hostile = models.layers().replace(b"Add", b"\x1b\0!")  # its name is shown
+    unknown = await models.send(platform, hostile)
     await models.run_all(platform)
-    ends = [(row.state, row.code) for row in [await evaluations.find(one) for one in (broken, crashed)]]
-    assert ends == [("failed", "not_onnx"), ("failed", "crashed")]
+    rows = [await evaluations.find(one) for one in (broken, crashed, unknown)]
+    ends = [(row.state, row.code) for row in rows]
+    assert ends == [("failed", "not_onnx"), ("failed", "crashed"), ("failed", "operator")]
+    assert evaluations.view(rows[-1]).reason == f"{Code.OPERATOR.text}   !"
     assert not await Submission.all().exists()
 
 

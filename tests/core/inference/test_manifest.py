@@ -69,6 +69,13 @@ def test_a_key_of_many_parts_is_not_parsed() -> None:
         read_manifest(b"x = 1\n  [a" + b".a" * 21 + b"]\n", task("jets"))
 
 
+@pytest.mark.parametrize("character", ["\\u001b", "\\u0000", "\\n", "\u202e"])
+def test_names_that_drive_a_terminal_are_problems(character: str) -> None:
+    text = manifest(f'"{character}pt" = {{ source = "jets.pt", dtype = "float32", unit = "GeV" }}')
+    assert set(problems_of(text)) == {"inputs"}
+    assert set(problems_of(f'license = "MIT{character}"\n{manifest(GOOD)}')) == {"license"}
+
+
 def test_numbers_of_any_size_are_problems() -> None:
     assert "contract" in problems_of(manifest(GOOD).replace("= 1", f"= 0x{'f' * 10_000}"))
 
