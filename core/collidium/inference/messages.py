@@ -26,6 +26,8 @@ _LOOK_SECONDS: Final = 1.0
 
 Array = npt.NDArray[Any]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
+#: They are kept and shown.
+Operator = Annotated[str, Meta(max_length=200, pattern=r"^[\w.]+\Z")]
 #: The names of types that arrays have here.
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     name: np.dtype(name)
@@ -122,7 +124,7 @@ class Loaded(Struct, frozen=True, tag=True):
     number_bytes: Count
     nodes: Count
     opset: Count
-    operators: Annotated[dict[str, Count], Meta(max_length=_MAX_OPERATORS)]
+    operators: Annotated[dict[Operator, Count], Meta(max_length=_MAX_OPERATORS)]
 
 
 class Ready(Struct, frozen=True, tag=True):

@@ -50,6 +50,8 @@ FORGED = {
     "nested": "raw(b'\\x91' * 3_000_000)",
     "negative_size": "send(Loaded(-1, 1, 4, 1, 17, {}))",
     "many_operators": "send(Loaded(1, 1, 4, 1, 17, {str(number): 1 for number in range(100_000)}))",
+    "long_operator": "send(Loaded(1, 1, 4, 1, 17, {'N' * 1_000_000: 1}))",
+    "unprintable_operator": "send(Loaded(1, 1, 4, 1, 17, {'\\x1b[2J': 1}))",
     "another_reply": "send(done)",
     "another_code": "send(Failed('you have won', ''))",
     "early_reply": LOADED + "send(done)",
