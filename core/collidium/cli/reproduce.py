@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import tempfile
+import zlib
+from lzma import LZMAError
 from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -26,6 +28,10 @@ if TYPE_CHECKING:
 #: Results agree that are so many standard errors apart at most, or equal where they have none.
 _AGREE: Final = 3
 _MAX_JSON_BYTES: Final = 16 * 1024**2
+#: What zipfile raises for files that are damaged, or of a kind that it does not read.
+_DAMAGED: Final = (
+    *(BadZipFile, EOFError, KeyError, LZMAError, NotImplementedError, OSError, RuntimeError, zlib.error),
+)
 
 
 @click.command()
@@ -130,7 +136,7 @@ def _unpacked(bundle: Path, directory: Path) -> Submission:
                     raise InvalidInput(f"{bundle}: {name} has more than {limit} bytes")
                 (directory / name).write_bytes(content)
         return msgspec.json.decode((directory / "submission.json").read_bytes(), type=Submission)
-    except (BadZipFile, KeyError, OSError, msgspec.MsgspecError, NotImplementedError, RuntimeError) as error:
+    except (*_DAMAGED, msgspec.MsgspecError) as error:
         raise InvalidInput(f"{bundle} is no bundle: {error}") from error
 
 

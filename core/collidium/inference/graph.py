@@ -126,6 +126,7 @@ def parse(content: bytes) -> onnx.ModelProto:
         raise ModelRefused(Code.NOT_ONNX, str(error)) from None
     if not model.HasField("graph") or not model.graph.output:
         raise ModelRefused(Code.NOT_ONNX, "it has no graph with an output")
+    model.DiscardUnknownFields()  # onnxruntime may be built with a newer ONNX, and know them
     return model
 
 

@@ -43,8 +43,10 @@ from collidium.errors import InvalidInput
 #: Bytes of a manifest, and inputs and outputs of a graph.
 MAX_BYTES: Final = 64 * 1024
 MAX_NAMES: Final = 256
-#: Dots in a line: parsing a key takes as long as the square of its parts.
+#: Dots in a line: parsing a key takes as long as the square of its parts. In a line that begins a table: its
+#: parts are added to those of each key in it.
 _MAX_DOTS: Final = 300
+_MAX_DOTS_OF_TABLES: Final = 20
 #: Entries of a padded list.
 MAX_PADDED: Final = 100_000
 _PADDED: Final = re.compile(r"(padded|mask):([1-9]\d{0,5})")
@@ -183,6 +185,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
     problems.extend(_problems_of_inputs(manifest.inputs, interface))
     problems.extend(_problems_of_outputs(manifest, interface))
     problems.extend(_problems_of_batch(manifest, interface))
+    problems.extend(_problems_of_names(manifest))
     problems.refuse()
     return manifest
 
@@ -198,8 +201,10 @@ def task_of(content: bytes) -> str:
 def _toml(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise InvalidInput(f"the manifest has {len(content)} bytes; {MAX_BYTES} are allowed")
-    if any(line.count(b".") > _MAX_DOTS for line in content.splitlines()):
-        raise InvalidInput(f"the manifest has a line of more than {_MAX_DOTS} dots")
+    for line in content.splitlines():
+        most = _MAX_DOTS_OF_TABLES if line.lstrip().startswith(b"[") else _MAX_DOTS
+        if line.count(b".") > most:
+            raise InvalidInput(f"the manifest has a line of more than {most} dots")
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -323,6 +328,15 @@ def _problems_of_batch(manifest: Manifest, interface: ModelInterface) -> Iterato
             yield "batch", 'postprocess needs batch = "event"'
         if "seconds" in interface.measured.values():
             yield "batch", 'the task measures the time of events: batch = "event"'
+
+
+def _problems_of_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """Pages and terminals show them."""
+    shown = {"inputs": manifest.inputs, "outputs": manifest.wanted, "license": [manifest.license]}
+    for field, names in shown.items():
+        for name in names:
+            if not name.isprintable():
+                yield field, f"{name!r} has characters that cannot be printed"
 
 
 def _field(table: str, column: str) -> pa.Field[Any]:

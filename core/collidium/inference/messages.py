@@ -26,6 +26,8 @@ _LOOK_SECONDS: Final = 1.0
 
 Array = npt.NDArray[Any]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
+#: They are kept and shown.
+Operator = Annotated[str, Meta(max_length=200, pattern=r"^[\w.]+\Z")]
 #: The names of types that arrays have here.
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     name: np.dtype(name)
@@ -122,7 +124,7 @@ class Loaded(Struct, frozen=True, tag=True):
     number_bytes: Count
     nodes: Count
     opset: Count
-    operators: Annotated[dict[str, Count], Meta(max_length=_MAX_OPERATORS)]
+    operators: Annotated[dict[Operator, Count], Meta(max_length=_MAX_OPERATORS)]
 
 
 class Ready(Struct, frozen=True, tag=True):
@@ -171,14 +173,8 @@ class Channel:
     def send(self, message: Struct | None, deadline: float | None = None) -> None:
         """Send a message. Raises TimeoutError after ``deadline`` (``time.monotonic``), and Closed."""
         data = msgpack.encode(message)
-        self._until(deadline)
-        try:
-            self._connection.sendall(_LENGTH.pack(len(data)))
-            self._connection.sendall(data)
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise Closed from error
+        self._move(self._connection.send, _LENGTH.pack(len(data)), deadline)
+        self._move(self._connection.send, data, deadline)
 
     def receive(self, kind: Any, *, largest: int, deadline: float | None = None) -> Any:
         """Wait for a message. Raises as :meth:`send`, Oversized, and msgspec.DecodeError."""
@@ -192,27 +188,36 @@ class Channel:
 
     def _exactly(self, size: int, deadline: float | None) -> bytearray:
         data = bytearray(size)
-        view, read = memoryview(data), 0
-        while read < size:
+        self._move(self._connection.recv_into, data, deadline)
+        return data
+
+    def _move(
+        self, move: Callable[[memoryview], int], data: bytes | bytearray, deadline: float | None
+    ) -> None:
+        """Send all of the data, or receive it."""
+        view = memoryview(data)
+        while view:
             if self._look:
                 self._look()
             self._until(deadline, _LOOK_SECONDS if self._look else math.inf)
             try:
-                received = self._connection.recv_into(view[read:])
+                moved = move(view)
             except TimeoutError:
-                if deadline is None or time.monotonic() < deadline:
-                    continue
-                raise
+                continue
             except OSError as error:
                 raise Closed from error
-            if not received:
+            if not moved:
                 raise Closed
-            read += received
-        return data
+            view = view[moved:]
 
-    def _until(self, deadline: float | None, longest: float = math.inf) -> None:
-        left = math.inf if deadline is None else max(deadline - time.monotonic(), 0.001)
-        self._connection.settimeout(None if math.inf == min(left, longest) else min(left, longest))
+    def _until(self, deadline: float | None, longest: float) -> None:
+        """Let a call take so long. Raises TimeoutError after the deadline, whatever was moved."""
+        left = math.inf if deadline is None else deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError
+        timeout = None if math.inf == min(left, longest) else min(left, longest)
+        if timeout != self._connection.gettimeout():  # it is a system call that a sandbox does without
+            self._connection.settimeout(timeout)
 
 
 UNDECODABLE: Final = (msgspec.DecodeError, ValueError, LookupError, TypeError, RecursionError)

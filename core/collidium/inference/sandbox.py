@@ -43,6 +43,8 @@ CONFINED_BY: Final = ("calls", "files", "network")
 #: Beyond the limit of memory: what libraries take before a model is read.
 _ROOM: Final = 256 * 1024**2
 _SMALL_REPLY: Final = 4 * 1024**2
+#: A process that has closed its socket ends within so long, or is ended.
+_ENDING_SECONDS: Final = 10.0
 #: A process may use so much more CPU than its calls: a fraction, and seconds for a byte that it gets or
 #: sends, for a call and for a message. The overhead is about a third of that.
 HIDDEN_WORK: Final = 0.05
@@ -416,7 +418,7 @@ class _Process:
 
     def _death(self) -> Code:
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(max(self._deadline - time.monotonic(), 1.0))
+            self._process.wait(_ENDING_SECONDS)
         if self._cgroup is not None and has_run_out(self._cgroup):
             return Code.MEMORY
         return Code.TIME if self._process.returncode == -signal.SIGXCPU else Code.CRASHED

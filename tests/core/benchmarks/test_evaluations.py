@@ -182,10 +182,14 @@ async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platfo
 async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> None:
     broken = await models.send(platform, b"no model")
     crashed = await models.send(platform, models.crashing())
+    hostile = models.layers().replace(b"Add", b"\x1b\0!")  # its name is shown
+    unknown = await models.send(platform, hostile)
     await models.run_all(platform)
-    rows = [await evaluations.find(one) for one in (broken, crashed)]
-    assert [(row.state, row.code) for row in rows] == [("failed", "not_onnx"), ("failed", "crashed")]
+    rows = [await evaluations.find(one) for one in (broken, crashed, unknown)]
+    ends = [(row.state, row.code) for row in rows]
+    assert ends == [("failed", "not_onnx"), ("failed", "crashed"), ("failed", "operator")]
     assert evaluations.view(rows[1]).reason == Code.CRASHED.text, "and nothing else"
+    assert evaluations.view(rows[-1]).reason == f"{Code.OPERATOR.text}   !"
     assert not await Submission.all().exists()
 
 

@@ -64,6 +64,16 @@ def test_a_key_of_many_parts_is_not_parsed() -> None:
     """32,000 parts took half a minute."""
     with pytest.raises(InvalidInput, match="300 dots"):
         read_manifest(b"a" + b".a" * 301 + b" = 1", task("jets"))
+    # Each key below a table took as long as the table's, and a manifest of 64 KB a second.
+    with pytest.raises(InvalidInput, match="20 dots"):
+        read_manifest(b"x = 1\n  [a" + b".a" * 21 + b"]\n", task("jets"))
+
+
+@pytest.mark.parametrize("character", ["\\u001b", "\\u0000", "\\n", "\u202e"])
+def test_names_that_drive_a_terminal_are_problems(character: str) -> None:
+    text = manifest(f'"{character}pt" = {{ source = "jets.pt", dtype = "float32", unit = "GeV" }}')
+    assert set(problems_of(text)) == {"inputs"}
+    assert set(problems_of(f'license = "MIT{character}"\n{manifest(GOOD)}')) == {"license"}
 
 
 def test_numbers_of_any_size_are_problems() -> None:

@@ -7,6 +7,7 @@ import os
 import subprocess
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZIP_LZMA, ZipFile
 
 import pyarrow.parquet as pq
 import pytest
@@ -124,3 +125,14 @@ def test_examples_are_listed(tmp_path: Path) -> None:
     assert listed["rows"] == "tracker_hits"
     assert listed["postprocess"] == ["components"]
     assert collidium("model", "example", "tracking", "helix", directory=tmp_path).returncode == REFUSED
+
+
+@pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_LZMA])
+def test_a_damaged_bundle_is_refused(method: int, tmp_path: Path) -> None:
+    bundle = tmp_path / "bundle.zip"
+    with ZipFile(bundle, "w", method) as written:
+        written.writestr("model.onnx", bytes(1000))
+    # After the header and the name of the file.
+    bundle.write_bytes(bundle.read_bytes()[:40] + b"\xff" * 8 + bundle.read_bytes()[48:])
+    done = collidium("model", "reproduce", bundle, "--from", JETS, directory=tmp_path)
+    assert (done.returncode, "is no bundle" in done.stderr) == (REFUSED, True), done.stderr

@@ -269,7 +269,7 @@ def test_components_count_their_limits() -> None:
 
 #: What a model that has taken over its process could try, after what the worker gives up.
 ATTEMPTS = """
-import ctypes, encodings.idna, os, resource, socket, sys, threading
+import ctypes, encodings.idna, fcntl, os, resource, socket, struct, sys, threading
 sys.argv = ["worker.py", str(os.getppid()), str(max(os.sched_getaffinity(0))), str(2**30)]
 from collidium.inference import worker
 print(worker.confine(*map(int, sys.argv[1:])))
@@ -288,6 +288,7 @@ attempt("limits", lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE, (
 attempt("fork", os.fork)
 attempt("thread", lambda: threading.Thread(target=print).start())
 attempt("signal", lambda: os.kill(os.getppid(), 0))
+attempt("owner", lambda: fcntl.ioctl(0, 0x8901, struct.pack("i", os.getppid())))  # of SIGIO
 attempt("memory", lambda: ctypes.create_string_buffer(2**31))
 """
 
@@ -310,14 +311,19 @@ def test_a_confined_process_reaches_nothing(tmp_path: Path) -> None:
         environment = os.environ | {"LOCAL": local, "PORT": str(server.getsockname()[1])}
         environment["OPENBLAS_NUM_THREADS"] = "1"
         done = subprocess.run(
-            [sys.executable, "-c", ATTEMPTS], env=environment, capture_output=True, text=True, timeout=60
+            [sys.executable, "-c", ATTEMPTS],
+            stdin=service,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
         )
     confined, *attempts = done.stdout.splitlines()
     if "calls" in confined:
-        names = "read list write connect local limits fork thread signal memory"
+        names = "read list write connect local limits fork thread signal owner memory"
         assert attempts == [f"{name} fails" for name in names.split()], done.stderr
         return
-    attempts = [line for line in attempts if not line.startswith(("local", "limits"))]
+    attempts = [line for line in attempts if not line.startswith(("local", "limits", "owner"))]
     expected = {
         *("read fails", "list fails", "write fails", "memory fails"),
         *(("connect fails",) if "network" in confined or "ports" in confined else ("connect works",)),

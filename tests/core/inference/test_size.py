@@ -16,6 +16,7 @@ from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.core.inference.hostile_models import SUM, text, tree
 from tests.core.inference.test_hostile_models import BATCH, INTERFACE
 
+from collidium.inference import graph
 from collidium.inference.running import count
 from collidium.inference.sandbox import Limits, opened
 
@@ -94,3 +95,10 @@ def test_declared_shapes_hold_no_numbers(where: str) -> None:
     with opened(made.SerializeToString(), INTERFACE, Limits(), details=True) as sandbox:
         (outcome,) = sandbox.predict([BATCH])
     assert outcome.outputs[0].ravel().tolist() == (BATCH.arrays[0].sum(axis=1) + 3).tolist()
+
+
+def test_fields_that_only_onnxruntime_may_know_are_removed() -> None:
+    made = text("y = ReduceSum <keepdims = 1> (x, axes)", axes=np.array([1])).SerializeToString()
+    unknown = b"\xc2\x3e\x03new"  # a field of the number 1000
+    in_graph = b"\x3a\x06" + unknown
+    assert graph.parse(made + unknown + in_graph).SerializeToString() == made

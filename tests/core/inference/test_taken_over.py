@@ -50,6 +50,8 @@ FORGED = {
     "nested": "raw(b'\\x91' * 3_000_000)",
     "negative_size": "send(Loaded(-1, 1, 4, 1, 17, {}))",
     "many_operators": "send(Loaded(1, 1, 4, 1, 17, {str(number): 1 for number in range(100_000)}))",
+    "long_operator": "send(Loaded(1, 1, 4, 1, 17, {'N' * 1_000_000: 1}))",
+    "unprintable_operator": "send(Loaded(1, 1, 4, 1, 17, {'\\x1b[2J': 1}))",
     "another_reply": "send(done)",
     "another_code": "send(Failed('you have won', ''))",
     "early_reply": LOADED + "send(done)",
@@ -74,10 +76,17 @@ HIDDEN = {
 }
 
 
-def code_of(behaviour: str, place: Path, patch: pytest.MonkeyPatch, *, details: bool = False) -> ModelRefused:
+def code_of(
+    behaviour: str,
+    place: Path,
+    patch: pytest.MonkeyPatch,
+    *,
+    limits: Limits = Limits(),  # noqa: B008 -- frozen
+    details: bool = False,
+) -> ModelRefused:
     (place / "worker.py").write_text(WORKER + behaviour + "\nchannel.receive(None, largest=2**40)\n")
     patch.setattr(sandbox, "_WORKER", place / "worker.py")
-    with pytest.raises(ModelRefused) as raised, opened(b"", INTERFACE, Limits(), details=details) as box:
+    with pytest.raises(ModelRefused) as raised, opened(b"", INTERFACE, limits, details=details) as box:
         box.predict([BATCH])
     return raised.value
 
@@ -100,3 +109,33 @@ def test_a_forged_detail_leaks_nothing(
     error = code_of("send(Failed('run_failed', 'the event'))", tmp_path, monkeypatch, details=details)
     assert error.code == Code.RUN_FAILED
     assert ("the event" in str(error)) == details
+
+
+def test_a_reply_byte_by_byte_has_no_more_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drip = LOADED + "raw(b'', 2**22)\nwhile True: connection.sendall(b' ')"
+    assert code_of(drip, tmp_path, monkeypatch, limits=Limits(call_seconds=1)).code == Code.TIME
+
+
+def test_a_process_that_closes_and_stays_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sandbox, "_ENDING_SECONDS", 0.1)
+    closing = LOADED + "connection.close(); time.sleep(3600)"
+    assert code_of(closing, tmp_path, monkeypatch).code == Code.CRASHED
+
+
+def test_a_cancelled_run_waits_for_no_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It takes what is sent to a process that reads nothing."""
+    looks: list[bool] = []
+    calling = False
+
+    def look() -> None:
+        looks.append(calling)
+        if looks.count(True) == 5:
+            raise InterruptedError
+
+    large = Batch(3, [np.zeros((3, 4), np.float32), np.zeros(2**24, np.int8)])
+    (tmp_path / "worker.py").write_text(WORKER + LOADED + "time.sleep(3600)")
+    monkeypatch.setattr(sandbox, "_WORKER", tmp_path / "worker.py")
+    with opened(b"", INTERFACE, Limits(look=look), details=False) as box:
+        calling = True
+        with pytest.raises(InterruptedError):
+            box.predict([large])

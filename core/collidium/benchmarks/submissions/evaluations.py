@@ -330,7 +330,8 @@ async def mark_timed(row: Evaluation, timed: Sequence[Mapping[str, Any]]) -> Non
 @transactional
 async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
     """End it without scores. Raises LeaseLost."""
-    await _end(await held(row), "failed", code=code, detail=detail.replace("\0", "")[:500])
+    printable = "".join(character if character.isprintable() else " " for character in detail[:500])
+    await _end(await held(row), "failed", code=code, detail=printable)
     reached("evaluate.failed")
 
 
