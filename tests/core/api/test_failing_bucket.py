@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Thread
+from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
@@ -94,8 +95,8 @@ class Between(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    def log_message(self, *_: object) -> None:
-        """Not logged."""
+    def log_message(self, *arguments: Any) -> None:
+        pass
 
 
 def _damaged(content: bytes) -> bytes:
