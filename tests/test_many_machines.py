@@ -6,7 +6,8 @@ import json
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import count, groupby, pairwise
+from itertools import count, groupby, pairwise, product
+from pathlib import Path
 from threading import Event
 from time import monotonic
 from typing import Any, Final
@@ -17,10 +18,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.core.api.conftest import EVENTS, parquet
+from tests.core.api.test_resumable_uploads import append, begin
 from tests.core.servers import FIRST, STOP, write_oracle
 from tests.counts import LONG
 from tests.machines import PARTS, Machines, started
 from tests.plugins.webapps.visiting import Visitor
+from tests.proxies import caddy
+from tests.s3 import free_ports
 
 import collidium
 
@@ -152,6 +156,22 @@ def test_servers_restart_one_after_the_other_unnoticed(machines: Machines, files
             assert_whole(seen.result())
     assert {name for name, _ in traffic.statuses} == {"read", "order", "submit"}
     assert {status for _, status in traffic.statuses} <= {200, 202}, traffic.statuses
+
+
+def test_an_upload_in_parts_stays_with_one_server(
+    machines: Machines, files: list[bytes], tmp_path: Path
+) -> None:
+    """Through either proxy; elsewhere nothing of it is there."""
+    (port,) = free_ports(1)
+    servers = [int(server.base_url.rpartition(":")[2]) for server in machines.servers]
+    with caddy(tmp_path / "caddy", port, servers) as other, machines.client("parts") as client:
+        for url, file in product((machines.url, other), files[:3]):
+            client.base_url = url
+            where = begin(client, file)
+            for offset in range(4):
+                answer = append(client, where, file[offset : offset + 1], offset, complete=False)
+                assert answer.status_code == 204, answer.text
+            assert append(client, where, file[4:], 4).status_code == 200
 
 
 def test_kills_of_every_part_lose_and_repeat_nothing(machines: Machines, files: list[bytes]) -> None:

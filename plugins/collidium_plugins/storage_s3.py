@@ -143,6 +143,7 @@ def _open(settings: Settings) -> S3Store:
 
     bucket, _, prefix = settings.storage_s3_url.removeprefix("s3://").partition("/")
     endpoint = settings.storage_s3_endpoint
+    silence = timedelta(seconds=settings.storage_s3_timeout_seconds)
     chosen = {
         "endpoint": endpoint,
         "region": settings.storage_s3_region,
@@ -157,10 +158,11 @@ def _open(settings: Settings) -> S3Store:
         client_options={
             "allow_http": endpoint.startswith("http://"),
             "connect_timeout": timedelta(seconds=5),
-            "read_timeout": timedelta(seconds=60),
+            "read_timeout": silence,
             "timeout": timedelta(hours=1),
         },
-        retry_config={"max_retries": 3, "retry_timeout": timedelta(seconds=30)},
+        # What was silent for that long is not tried again.
+        retry_config={"max_retries": 3, "retry_timeout": silence / 2},
     )
 
 

@@ -86,6 +86,9 @@ class GeneralSettings(BaseSettings):
     storage_s3_checksum: Literal["sha256", "crc64nvme", ""] = Field(
         "sha256", description="Checksum that the server compares uploads with; empty: none."
     )
+    storage_s3_timeout_seconds: float = Field(
+        60.0, gt=0, le=3600, description="Seconds that the store may be silent before a call is given up."
+    )
     executor: str = Field("processes", description="Executor that scores blocks of events.")
     plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
     admin_token: SecretStr | None = Field(

@@ -14,6 +14,7 @@ from distributed import WorkerPlugin, get_worker
 
 from collidium.contracts.executor import StoredFile
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable
+from collidium.files.durable import sha256_of
 from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.executor_processes import Answer, Call, Processes
 
@@ -99,5 +100,4 @@ async def run(key: str, call: Call) -> Answer:
 def _is_whole(path: Path, file: StoredFile) -> bool:
     if path.stat().st_size != file.bytes:
         return False
-    with path.open("rb") as content:
-        return file.sha256 in {None, hashlib.file_digest(content, "sha256").hexdigest()}
+    return file.sha256 is None or file.sha256 == sha256_of(path)

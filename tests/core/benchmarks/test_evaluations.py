@@ -23,8 +23,9 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks import closing
-from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Scoring, Submission
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescoring, Scoring, Submission
 from collidium.benchmarks.submissions import (
+    background_rescoring,
     evaluating,
     evaluations,
     links,
@@ -35,6 +36,7 @@ from collidium.benchmarks.submissions import (
     standing,
 )
 from collidium.benchmarks.truth import truth_versions
+from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
@@ -293,6 +295,42 @@ async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> N
     assert await evaluations.claim({}, 60) is None
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.code) == ("failed", "interrupted")
+
+
+async def test_models_and_rescoring_wait_for_storage_that_is_away(
+    platform: Platform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it is looked at meanwhile, no attempt counts."""
+    evaluation_id = await models.send(platform, models.layers())
+    with monkeypatch.context() as patched:
+        patched.setattr(platform.storage, "get", _away)
+        for _ in range(evaluations.ATTEMPTS + 1):
+            row = await evaluations.claim({}, 60)
+            assert row is not None
+            await evaluating.evaluate(platform, row)
+            await Evaluation.all().update(due_at=now())
+    await models.run_all(platform)
+    assert (await evaluations.find(evaluation_id)).state == "scored"
+
+    await Submission.all().update(scorer_version="1")
+    await Scoring.all().update(scorer_version="1")
+    by = {"actor": "admin", "http_request_id": "", "pays": False}
+    await background_rescoring.order(platform, "tracking", percent=None, apply=False, **by)
+    with monkeypatch.context() as patched:
+        patched.setattr(platform.storage, "get", _away)
+        ordered = await background_rescoring._claim(0)
+        assert ordered is not None
+        with pytest.raises(StorageUnavailable):
+            await background_rescoring._work(platform, ordered)
+    ordered = await background_rescoring._claim(60)
+    assert ordered is not None
+    await background_rescoring._work(platform, ordered)
+    ended = await Rescoring.get(challenge="tracking")
+    assert (ended.problem, ended.unscored, ended.done) == ("", {}, 1)
+
+
+async def _away(key: str, path: Path) -> None:
+    raise StorageUnavailable("not now")
 
 
 async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platform) -> None:

@@ -19,7 +19,7 @@ from tortoise.timezone import now
 from collidium import records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Rescoring, Submission
-from collidium.benchmarks.submissions import rescoring
+from collidium.benchmarks.submissions import rescoring, scorings
 from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.database import on_commit, transactional
 from collidium.database.errors import is_away
@@ -162,11 +162,12 @@ async def _work(platform: Platform, row: Rescoring) -> None:
         with suppress(Exception):
             await _change(row, lease="", leased_until=now())
         raise
-    except CollidiumError as error:
-        await _change(row, ended_at=now(), actor="", problem=str(error))
     except Exception as error:
-        if is_away(error):
+        if is_away(error) or scorings.is_passing(error):
             raise  # it is taken again when the lease ends
+        if isinstance(error, CollidiumError):
+            await _change(row, ended_at=now(), actor="", problem=str(error))
+            return
         logger.exception("rescoring of %s", row.challenge)
         await _change(row, ended_at=now(), actor="", problem="the server failed; its log says why")
     finally:

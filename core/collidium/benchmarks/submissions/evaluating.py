@@ -156,8 +156,9 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
         if (code := _code_of(error)) is not None:
             await evaluations.mark_failed(row, code)
             return
-        logger.warning("evaluation %s: %s; it is tried again", row.id, error, exc_info=True)
-        await evaluations.give_back(row, AGAIN, tried=True)
+        tried = not scorings.is_passing(error)
+        logger.warning("evaluation %s: %s; it is tried again", row.id, error, exc_info=tried)
+        await evaluations.give_back(row, AGAIN, tried=tried)
     finally:
         run.stopped = True
 

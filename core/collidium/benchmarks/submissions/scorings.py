@@ -233,7 +233,7 @@ async def score(
 ) -> Evaluation:
     """Score a file, in the time there is for one.
 
-    Raises what :func:`~collidium.scoring.engine.evaluate` raises, and Unavailable past that time.
+    Raises what :func:`~collidium.scoring.engine.evaluate` raises, and TooSlow past that time.
     """
     name = task.card.name
     with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
@@ -252,7 +252,18 @@ def _cause(error: Exception) -> str:
         return "invalid"
     if isinstance(error, ScoringFailed):
         return {OverLimit: "limit", WorkerDied: "crash"}.get(type(error.__cause__), "task")  # type: ignore[arg-type]
-    return "time" if isinstance(error, Unavailable) else "other"
+    return "time" if isinstance(error, TooSlow) else "other"
+
+
+class TooSlow(Unavailable):
+    """Scoring took longer than there is time for one file."""
+
+
+def is_passing(error: Exception) -> bool:
+    """Whether scoring failed on a part that is away, so that the same will do later."""
+    if isinstance(error, (TooSlow, ScoringFailed)):
+        return False
+    return isinstance(error, (StorageUnavailable, Unavailable))
 
 
 async def _score(
@@ -278,7 +289,7 @@ async def _score(
     except TimeoutError:
         if not budget.expired():
             raise
-        raise Unavailable(
+        raise TooSlow(
             f"scoring took longer than {settings.evaluation_seconds:g} s and was given up; write the file "
             "sorted by event in larger pages and row groups, or try again when less is going on",
             retry_after=600,

@@ -74,12 +74,11 @@ class TruthCache:
                 await self._make_room(sum(table.bytes for table in truth.tables.values()))
                 for name, path in truth.paths.items():
                     await self._storage.get_final(table_key(truth.tables[name]), path)
+                await asyncio.to_thread(truth.verify)
             except MissingFile as error:
                 raise ConfigurationError(
                     f"truth {version} of {task} is neither in {place} nor in the storage: import it again"
                 ) from error
-            try:
-                await asyncio.to_thread(truth.verify)
             except ConfigurationError as error:
                 raise StorageUnavailable(
                     f"the storage returned another file than was stored: {error}"
