@@ -35,8 +35,9 @@ from collidium.benchmarks.submissions import (
 )
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
+from collidium.database import on_commit
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
+from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
 from collidium.inference.running import predict
 from collidium.inference.sandbox import timing_core
@@ -515,13 +516,60 @@ async def test_a_kill_while_a_model_is_received_leaves_no_file(
     assert not await platform.storage.exists(key)
 
 
-async def test_a_sweep_that_is_killed_is_done_again(platform: Platform, chosen: dict[str, Any]) -> None:
+@pytest.mark.parametrize("failpoint", ["sweep.begun", "sweep.deleted"])
+async def test_a_sweep_that_is_killed_is_done_again(
+    platform: Platform, chosen: dict[str, Any], failpoint: str
+) -> None:
+    """Nothing is received between a decision to delete a file and its deletion."""
     evaluation_id = await models.send(platform, models.layers())
     await evaluations.cancel(await evaluations.find(evaluation_id))
-    assert models.kill_each({models.SWEEP: "sweep.deleted"}, chosen) == [-signal.SIGKILL]
-    assert (await evaluations.find(evaluation_id)).manifest
-    await evaluations.sweep(platform.storage, now())
+    assert models.kill_each({models.SWEEP: failpoint}, chosen) == [-signal.SIGKILL]
     assert not (await evaluations.find(evaluation_id)).manifest
+    with pytest.raises(Unavailable):
+        await models.send(platform, models.layers())
+    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
+    assert not await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    assert await models.send(platform, models.layers()) != evaluation_id
+    assert await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+
+
+async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
+    platform: Platform, chosen: dict[str, Any]
+) -> None:
+    await evaluations.cancel(await evaluations.find(await models.send(platform, models.layers())))
+    assert models.kill_each({models.SWEEP: "sweep.begun"}, chosen) == [-signal.SIGKILL]
+    await Arrival.filter(sha256__not_isnull=True).update(leased_until=now())
+    await models.send(platform, models.layers())
+    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
+    assert await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+
+
+class _Observed:
+    """A storage that is called in no transaction."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._storage = platform.storage
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            outside = list[bool]()
+            on_commit(lambda: outside.append(True))
+            assert outside, f"{name} in a transaction"
+            return await getattr(self._storage, name)(*arguments)
+
+        return call
+
+
+async def test_no_call_of_the_storage_is_in_a_transaction(platform: Platform) -> None:
+    """A slow storage would hold the locks of challenges."""
+    storage = _Observed(platform)
+    slow = replace(platform, storage=storage)
+    evaluation_id = await models.send(slow, models.layers())
+    await evaluations.cancel(await evaluations.find(evaluation_id))
+    await evaluations.sweep(slow.storage, now() + timedelta(days=1))
+    assert set(storage.calls) == {"exists", "put", "delete"}
 
 
 async def test_what_is_refused_leaves_no_file(platform: Platform) -> None:

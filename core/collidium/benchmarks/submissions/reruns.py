@@ -76,8 +76,9 @@ async def queue(
     truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
     events = truth_versions.events_of(truth)
     wanted = await unrun(rows, truth_version)
+    firsts = await Evaluation.in_bulk([str(one.evaluation_id) for one in wanted], "id")
     for submission in wanted:
-        first = await Evaluation.get(id=submission.evaluation_id)
+        first = firsts[str(submission.evaluation_id)]
         again = first.clone(pk=uuid.uuid4().hex)
         again.update_from_dict(
             {
