@@ -405,7 +405,11 @@ def test_what_submitters_measure_stands_apart_without_a_rank(caller: httpx.Clien
     board = caller.get("/v1/leaderboard/tracking_latency").json()
     assert receipt["submission_id"] not in {place["id"] for place in board}
     (apart,) = caller.get("/v1/leaderboard/tracking_latency/self-reported").json()
-    assert (apart["id"], apart["rank"], apart["scores"]["wallclock_s"]) == (receipt["submission_id"], None, 0.2)
+    assert (apart["id"], apart["rank"], apart["scores"]["wallclock_s"]) == (
+        receipt["submission_id"],
+        None,
+        0.2,
+    )
     assert receipt["credits_earned"] == 0
 
 

@@ -28,6 +28,7 @@ from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from decimal import Decimal
 
     from collidium.contracts.storage import Storage
 
@@ -157,7 +158,7 @@ async def _rerun(row: Evaluation) -> Evaluation:
         raise Conflict(f"the evaluation is {row.state}")
     if not row.manifest:
         raise Conflict("the file of the model is not kept any more")
-    if row.again and not runs_on(challenge, row.truth_version):
+    if row.again and not row.public and not runs_on(challenge, row.truth_version):
         raise Conflict(f"{row.challenge} has its final results, or other events")
     row.state, row.code, row.detail, row.ended_at, row.events_done = "received", None, "", None, 0
     row.checking_at = row.running_at = None
@@ -291,18 +292,27 @@ async def forget(account_id: int, becomes: str) -> None:
 # -- the queue -----------------------------------------------------------------------------------------
 
 
+async def charge(row: Evaluation, price: Decimal) -> None:
+    """Take the price of a row that is not saved yet, within a transaction. Raises PaymentRequired."""
+    if price:
+        row.price, note = price, f"model for {row.challenge}"
+        await accounts.post(row.account_id, -price, reason="evaluation_charge", reference=row.id, note=note)
+
+
 async def enqueue(row: Evaluation) -> None:
-    """Give a row that is not saved yet its turn, within a transaction, and let the challenge wait for it."""
+    """Give a row that is not saved yet its turn, in a transaction; its challenge waits if it may count."""
     moment = now()
     recent = Evaluation.filter(
         account_id=row.account_id, challenge=row.challenge, received_at__gt=moment - _RECENT
     )
     row.turn, row.due_at, row.lease, row.attempts = await recent.count(), moment, "", 0
+    on_commit(RECEIVED.notify)
+    if row.public:
+        return
     await Arrival.filter(id=row.id).delete()
     await Arrival(
         id=row.id, challenge=row.challenge, received_at=row.received_at, leased_until=moment + WAITED_FOR
     ).save(force_create=True)
-    on_commit(RECEIVED.notify)
 
 
 async def claim(last_turns: Mapping[str, int], seconds: float) -> Evaluation | None:
@@ -380,8 +390,9 @@ async def mark_scored(row: Evaluation, submission_id: str, predictions: str, tru
 
 @transactional
 async def drop(challenge: str) -> None:
-    """Cancel what still runs models of submissions to a challenge again, within a transaction."""
-    for row in await Evaluation.filter(challenge=challenge, again=True, turn__gte=0).select_for_update():
+    """Cancel what still runs models of a challenge again for scores that count, within a transaction."""
+    counting = Evaluation.filter(challenge=challenge, again=True, public=False, turn__gte=0)
+    for row in await counting.select_for_update():
         await _end(row, "cancelled")
 
 

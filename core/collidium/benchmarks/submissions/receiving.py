@@ -116,10 +116,8 @@ async def _receive_once(
     if not await Arrival.exists(id=admission.arrival, sha256=file.sha256):
         # Its lease was lost for a day, and the file deleted.
         raise Unavailable("the model was received too slowly; send it again", retry_after=60)
-    price = platform.settings.model_price
-    if price and not admission.account.baseline:
-        row.price, note = price, f"model for {row.challenge}"
-        await accounts.post(row.account_id, -price, reason="evaluation_charge", reference=row.id, note=note)
+    if not admission.account.baseline:
+        await evaluations.charge(row, platform.settings.model_price)
     await evaluations.enqueue(row)
     await row.save(force_create=True)
     reached("receive.before_commit")
