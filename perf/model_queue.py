@@ -3,7 +3,7 @@
     python perf/model_queue.py [--queued 1000] [--events 1000]
 
 A check takes the next of the evaluations that are queued, of ten accounts in ten challenges. The large model
-is an MLP of 20 MB on the packaged events of jets, repeated: it is checked and run in sandboxes, without timing.
+is an MLP of 20 MB on the packaged events of jets, repeated: it is checked and run in sandboxes, untimed.
 """
 
 from __future__ import annotations

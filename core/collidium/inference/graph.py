@@ -202,8 +202,8 @@ def _tensor(tensor: TensorProto, found: Summary) -> None:
     )
     stored += len(tensor.raw_data) // width
     found.count(stored, width)
-    if not stored:  # the operator Shape reads them
-        found.count(sum(axis > 1 for axis in tensor.dims), 8)
+    if not stored or 0 in tensor.dims:  # the operator Shape reads them
+        found.count(max(len(tensor.dims) - 1, 0), 8)
 
 
 def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:
@@ -215,6 +215,8 @@ def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:
         found.add(Code.DOMAIN, domain[:100])
     elif node.op_type not in OPERATORS[domain]:
         found.add(Code.OPERATOR, node.op_type[:100])
+    elif node.op_type == "BatchNormalization" and len(node.output) > 1:  # it changes its constants
+        found.add(Code.OPERATOR, f"{node.op_type} that is trained")
     trees = _trees(node) if domain == _ML else None
     if trees is not None:
         is_wide = any(attribute.t.data_type == TensorProto.DOUBLE for attribute in node.attribute)
@@ -236,6 +238,8 @@ def _attribute(
     held.count(len(attribute.floats) + attribute.HasField("f"), 4)
     is_number = attribute.name == "value_int" or abs(attribute.i) > _OPTION
     held.count(len(attribute.ints) + is_number, 8)
+    if attribute.name == "equation":  # the order of fifty axes holds as much as seven numbers
+        held.number_bytes += len(attribute.s)
     for code in held.problems:
         found.add(code, name)
     if counted:

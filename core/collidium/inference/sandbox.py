@@ -442,8 +442,10 @@ class _Process:
 
 
 def _environment() -> dict[str, str]:
-    """No secrets, no telemetry of onnxruntime, one thread for each library."""
+    """No secrets, no telemetry of onnxruntime, one thread for each library, no memory with old content."""
     own = {"ORT_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    # Some operators leave outputs as they were allocated: a model could keep results in them between calls.
+    own["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85"
     kept = ("LD_LIBRARY_PATH", "LANG", "LC_ALL")
     return own | {name: os.environ[name] for name in kept if name in os.environ}
 

@@ -33,6 +33,7 @@ from collidium.benchmarks.submissions import (
     reruns,
     rescoring,
     scorings,
+    standing,
 )
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange
@@ -40,6 +41,7 @@ from collidium.database import on_commit
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
+from collidium.inference.codes import Code
 from collidium.inference.running import predict
 from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
@@ -183,8 +185,9 @@ async def test_what_a_model_does_to_itself_is_its_code(platform: Platform) -> No
     broken = await models.send(platform, b"no model")
     crashed = await models.send(platform, models.crashing())
     await models.run_all(platform)
-    ends = [(row.state, row.code) for row in [await evaluations.find(one) for one in (broken, crashed)]]
-    assert ends == [("failed", "not_onnx"), ("failed", "crashed")]
+    rows = [await evaluations.find(one) for one in (broken, crashed)]
+    assert [(row.state, row.code) for row in rows] == [("failed", "not_onnx"), ("failed", "crashed")]
+    assert evaluations.view(rows[1]).reason == Code.CRASHED.text, "and nothing else"
     assert not await Submission.all().exists()
 
 
@@ -386,6 +389,26 @@ async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platfo
         await evaluations.operate(run.id, "rerun", actor="test", http_request_id="")
     with pytest.raises(Conflict):
         await closing.reopen(platform, "tracking", None, actor="test", http_request_id="")
+
+
+async def test_a_choice_stands_once_final_events_are_read(platform: Platform) -> None:
+    """Else each model of a participant could be run on them in turn, and what is seen of it decide."""
+    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
+    await Challenge.filter(name="tracking").update(final_submissions=1)
+    for number in (0, 1):
+        await models.send(platform, models.layers(number))
+    await models.run_all(platform)
+    first, second = await Submission.all().order_by("submitted_at")
+    ada = await accounts.find("ada")
+    await closing.close(platform, "tracking", actor="test", http_request_id="")
+    await standing.choose(ada, first.id, True)
+    assert not await closing.end(platform, "tracking")
+    for row, chosen in ((first, False), (second, True)):
+        with pytest.raises(Conflict):
+            await standing.choose(ada, row.id, chosen)
+    await models.run_all(platform)
+    assert await closing.end(platform, "tracking")
+    assert {row.submission_id for row in await Evaluation.filter(again=True)} == {first.id}
 
 
 async def test_a_kill_at_the_end_loses_and_repeats_nothing(

@@ -325,6 +325,20 @@ for _operator, _body in {
     hostile(Code.OPERATOR)(_operators)
 
 
+for _opset, _more, _training in ((13, ", a, b", ""), (17, "", "<training_mode = 1> ")):
+
+    def _trains(opset: int = _opset, more: str = _more, training: str = _training) -> onnx.ModelProto:
+        return text(
+            f"n, mean, v{more} = BatchNormalization {training}(x, one, one, one, one) "
+            f"{SUM} m = ReduceMax <keepdims = 0> (mean) y = Add(y0, m)",
+            opset=opset,
+            one=np.ones(4, np.float32),
+        )
+
+    _trains.__name__ = f"constants_that_keep_what_was_seen_{_opset}"
+    hostile(Code.OPERATOR)(_trains)
+
+
 @hostile(Code.FUNCTIONS)
 def nested_functions() -> onnx.ModelProto:
     """4 to the power of 13 calls, which a check and a session both unfold."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import string
 from collections.abc import Callable
 from typing import Any
 
@@ -30,6 +31,25 @@ def in_a_shape() -> ModelProto:
     return made
 
 
+def in_a_shape_of_bits(**values: Any) -> ModelProto:
+    made = hiding("v = Shape(empty)")
+    made.graph.initializer.append(TensorProto(name="empty", data_type=1, dims=[0, 1] * 1000, **values))
+    return made
+
+
+def in_an_equation() -> ModelProto:
+    """Axes of an empty tensor, in an order that only the text has."""
+    letters = string.ascii_letters
+    made = hiding(
+        "sizes = Range(one, many, one) shape = Concat <axis = 0> (none, sizes) "
+        "empty = ConstantOfShape(shape) "
+        f'turned = Einsum <equation = "{letters}->{letters[::-1]}"> (empty) v = Shape(turned)'
+    )
+    stored = {"one": np.array(1), "many": np.array(len(letters)), "none": np.array([0])}
+    made.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in stored.items())
+    return made
+
+
 def in_inputs() -> ModelProto:
     made = hiding("zero = Sub(y0, y0) one = Cos(zero) v = Identity(zero)")
     node = next(node for node in made.graph.node if node.output[0] == "v")
@@ -47,6 +67,9 @@ def in_trees(**more: Any) -> ModelProto:
     ("hidden", "least"),
     [
         (in_a_shape, 1000),
+        (in_a_shape_of_bits, 1000),
+        (lambda: in_a_shape_of_bits(float_data=[1.0]), 1000),
+        (in_an_equation, 26),
         (in_inputs, 1000),
         (lambda: in_trees(base_values=[1.0] * 1000), 1000),
         (lambda: in_trees(classlabels_int64s=list(range(1000))), 1000),

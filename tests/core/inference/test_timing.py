@@ -9,12 +9,14 @@ import numpy as np
 import pytest
 from docs.make_reference_model import PLACE, reference_model
 from msgspec import structs
+from tests.core.inference.hostile_models import text
+from tests.core.inference.test_hostile_models import INTERFACE
 from tests.core.inference.toy_models import events, example, task
 
 from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.running import open_model
-from collidium.inference.sandbox import Limits, timing_core
+from collidium.inference.sandbox import Batch, Limits, opened, timing_core
 from collidium.inference.timing import TimedBlock, combine, time_block
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
@@ -76,6 +78,24 @@ def test_a_timed_model_has_its_core_alone() -> None:
     assert asked == [True]
     with timing_core(look=look):
         pass
+
+
+def test_freed_memory_is_not_read() -> None:
+    """A product over no axis writes nothing: its result was what the memory held, as of the call before."""
+    made = text(
+        "bytes = Cast <to = 2> (x) left = Slice(bytes, zero, zero, last) "
+        "right = Transpose <perm = [1, 0]> (left) old = MatMulInteger(left, right) "
+        "found = ReduceMax <keepdims = 0> (old) whole = Cast <to = 6> (x) "
+        "largest = ReduceMax <keepdims = 0> (whole) later = Min(found, largest) "
+        "next = Max(later, largest) new = Expand(next, shape) written = ReduceMax <axes = [1]> (new) "
+        "none = Sub(written, written) answer = Add(none, found) y = Cast <to = 1> (answer)",
+        zero=np.array([0]),
+        last=np.array([1]),
+        shape=np.array([64, 64]),
+    )
+    with opened(made.SerializeToString(), INTERFACE, Limits(), details=True) as sandbox:
+        outcomes = sandbox.predict([Batch(64, [np.full((64, 4), each, np.float32)]) for each in range(8)])
+    assert len({found for outcome in outcomes for found in outcome.outputs[0].ravel()}) == 1
 
 
 def summary(cpu: list[list[float]], reference: list[float]) -> TimedBlock:

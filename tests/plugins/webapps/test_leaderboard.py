@@ -165,7 +165,7 @@ def test_what_is_self_reported_stands_apart(anybody: httpx.Client, filled: Serve
     ("address", "told"),
     [
         ("/leaderboard/tracking_latency", "No submissions yet"),
-        ("/leaderboard/jets", "It takes none now"),
+        ("/leaderboard/jets", "It opens when its truth is imported"),
         (f"{BOARD}?user=nobody", "No such places"),
         (f"{BOARD}?user=%20%20&model=", "Ranking"),
     ],

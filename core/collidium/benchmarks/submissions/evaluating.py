@@ -146,7 +146,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
         if error.code is Code.NOISY and row.attempts < evaluations.ATTEMPTS:
             await evaluations.give_back(row, BUSY, tried=True)
         else:
-            await evaluations.mark_failed(row, error.code.value, error.detail)
+            await evaluations.mark_failed(row, error.code.value, error.reason)
     except CoreBusy:
         await evaluations.give_back(row, AGAIN, tried=False)
     except Unconfined as error:

@@ -14,11 +14,12 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks import challenges, teams
 from collidium.benchmarks.models import Challenge, Submission
-from collidium.benchmarks.submissions import links, reading, replay
+from collidium.benchmarks.submissions import links, reading, replay, reruns
 from collidium.benchmarks.submissions.replay import Replay, Standing, Target
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.records import RankChange
+from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 async def choose(account: AccountView, submission_id: str, chosen: bool) -> None:
     """Choose one's submission, or one of one's team, for the final results, or take that back.
 
-    Raises NotFound, Forbidden for another's, and Conflict once there are final results, for what has no rank,
-    and when as many are chosen as count.
+    Raises NotFound, Forbidden for another's, and Conflict once there are final results or models are run on
+    the final events, for what has no rank, and when as many are chosen as count.
     """
     row = await reading.row_of(submission_id)
     if row.account_id != account.id and not await teams.may_choose(account, row):
@@ -40,6 +41,9 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
     challenge = await challenges.locked(row.challenge)
     if challenge.ended_at is not None:
         raise Conflict(f"{challenge.name} has its final results")
+    part = Part.of(challenge.truth_version)
+    if part is not None and await reruns.has_run(challenge.name, str(part.final)):
+        raise Conflict(f"{challenge.name} is closed, and models are run on its final events")
     others = Submission.filter(
         challenge=challenge.name,
         truth_version=challenge.truth_version,
