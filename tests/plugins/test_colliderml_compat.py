@@ -92,11 +92,12 @@ def backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Backend]:
     directory = tmp_path_factory.mktemp("backend")
     events = events_without_hit_ids(directory)
     with ServerProcess(directory / "server", env={"PLATFORM_MOCK_SECONDS": "0.1"}) as server:
-        done = server.run(
-            *("truth", "import", "tracking", "--from", str(events)),
-            *("--config", CONFIG, "--events", str(EVALUATION)),
-        )
-        assert done.returncode == 0, done.stderr
+        for task in ("tracking", "tracking_latency"):
+            done = server.run(
+                *("truth", "import", task, "--from", str(events)),
+                *("--config", CONFIG, "--events", str(EVALUATION)),
+            )
+            assert done.returncode == 0, done.stderr
         made = Backend(server)
         host = server.add_user("CERN")
         # With its truth: the client's own scorer wants it.
@@ -395,6 +396,21 @@ def test_tasks_and_leaderboard_have_the_clients_shapes(caller: httpx.Client) -> 
     assert place["is_baseline"] is False
     unchanged = caller.get("/v1/leaderboard/tracking", headers={"If-None-Match": board.headers["ETag"]})
     assert (unchanged.status_code, unchanged.content) == (304, b"")
+
+
+def test_what_submitters_measure_stands_apart_without_a_rank(caller: httpx.Client) -> None:
+    table = oracle()
+    measured = table.append_column("seconds", pa.array([0.1] * table.num_rows))
+    receipt = caller.post("/v1/benchmark/tracking_latency/submit", **sent(measured)).json()
+    board = caller.get("/v1/leaderboard/tracking_latency").json()
+    assert receipt["submission_id"] not in {place["id"] for place in board}
+    (apart,) = caller.get("/v1/leaderboard/tracking_latency/self-reported").json()
+    assert (apart["id"], apart["rank"], apart["scores"]["wallclock_s"]) == (
+        receipt["submission_id"],
+        None,
+        0.2,
+    )
+    assert receipt["credits_earned"] == 0
 
 
 def test_the_public_datasets_with_the_platforms_tag_are_listed(caller: httpx.Client) -> None:

@@ -14,7 +14,7 @@ from collidium.api.bodies.receive import FORM
 from collidium.api.context import platform
 from collidium.api.openapi import model_body, stream_answer
 from collidium.api.schemas import EvaluationsQuery, SubmitQuery
-from collidium.benchmarks.submissions import evaluations, receiving
+from collidium.benchmarks.submissions import evaluations, receiving, reruns
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.errors import InvalidInput
 from collidium.inference.sandbox import MAX_MODEL_BYTES
@@ -101,6 +101,19 @@ async def watch(evaluation_id: str) -> Response:
         return evaluations.view(await evaluations.find(evaluation_id))
 
     return answer_stream(platform().watching.stream(evaluation_id, account.id, look))
+
+
+@blueprint.post("/submissions/<submission_id>/reproduce")
+@signed_in
+@operation_id("reproduce")
+@document_response(Evaluation, 202)
+async def reproduce(submission_id: str) -> Response:
+    """Run the model of your submission on public events, at the price of a model, and compare the scores.
+
+    The submission shows them (`reproduction`); they never count. It is run once on the same events: asked
+    again, the answer is the same run.
+    """
+    return answer(await reruns.reproduce(platform(), await caller(), submission_id), 202)
 
 
 @blueprint.post("/evaluations/<evaluation_id>/cancel")

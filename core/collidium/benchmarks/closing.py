@@ -193,7 +193,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
         await evaluations.drop(name)
     else:
         await operations.record(CALENDAR, "end_challenge", name, {}, "")
-    await Arrival.filter(challenge=name).delete()
+    await Arrival.filter(challenge=name, sha256=None).delete()  # others name a file that is to be deleted
     row.ended_at = now()
     await row.save(update_fields=["ended_at", "changed_at"])
     await notices.of_challenge(platform, row, "results")

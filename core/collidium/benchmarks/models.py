@@ -260,6 +260,8 @@ class Evaluation(Model):
     submission_id = fields.CharField(max_length=32, null=True)
     # Whether it runs the model of that submission once more, on events of another truth version.
     again = fields.BooleanField(default=False)
+    # Whether those events are public: the scores are compared, and never count.
+    public = fields.BooleanField(default=False)
     # SHA-256 of what the model has predicted. None: it is not scored.
     predictions = fields.CharField(max_length=64, null=True)
     # Credits that were charged for it, and are given back where it is not run by no fault of the model.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tempfile
 import zlib
 from lzma import LZMAError
-from math import hypot
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from zipfile import BadZipFile, ZipFile
@@ -13,6 +12,7 @@ from zipfile import BadZipFile, ZipFile
 import click
 
 from collidium.cli.context import client
+from collidium.cli.evaluations import show_evaluation
 from collidium.cli.leaderboard import value_cell
 from collidium.cli.model_sources import TIMED, chosen, events_of, read_model, source_options, timed
 from collidium.cli.options import EXISTING_FILE, events_option, json_option, locate_source
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from collidium.inference.timing import Timing
     from collidium.records import EvaluatedModel, LocalScores, Submission
 
-#: Results agree that are so many standard errors apart at most, or equal where they have none.
-_AGREE: Final = 3
 _MAX_JSON_BYTES: Final = 16 * 1024**2
 #: What zipfile raises for files that are damaged, or of a kind that it does not read.
 _DAMAGED: Final = (
@@ -41,6 +39,9 @@ _DAMAGED: Final = (
 @source_options
 @events_option("Events to run; default: all of the dataset.")
 @click.option("--time", "speed", is_flag=True, help=f"Measure the speed, too, on at most {TIMED} events.")
+@click.option(
+    "--server", "by_server", is_flag=True, help="Have the server run SUBMISSION on its public events."
+)
 @json_option
 def reproduce(
     source_of_model: str,
@@ -48,6 +49,7 @@ def reproduce(
     manifest: Path | None,
     events: EventRange | None,
     speed: bool,
+    by_server: bool,
     as_json: bool,
     **where: Any,
 ) -> None:
@@ -57,11 +59,19 @@ def reproduce(
     are yours. Results agree within three standard errors; the exit code is 1 where one does not. Choose
     events that the model has not learned from.
 
+    With --server it runs on the public events of the server, at the price of a model;
+    `collidium submissions SUBMISSION` shows the results.
+
     \b
     collidium model reproduce bundle.zip
     collidium model reproduce bundle.zip --from ./ttbar --events 0:1000 --time
     collidium model reproduce 0123456789abcdef0123456789abcdef --model model.onnx --from ./ttbar
+    collidium model reproduce 0123456789abcdef0123456789abcdef --server
     """
+    if by_server:
+        with client() as server:
+            show_evaluation(server, server.reproduce(source_of_model), wait=False, as_json=as_json)
+        return
     from collidium.client import score
     from collidium.inference.running import check, write_predictions
 
@@ -166,10 +176,10 @@ def _compared(
 
 
 def _row(name: str, server: tuple[float, float | None], here: tuple[float, float | None]) -> dict[str, Any]:
-    error = hypot(server[1] or 0, here[1] or 0)
-    agrees = abs(server[0] - here[0]) <= _AGREE * error
+    from collidium.records import Reproduced
+
     values = {"server": server[0], "server_error": server[1], "here": here[0], "here_error": here[1]}
-    return {"name": name, **values, "agrees": agrees}
+    return {"name": name, **values, "agrees": Reproduced(name, *server, *here).agrees}
 
 
 def _show(sent: Submission, made: LocalScores, rows: list[dict[str, Any]], *, agree: bool) -> None:

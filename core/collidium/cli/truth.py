@@ -56,6 +56,11 @@ def truth() -> None:
     default=True,
     help="Score the task's own challenge against it, or keep it for `challenge new --truth`.",
 )
+@click.option(
+    "--public",
+    is_flag=True,
+    help="With --not-current: the events are public, and models of submissions are reproduced on them.",
+)
 @json_option
 def import_(
     task: str,
@@ -66,6 +71,7 @@ def import_(
     inputs: str | None,
     train: str | None,
     current: bool,
+    public: bool,
     as_json: bool,
 ) -> None:
     """Prepare truth for TASK from a dataset, and score submissions against it.
@@ -77,8 +83,11 @@ def import_(
     collidium truth import tracking --from ./ttbar --events 90000:100000
     collidium truth import tracking --from alice/odd-ttbar --config ttbar_pu200
     collidium truth import tracking --from ./ttbar --option hits=uniform
+    collidium truth import tracking --from ./public --events 0:1000 --not-current --public
     collidium truth import tracking --from ./truth --inputs alice/odd-eval --train alice/odd-ttbar@v1
     """
+    if public and current:
+        raise click.UsageError("--public needs --not-current: scores that count are of hidden events")
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth.truth_versions import import_truth
@@ -95,6 +104,7 @@ def import_(
                 train=train,
                 token=token,
                 current=current,
+                public=public,
                 progress=progress,
             )
 

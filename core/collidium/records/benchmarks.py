@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from decimal import Decimal
-from typing import Annotated, Literal, get_args
+from math import hypot
+from typing import Annotated, Final, Literal, get_args
 
 from msgspec import Meta, field
 
@@ -293,8 +294,9 @@ class Evaluation(Record, frozen=True):
     submission_id: Annotated[str | None, Meta(description="What became of it, when it is scored.")] = None
     again: Annotated[
         bool,
-        Meta(description="Whether it runs that submission's model on other events: final ones, or new ones."),
+        Meta(description="Whether it runs that submission's model on other events: final, new or public."),
     ] = False
+    public: Annotated[bool, Meta(description="Whether these are public, and never count.")] = False
     truth_version: str = ""
     price: Annotated[Credits, Meta(description="Credits that were charged for it.")] = Decimal(0)
     machine: Annotated[
@@ -309,6 +311,41 @@ class Evaluation(Record, frozen=True):
     def has_ended(self) -> bool:
         """Whether nothing more will become of it."""
         return self.state in ("scored", "failed", "cancelled")
+
+
+#: Results agree that are so many standard errors apart at most, or equal where they have none.
+AGREE: Final = 3
+
+
+class Reproduced(Record, frozen=True):
+    """A result of a model on the events that count, and on others."""
+
+    name: str
+    value: float
+    uncertainty: float | None
+    again: float
+    again_uncertainty: float | None
+
+    @property
+    def agrees(self) -> bool:
+        """Whether both are within three standard errors."""
+        error = hypot(self.uncertainty or 0, self.again_uncertainty or 0)
+        return abs(self.value - self.again) <= AGREE * error
+
+
+class Reproduction(Record, frozen=True):
+    """A model of a submission, run again on public events; `results` when it is scored."""
+
+    evaluation_id: str
+    state: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(EvaluationState))})]
+    received_at: Time
+    truth_version: str
+    dataset: str
+    eval_events: EvalEvents
+    results: tuple[Reproduced, ...] = ()
+    agrees: Annotated[
+        bool | None, Meta(description="Whether all are within three standard errors; null: not scored.")
+    ] = None
 
 
 class Submission(Record, frozen=True):
@@ -350,6 +387,9 @@ class Submission(Record, frozen=True):
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
     model: ModelThatRan = None
+    reproduction: Annotated[
+        Reproduction | None, Meta(description="On public events; null: it was not asked for, and in lists.")
+    ] = None
 
 
 class Difference(Record, frozen=True):

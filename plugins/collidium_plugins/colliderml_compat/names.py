@@ -81,8 +81,13 @@ def task(card: dict[str, Any]) -> dict[str, Any]:
 
 
 def place(ranked: dict[str, Any]) -> dict[str, Any]:
-    """A row of a leaderboard. Baselines are ordinary submissions here: none is marked."""
-    return {**renamed(ranked), "id": ranked["submission_id"], "is_baseline": False}
+    """A row of a leaderboard; without a rank, one of those that stand apart from it."""
+    return {
+        "rank": None,
+        **renamed(ranked),
+        "id": ranked["submission_id"],
+        "is_baseline": ranked["baseline"],
+    }
 
 
 def usage(report: dict[str, Any]) -> list[dict[str, Any]]:

@@ -131,6 +131,7 @@ ROUTES: Final = (
     Route("GET", "/v1/benchmark/tasks", "benchmarks.tasks", names.task),
     Route("POST", "/v1/benchmark/<task>/submit", submit),
     Route("GET", "/v1/leaderboard/<task>", "leaderboards.leaderboard", names.place),
+    Route("GET", "/v1/leaderboard/<task>/self-reported", "leaderboards.self_reported", names.place),
     Route("POST", "/admin/grant", grant),
     Route("POST", "/admin/ban", ban),
     Route("POST", "/admin/freeze", freeze),

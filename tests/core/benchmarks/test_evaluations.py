@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import logging
 import math
@@ -38,8 +39,9 @@ from collidium.benchmarks.submissions import (
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
+from collidium.database import on_commit
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.errors import Conflict, InvalidInput, PaymentRequired, TooManyRequests
+from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
 from collidium.inference.codes import Code
 from collidium.inference.running import predict
@@ -580,13 +582,129 @@ async def test_a_kill_while_a_model_is_received_leaves_no_file(
     assert not await platform.storage.exists(key)
 
 
-async def test_a_sweep_that_is_killed_is_done_again(platform: Platform, chosen: dict[str, Any]) -> None:
+@pytest.mark.parametrize("failpoint", ["sweep.begun", "sweep.deleted"])
+async def test_a_sweep_that_is_killed_is_done_again(
+    platform: Platform, chosen: dict[str, Any], failpoint: str
+) -> None:
+    """Nothing is received between a decision to delete a file and its deletion."""
     evaluation_id = await models.send(platform, models.layers())
     await evaluations.cancel(await evaluations.find(evaluation_id))
-    assert models.kill_each({models.SWEEP: "sweep.deleted"}, chosen) == [-signal.SIGKILL]
-    assert (await evaluations.find(evaluation_id)).manifest
-    await evaluations.sweep(platform.storage, now())
+    assert models.kill_each({models.SWEEP: failpoint}, chosen) == [-signal.SIGKILL]
     assert not (await evaluations.find(evaluation_id)).manifest
+    with pytest.raises(Unavailable):
+        await models.send(platform, models.layers())
+    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
+    assert not await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    assert await models.send(platform, models.layers()) != evaluation_id
+    assert await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+
+
+async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
+    platform: Platform, chosen: dict[str, Any]
+) -> None:
+    await evaluations.cancel(await evaluations.find(await models.send(platform, models.layers())))
+    assert models.kill_each({models.SWEEP: "sweep.begun"}, chosen) == [-signal.SIGKILL]
+    await Arrival.filter(sha256__not_isnull=True).update(leased_until=now())
+    await models.send(platform, models.layers())
+    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
+    assert await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+
+
+class _Observed:
+    """A storage that is called in no transaction."""
+
+    def __init__(self, platform: Platform) -> None:
+        self._storage = platform.storage
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        async def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            outside = list[bool]()
+            on_commit(lambda: outside.append(True))
+            assert outside, f"{name} in a transaction"
+            return await getattr(self._storage, name)(*arguments)
+
+        return call
+
+
+async def test_no_call_of_the_storage_is_in_a_transaction(platform: Platform) -> None:
+    """A slow storage would hold the locks of challenges."""
+    storage = _Observed(platform)
+    slow = replace(platform, storage=storage)
+    evaluation_id = await models.send(slow, models.layers())
+    await evaluations.cancel(await evaluations.find(evaluation_id))
+    await evaluations.sweep(slow.storage, now() + timedelta(days=1))
+    assert set(storage.calls) == {"exists", "put", "delete"}
+
+
+async def _reproducible(platform: Platform) -> tuple[str, accounts.AccountView]:
+    """A scored submission, and its account; there is truth of public events."""
+    await models.send(platform, models.layers())
+    await models.run_all(platform)
+    await truth_versions.import_truth(
+        *(platform, "tracking", str(EVENTS_DIRECTORY)),
+        config="ttbar_pu0",
+        events=EventRange(0, 3),
+        current=False,
+        public=True,
+    )
+    return (await Submission.get()).id, await accounts.find("ada")
+
+
+async def test_a_reproduction_is_compared_and_never_counts(platform: Platform) -> None:
+    """Its account pays once, it is run once, and nothing waits for it."""
+    submission_id, account = await _reproducible(platform)
+    await accounts.post(account.id, Decimal(3), reason="admin_grant", reference="test")
+    priced = replace(platform, settings=platform.settings.model_copy(update={"model_price": Decimal(2)}))
+    before = await Submission.get(id=submission_id).values()
+    other = await accounts.recognise("grace", signup_grant=Decimal(0))
+    with pytest.raises(Forbidden):
+        await reruns.reproduce(priced, other, submission_id)
+    asked = await asyncio.gather(*(reruns.reproduce(priced, account, submission_id) for _ in range(3)))
+    assert len({one.evaluation_id for one in asked}) == 1
+    assert not await Arrival.all().exists()
+    assert (await accounts.find("ada")).credits == account.credits + 1
+    await evaluations.drop("tracking")
+    await models.run_all(platform)
+    assert await Submission.get(id=submission_id).values() == before
+    shown = (await reading.find(platform, submission_id)).reproduction
+    assert shown is not None
+    assert (shown.state, shown.eval_events.start, shown.eval_events.stop) == ("scored", 0, 3)
+    found = {one.name: one for one in shown.results}
+    assert found[TRACKML].value == before["scores"][TRACKML]
+    assert found[TRACKML].again > 0
+    assert shown.agrees == all(one.agrees for one in shown.results)
+
+
+@pytest.mark.parametrize("failpoint", AGAIN)
+async def test_a_reproduction_survives_a_kill(
+    platform: Platform, chosen: dict[str, Any], failpoint: str
+) -> None:
+    submission_id, account = await _reproducible(platform)
+    asked = await reruns.reproduce(platform, account, submission_id)
+    assert models.kill_each({asked.evaluation_id: failpoint}, chosen) == [-signal.SIGKILL]
+    await Evaluation.filter(turn__gte=0).update(due_at=now())
+    await models.run_all(platform)
+    shown = (await reading.find(platform, submission_id)).reproduction
+    assert shown is not None
+    assert shown.results
+
+
+async def test_what_cannot_be_reproduced_is_refused(platform: Platform) -> None:
+    await models.send(platform, models.layers())
+    await models.run_all(platform)
+    submission_id, account = (await Submission.get()).id, await accounts.find("ada")
+    with pytest.raises(Conflict, match="no public events"):
+        await reruns.reproduce(platform, account, submission_id)
+    submission_id, account = await _reproducible(platform)
+    poor = replace(platform, settings=platform.settings.model_copy(update={"model_price": Decimal(5)}))
+    with pytest.raises(PaymentRequired):
+        await reruns.reproduce(poor, account, submission_id)
+    assert not await Evaluation.exists(public=True)
+    await Submission.filter(id=submission_id).update(evaluation_id=None)
+    with pytest.raises(Conflict):
+        await reruns.reproduce(platform, account, submission_id)
 
 
 async def test_what_is_refused_leaves_no_file(platform: Platform) -> None:

@@ -10,6 +10,7 @@ from playwright.sync_api import Page, expect
 from tests.core.benchmarks import models
 
 from collidium.client import Client
+from collidium.demo import EVENTS_DIRECTORY
 from collidium.testing.browser import Watch, keyboard_gaps, overflow, serious_findings
 from collidium.testing.server import ServerProcess
 
@@ -72,6 +73,35 @@ def test_a_model_is_followed_until_its_card(
     expect(shown.get_by_role("region", name="Inputs of the graph")).to_contain_text("volume_id, int64, flat")
     expect(shown.get_by_role("region", name="Operators of the graph")).to_contain_text("Add")
     expect(page.get_by_label("Commands that run the model again")).to_contain_text("model reproduce")
+    is_for_everybody(page)
+
+
+def test_the_server_reproduces_a_model_for_its_owner(
+    page: Page,
+    sign_in: SignIn,
+    web: ServerProcess,
+    token: Callable[[str], str],
+    files: Callable[[int], tuple[Path, Path]],
+) -> None:
+    """All readers see the results."""
+    public = web.run(
+        *("truth", "import", "tracking", "--from", str(EVENTS_DIRECTORY), "--config", "ttbar_pu0"),
+        *("--events", "0:3", "--not-current", "--public"),
+    )
+    assert public.returncode == 0, public.stderr
+    sign_in(page, "reproduces-models")
+    with Client(web.base_url, token("reproduces-models")) as client:
+        sent = client.submit_model("tracking", *files(30))
+        address = f"/leaderboard/submissions/{client.wait_for_model(sent.evaluation_id).submission_id}"
+        page.goto(address)
+        page.get_by_role("button", name="Run it again on public events").click()
+        expect(page.get_by_text("The server ran it again on public events")).to_be_visible()
+        client.wait_for_model(client.evaluations().items[0].evaluation_id)
+    page.context.clear_cookies()
+    page.goto(address)
+    again = page.locator("section", has=page.get_by_role("heading", name="Reproduce", exact=True))
+    expect(again.get_by_role("table")).to_contain_text("trackml_weighted_efficiency")
+    expect(again).to_contain_text("public events 0 to 2 of ttbar_pu0")
     is_for_everybody(page)
 
 

@@ -41,6 +41,11 @@ def server(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[S
     with ServerProcess(tmp_path_factory.mktemp("site"), env=allowance()) as server:
         imported = server.run("truth", "import", "jets", "--from", str(source), "--events", f"0:{EVENTS}")
         assert imported.returncode == 0, imported.stderr
+        public = server.run(
+            *("truth", "import", "jets", "--from", str(source), "--events", f"0:{EVENTS // 2}"),
+            *("--not-current", "--public"),
+        )
+        assert public.returncode == 0, public.stderr
         yield server
 
 
@@ -81,6 +86,7 @@ def test_a_baseline_as_a_model_scores_what_its_predictions_do(
         assert bundle.read("model.onnx") == model[0].read_bytes()
         assert "collidium model run" in bundle.read("README.md").decode()
     reproduced_at_home(server, output, source, own.scores)
+    reproduced_by_the_server(server, token, found.submission_id)
     assert found.model is not None
     assert found.model.graph is not None
     assert found.model.graph.inputs == {"tracks": "features/tracks, float32, flat"}
@@ -114,6 +120,18 @@ def reproduced_at_home(
     other = server.run("model", "reproduce", f"{bundle}.forged", "--from", str(source))
     assert (other.returncode, "Some results do not agree" in other.stderr) == (1, True), other.stderr
     assert server.run("model", "reproduce", str(source / "README.md"), "--from", str(source)).returncode == 3
+
+
+def reproduced_by_the_server(server: ServerProcess, token: str, submission_id: str) -> None:
+    server.environment["HF_TOKEN"] = token
+    asked = server.run("model", "reproduce", submission_id, "--server", "--json")
+    assert asked.returncode == 0, asked.stderr
+    with Client(server.base_url, token=token) as client:
+        assert client.wait_for_model(json.loads(asked.stdout)["evaluation_id"]).public
+        assert client.reproduce(submission_id).state == "scored", "the same run"
+        made = client.submission(submission_id).reproduction
+    assert made is not None
+    assert (made.agrees, made.eval_events.stop) == (True, EVENTS // 2)
 
 
 def kept(server: ServerProcess, submission_id: str) -> dict[str, float]:

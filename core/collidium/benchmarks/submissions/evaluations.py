@@ -19,7 +19,7 @@ from tortoise.timezone import now
 from collidium import accounts, operations, records
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.database import on_commit, transactional
-from collidium.errors import Conflict, NotFound
+from collidium.errors import Conflict, NotFound, Unavailable
 from collidium.inference.codes import Code
 from collidium.inference.manifest import summary
 from collidium.runtime.failpoints import reached
@@ -28,6 +28,7 @@ from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from datetime import datetime
+    from decimal import Decimal
 
     from collidium.contracts.storage import Storage
 
@@ -43,6 +44,9 @@ ATTEMPTS: Final = 3
 _RECENT: Final = timedelta(days=1)
 _EVALUATION_ID: Final = re.compile(r"[0-9a-f]{32}")
 _STEPS: Final = 10
+#: In place of a challenge: the file is being deleted, which takes no longer.
+_DELETED: Final = ""
+_DELETION_TIME: Final = timedelta(minutes=10)
 #: Codes of failures for which credits are given back.
 _PLATFORMS_FAULT: Final = frozenset({"interrupted", "closed", Code.NOISY.value})
 
@@ -154,7 +158,7 @@ async def _rerun(row: Evaluation) -> Evaluation:
         raise Conflict(f"the evaluation is {row.state}")
     if not row.manifest:
         raise Conflict("the file of the model is not kept any more")
-    if row.again and not runs_on(challenge, row.truth_version):
+    if row.again and not row.public and not runs_on(challenge, row.truth_version):
         raise Conflict(f"{row.challenge} has its final results, or other events")
     row.state, row.code, row.detail, row.ended_at, row.events_done = "received", None, "", None, 0
     row.checking_at = row.running_at = None
@@ -200,30 +204,64 @@ async def stored_predictions() -> list[str]:
 
 async def sweep(storage: Storage, before: datetime) -> None:
     """Delete the files of models that failed or were cancelled before a moment, and that no row refers to."""
-    lost = Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
-    hashes = set(await lost.values_list("sha256", flat=True))
-    await lost.update(sha256=None)
     over = Evaluation.filter(_is_over(before)).exclude(manifest="")
-    for sha256 in sorted(hashes | set(await over.values_list("sha256", flat=True))):
-        await discard(storage, str(sha256), before)
+    hashes = {
+        *await _lost(before).values_list("sha256", flat=True),
+        *await over.values_list("sha256", flat=True),
+    }
+    for sha256 in sorted(map(str, hashes)):
+        await discard(storage, sha256, before)
 
 
-@transactional
 async def discard(storage: Storage, sha256: str, before: datetime | None = None) -> None:
     """Delete the file of a model unless an evaluation needs it, or it is being received.
 
     None needs it that failed or was cancelled ``before`` a moment; its manifest is deleted, too.
     """
-    # No model is received while all challenges are locked.
+    deletion = await _begin_deletion(sha256, before)
+    if deletion is None:
+        return
+    reached("sweep.begun")
+    await storage.delete(model_key(sha256))
+    reached("sweep.deleted")
+    await deletion.delete()
+
+
+@transactional
+async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | None:
+    """Let no process receive this file until the returned row is deleted; None: the file is needed."""
+    # No model is announced, and none gets its row, while all challenges are locked.
     await Challenge.all().order_by("name").select_for_update().only("name")
     over = Evaluation.filter(_is_over(before), sha256=sha256) if before else Evaluation.filter(id="")
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
+    if before:
+        await _lost(before).filter(sha256=sha256).update(sha256=None)
     needed = await kept.exclude(id__in=await over.values_list("id", flat=True)).exists()
-    if needed or await Arrival.filter(sha256=sha256).exists():
-        return
+    if needed or await Arrival.exists(sha256=sha256):
+        return None
     await over.update(manifest="")
-    await storage.delete(model_key(sha256))
-    reached("sweep.deleted")
+    deletion = Arrival(
+        id=uuid.uuid4().hex, challenge=_DELETED, leased_until=now() + _DELETION_TIME, sha256=sha256
+    )
+    await deletion.save(force_create=True)
+    return deletion
+
+
+async def announce(arrival: str, sha256: str) -> None:
+    """Keep the file of a model from being deleted, in a transaction with its challenge locked.
+
+    Raises Unavailable while it is being deleted.
+    """
+    deletions = Arrival.filter(challenge=_DELETED, sha256=sha256)
+    if await deletions.filter(leased_until__gt=now()).exists():
+        raise Unavailable("the same model is being deleted; send it again", retry_after=60)
+    await deletions.delete()  # of processes that were killed
+    await Arrival.filter(id=arrival).update(sha256=sha256)
+
+
+def _lost(before: datetime) -> QuerySet[Arrival]:
+    """What processes that were killed have stored, or begun to delete."""
+    return Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
 
 
 def _is_over(before: datetime) -> Q:
@@ -254,18 +292,27 @@ async def forget(account_id: int, becomes: str) -> None:
 # -- the queue -----------------------------------------------------------------------------------------
 
 
+async def charge(row: Evaluation, price: Decimal) -> None:
+    """Take the price of a row that is not saved yet, within a transaction. Raises PaymentRequired."""
+    if price:
+        row.price, note = price, f"model for {row.challenge}"
+        await accounts.post(row.account_id, -price, reason="evaluation_charge", reference=row.id, note=note)
+
+
 async def enqueue(row: Evaluation) -> None:
-    """Give a row that is not saved yet its turn, within a transaction, and let the challenge wait for it."""
+    """Give a row that is not saved yet its turn, in a transaction; its challenge waits if it may count."""
     moment = now()
     recent = Evaluation.filter(
         account_id=row.account_id, challenge=row.challenge, received_at__gt=moment - _RECENT
     )
     row.turn, row.due_at, row.lease, row.attempts = await recent.count(), moment, "", 0
+    on_commit(RECEIVED.notify)
+    if row.public:
+        return
     await Arrival.filter(id=row.id).delete()
     await Arrival(
         id=row.id, challenge=row.challenge, received_at=row.received_at, leased_until=moment + WAITED_FOR
     ).save(force_create=True)
-    on_commit(RECEIVED.notify)
 
 
 async def claim(last_turns: Mapping[str, int], seconds: float) -> Evaluation | None:
@@ -344,8 +391,9 @@ async def mark_scored(row: Evaluation, submission_id: str, predictions: str, tru
 
 @transactional
 async def drop(challenge: str) -> None:
-    """Cancel what still runs models of submissions to a challenge again, within a transaction."""
-    for row in await Evaluation.filter(challenge=challenge, again=True, turn__gte=0).select_for_update():
+    """Cancel what still runs models of a challenge again for scores that count, within a transaction."""
+    counting = Evaluation.filter(challenge=challenge, again=True, public=False, turn__gte=0)
+    for row in await counting.select_for_update():
         await _end(row, "cancelled")
 
 

@@ -11,7 +11,7 @@ from tortoise.expressions import Q
 
 from collidium import records
 from collidium.benchmarks import challenges, tasklist
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.errors import NotFound, UnknownCursor
@@ -45,8 +45,44 @@ async def find(platform: Platform, submission_id: str) -> records.Submission:
     found = view(row, truth, await scorings.earlier(card, row), unranked)
     if found.model is not None:
         graph = await evaluations.graph_of(row.evaluation_id)
-        found = structs.replace(found, model=structs.replace(found.model, graph=graph))
+        found = structs.replace(
+            found,
+            model=structs.replace(found.model, graph=graph),
+            reproduction=await _reproduction_of(platform, row),
+        )
     return structs.replace(found, curves=await scorings.curves_of(row))
+
+
+async def _reproduction_of(platform: Platform, row: Submission) -> records.Reproduction | None:
+    """The last run of a submission's model on public events, compared with what counts."""
+    run = await Evaluation.filter(submission_id=row.id, public=True).order_by("-received_at").first()
+    if run is None:
+        return None
+    scoring = await Scoring.get_or_none(
+        submission_id=row.id, truth_version=run.truth_version, scorer_version=run.scorer_version
+    )
+    card = card_of(platform, row)
+    results = []
+    if scoring is not None and card is not None and run.state == "scored":
+        errors = row.uncertainties or {}, scoring.uncertainties or {}
+        results = [
+            records.Reproduced(
+                metric.name,
+                *(row.scores[metric.name], errors[0].get(metric.name)),
+                *(scoring.scores[metric.name], errors[1].get(metric.name)),
+            )
+            for metric in card.metrics
+            if not metric.self_reported and metric.name in row.scores and metric.name in scoring.scores
+        ]
+    truth = await truth_versions.find(row.task, run.truth_version)
+    return records.Reproduction.of(
+        run,
+        evaluation_id=run.id,
+        dataset=truth.dataset,
+        eval_events=records.EvalEvents(truth.events.start, truth.events.stop),
+        results=tuple(results),
+        agrees=all(one.agrees for one in results) if results else None,
+    )
 
 
 def card_of(platform: Platform, row: Submission) -> Card | None:

@@ -77,7 +77,7 @@ async def receive(
         row.model_claim = await check_claim(model_repo) or "unverified"
     await admissions.require_submission_left(admission, platform.settings, now())
     # A kill from here on leaves the hash of a file that no row refers to.
-    await Arrival.filter(id=admission.arrival).update(sha256=file.sha256)
+    await _announce(admission, file)
     await _store(platform.storage, file)
     reached("receive.stored")
     try:
@@ -86,6 +86,12 @@ async def receive(
         await Arrival.filter(id=admission.arrival).update(sha256=None)
         await evaluations.discard(platform.storage, file.sha256)
         raise
+
+
+@transactional
+async def _announce(admission: Admission, file: Predictions) -> None:
+    await Challenge.select_for_update().get(name=admission.challenge.name)
+    await evaluations.announce(admission.arrival, file.sha256)
 
 
 async def _store(storage: Storage, file: Predictions) -> None:
@@ -107,12 +113,11 @@ async def _receive_once(
         raise Conflict(f"{challenge.name} closed while the model was received")
     row.received_at = now()
     await admissions.require_submission_left(admission, platform.settings, row.received_at)
-    # Nothing is discarded under the challenge's lock; an equal file may have been, since it was stored.
-    await _store(platform.storage, file)
-    price = platform.settings.model_price
-    if price and not admission.account.baseline:
-        row.price, note = price, f"model for {row.challenge}"
-        await accounts.post(row.account_id, -price, reason="evaluation_charge", reference=row.id, note=note)
+    if not await Arrival.exists(id=admission.arrival, sha256=file.sha256):
+        # Its lease was lost for a day, and the file deleted.
+        raise Unavailable("the model was received too slowly; send it again", retry_after=60)
+    if not admission.account.baseline:
+        await evaluations.charge(row, platform.settings.model_price)
     await evaluations.enqueue(row)
     await row.save(force_create=True)
     reached("receive.before_commit")

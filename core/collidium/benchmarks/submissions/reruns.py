@@ -1,7 +1,8 @@
-"""Models of submissions, run once more: on the final events of a challenge, or on new hidden ones.
+"""Models of submissions, run once more: on final events of a challenge, new hidden ones, or public ones.
 
 Such a run is an evaluation in the same queue, for a submission that there is. What it scores is kept next to
-the scores that count. On final events it counts with the final results; on new events as soon as it is there.
+the scores that count. On final events it counts with the final results; on new events as soon as it is there;
+on public ones never: these are for comparison.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tortoise.timezone import now
 
-from collidium import operations
+from collidium import accounts, operations, records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import evaluations, replay, scorings, submitting
+from collidium.benchmarks.submissions import evaluations, replay, scorings, standing, submitting
 from collidium.benchmarks.submissions.replay import Target
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
@@ -27,7 +28,7 @@ from collidium.runtime.failpoints import reached
 from collidium.scoring.parts import Part, events_of, whole
 
 if TYPE_CHECKING:
-    from collidium import records
+    from collidium.accounts import AccountView
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation as Scores
 
@@ -67,21 +68,29 @@ async def why_not_run(submission_id: str, truth_version: str) -> str:
 
 
 async def queue(
-    challenge: Challenge, rows: Iterable[Submission], truth_version: str, *, timed_anew: bool
+    challenge: Challenge,
+    rows: Iterable[Submission],
+    truth_version: str,
+    *,
+    timed_anew: bool,
+    public_for: Decimal | None = None,
 ) -> int:
     """Put the models of submissions into the queue, in a transaction with the challenge locked; how many.
 
-    Each is run once on these events. Their speed is measured again where it is ``timed_anew``.
+    Each is run once on these events. Their speed is measured again where it is ``timed_anew``. With a price,
+    ``public_for``, the events are public. Raises PaymentRequired.
     """
     truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
     events = truth_versions.events_of(truth)
     wanted = await unrun(rows, truth_version)
+    firsts = await Evaluation.in_bulk([str(one.evaluation_id) for one in wanted], "id")
     for submission in wanted:
-        first = await Evaluation.get(id=submission.evaluation_id)
+        first = firsts[str(submission.evaluation_id)]
         again = first.clone(pk=uuid.uuid4().hex)
         again.update_from_dict(
             {
                 "again": True,
+                "public": public_for is not None,
                 "hub_username": submission.hub_username,
                 "participant": submission.participant,
                 "submission_id": submission.id,
@@ -97,6 +106,7 @@ async def queue(
                 "price": Decimal(0),
             }
         )
+        await evaluations.charge(again, public_for or Decimal(0))
         await evaluations.enqueue(again)
         await again.save(force_create=True)
     return len(wanted)
@@ -120,13 +130,13 @@ async def _keep_once(
 ) -> None:
     challenge = await Challenge.select_for_update().get(name=run.challenge)
     task = platform.tasks.find(run.task)
-    if not evaluations.runs_on(challenge, run.truth_version):
+    if not run.public and not evaluations.runs_on(challenge, run.truth_version):
         raise Conflict(f"{challenge.name} has its final results, or other events")
     await evaluations.held(run)
     submission = await Submission.select_for_update().get(id=run.submission_id)
     target = Target(challenge.name, task, run.truth_version)
     await scorings.keep(submission.id, task.card, target.versions, scores, scored_at=now())
-    if run.truth_version == challenge.truth_version and target.is_wanted(submission):
+    if not run.public and run.truth_version == challenge.truth_version and target.is_wanted(submission):
         await challenges.require_concealed(challenge, run.truth_version)
         submission.represents, submission.model = False, dict(model)
         scorer_version, truth_version = target.versions
@@ -144,6 +154,31 @@ async def _keep_once(
         await challenge.save(update_fields=["revision"])
     await evaluations.mark_scored(run, submission.id, predictions, run.truth_version)
     reached("evaluate.again_kept")
+
+
+async def reproduce(platform: Platform, account: AccountView, submission_id: str) -> records.Evaluation:
+    """Run the model of one's submission on public events, for what a model costs.
+
+    It is run once on these events; asked again, the same run is returned, whatever became of it. Raises
+    NotFound, Forbidden for another's, PaymentRequired, and Conflict where it cannot be run.
+    """
+    row = await standing.own(account, submission_id)
+    public = await truth_versions.public_of(row.task)
+    if public is None:
+        raise Conflict(f"the server has no public events of {row.task}")
+    return evaluations.view(await _reproduce_once(platform, row, public.version))
+
+
+@transactional
+async def _reproduce_once(platform: Platform, row: Submission, version: str) -> Evaluation:
+    challenge = await challenges.locked(row.challenge)
+    await accounts.require_not_banned(row.account_id)
+    price = Decimal(0) if row.baseline else platform.settings.model_price
+    await queue(challenge, [row], version, timed_anew=False, public_for=price)
+    run = await Evaluation.get_or_none(submission_id=row.id, public=True, truth_version=version)
+    if run is None:
+        raise Conflict("its model is not kept, or it is scored on these events already")
+    return run
 
 
 async def refresh(

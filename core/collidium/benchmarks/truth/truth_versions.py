@@ -64,6 +64,7 @@ async def import_truth(
     train: str | None = None,
     token: str | None = None,
     current: bool = True,
+    public: bool = False,
     progress: Progress | None = None,
 ) -> TruthRecord:
     """Prepare truth from a dataset and score the task's own challenge against it, if it is ``current``.
@@ -75,6 +76,8 @@ async def import_truth(
     Cards name ``inputs`` and ``train``, ``namespace/name`` or ``namespace/name@revision``, for the inputs of
     these events and for events to learn from (:func:`.task_data.find_data`). What an earlier import of the
     same truth named stays where nothing is given.
+
+    ``public``: models of submissions are run again on these events when their owners ask.
 
     Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
     :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, and Unavailable where the
@@ -111,7 +114,7 @@ async def import_truth(
         )
     except StorageUnavailable as error:
         raise Unavailable(f"the storage takes no truth: {error}") from error
-    return await _keep(truth.as_dict(), data, read, current)
+    return await _keep(truth.as_dict(), data, read, current, public)
 
 
 async def list_truths(platform: Platform) -> list[TruthRecord]:
@@ -130,12 +133,19 @@ async def find(task_name: str, version: str) -> TruthRecord:
     return _record(row, current=current)
 
 
+async def public_of(task_name: str) -> TruthRecord | None:
+    """The newest truth of public events that models of a task can be run on."""
+    rows = await TruthVersion.filter(task=task_name).order_by("-id")
+    usable = (row for row in rows if row.manifest.get("public") and row.manifest.get("inputs"))
+    return next((_record(row, current=False) for row in usable), None)
+
+
 async def stored_files() -> dict[str, str]:
-    """SHA-256 of the truth in the storage that challenges score against, by key; empty for manifests."""
+    """SHA-256 of the truth in the storage that is used, by key; empty for manifests."""
+    rows = await TruthVersion.all()
     used = await Challenge.filter(truth_version__not_isnull=True)
     current = {(row.task, parts.whole(row.truth_version)) for row in used if row.truth_version is not None}
-    rows = await TruthVersion.filter(task__in=[name for name, _ in current])
-    truths = [row for row in rows if (row.task, row.version) in current]
+    truths = [row for row in rows if (row.task, row.version) in current or row.manifest.get("public")]
     tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
     manifests = {manifest_key(row.task, row.version): "" for row in truths}
     inputs = [model_inputs.stored_keys(row.manifest.get("inputs", {})) for row in truths]
@@ -151,7 +161,7 @@ def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
 
 @transactional
 async def _keep(
-    manifest: dict[str, Any], data: Found, inputs: model_inputs.Stored, current: bool
+    manifest: dict[str, Any], data: Found, inputs: model_inputs.Stored, current: bool, public: bool
 ) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
     await TruthVersion.bulk_create(
@@ -159,6 +169,7 @@ async def _keep(
     )
     for truth in await TruthVersion.filter(task=name, version__startswith=version):
         found = {"data": truth.manifest.get("data", {}) | data, "inputs": inputs}
+        found |= {"public": truth.version == version and public}
         truth.manifest = truth.manifest | found
         await truth.save(update_fields=["manifest"])
     if current:

@@ -208,6 +208,11 @@ class BenchmarkCalls:
         return Call("POST", f"/v1/evaluations/{segment(evaluation_id)}/cancel", single(Evaluation))
 
     @endpoint
+    def reproduce(self, submission_id: str) -> Call[Evaluation]:
+        """Have the server run the model of a submission of the account on public events, once."""
+        return Call("POST", f"/v1/submissions/{segment(submission_id)}/reproduce", single(Evaluation))
+
+    @endpoint
     def submission(self, submission_id: str) -> Call[Submission]:
         """A submission as it is kept."""
         where = f"/v1/submissions/{segment(submission_id)}"

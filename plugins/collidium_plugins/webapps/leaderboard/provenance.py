@@ -21,7 +21,7 @@ async def change(submission_id: str) -> Response:
     """``POST /leaderboard/submissions/<submission_id>``
 
     Its links, of which an empty field removes one; or ``action``, to choose it for the final results
-    (``choose``, ``drop``), or to withdraw it.
+    (``choose``, ``drop``), to withdraw it, or to run its model again (``reproduce``).
     """
     form = await request.form
     typed = {name: form[name].strip() for name in _LINKS if name in form}
@@ -30,6 +30,8 @@ async def change(submission_id: str) -> Response:
     try:
         if action == "withdraw":
             await backend_as_user().withdraw(submission_id)
+        elif action == "reproduce":
+            await backend_as_user().reproduce(submission_id)
         else:
             if action in {"choose", "drop"}:
                 links = Links(final=action == "choose")
