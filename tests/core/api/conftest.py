@@ -111,7 +111,7 @@ def start_platform(open_platform: OpenPlatform, tmp_path: Path) -> Iterator[Star
 
 @pytest.fixture
 def fresh_platform(start_platform: StartServer) -> ServerProcess:
-    """The same without further settings: nobody has signed in yet."""
+    """The same without further settings, and without accounts so far."""
     return start_platform()
 
 
@@ -147,7 +147,7 @@ def alice(platform: ServerProcess) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Client]]:
-    """Makes clients of the fresh platform, each signed in as somebody new."""
+    """Makes clients of the fresh platform, each signed in as a new user."""
     with ExitStack() as clients:
         yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
 

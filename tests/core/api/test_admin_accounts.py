@@ -72,7 +72,7 @@ def test_anybodys_ledger_is_shown_in_pages(operator: httpx.Client) -> None:
     assert (grant["delta"], grant["note"], grant["balance_after"]) == (5.25, "a talk", 15.25)
     (signup,) = operator.get(first.links["next"]["url"]).json()
     assert signup["reason"] == "signup_grant"
-    assert operator.get("/admin/accounts/nobody/transactions").status_code == 404
+    assert operator.get("/admin/accounts/unknown/transactions").status_code == 404
 
 
 @pytest.mark.parametrize(

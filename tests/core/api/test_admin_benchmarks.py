@@ -74,7 +74,7 @@ def test_pages_make_up_the_list(operator: httpx.Client, submitted: list[str]) ->
         "task=nothing",
         "task=" + "a" * 65,
         "task=%00",
-        "user=nobody",
+        "user=unknown",
         "unverified=perhaps",
         "limit=0",
         "cursor=x",
@@ -95,9 +95,9 @@ def test_tasks_show_why_they_take_nothing(operator: httpx.Client, server: Server
     assert (tasks["timed"]["distribution"], tasks["timed"]["phase"]) == ("timed-task", None)
     assert server.run("task", "remove", "timed").returncode == 0
     try:
-        told = {task["name"]: task for task in operator.get("/admin/tasks").json()}["timed"]
-        assert (told["installed"], told["listed"]) == (True, False)
-        assert "collidium task add timed" in told["reason"]
+        timed = {task["name"]: task for task in operator.get("/admin/tasks").json()}["timed"]
+        assert (timed["installed"], timed["listed"]) == (True, False)
+        assert "collidium task add timed" in timed["reason"]
     finally:
         assert server.run("task", "add", "timed").returncode == 0
 

@@ -120,7 +120,7 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "analytics/failures?month=2026-13",
         "requests?state=lost",
         "requests?cursor=" + "9" * 30,
-        "requests?user=nobody",
+        "requests?user=unknown",
         "requests?user=%00",
         "requests?channel=%00",
         "requests/x",
@@ -181,8 +181,8 @@ def test_an_operator_cancels_anybodys_request_and_it_is_audited(
             return operator.get(f"/admin/requests/{request_id}").json()["state"]
 
         eventually(lambda: state() == "cancelled")
-        told = operator.get(f"/admin/requests/{request_id}").json()
-        assert (told["step"], told["due_at"]) == ("", None)
+        report = operator.get(f"/admin/requests/{request_id}").json()
+        assert (report["step"], report["due_at"]) == ("", None)
         assert "runner_handle" not in carol.get(f"/v1/requests/{request_id}").json()
         assert operator.post(f"/admin/requests/{request_id}/cancel").status_code == 200
         assert carol.get("/v1/me").json()["credits"] == 10
@@ -235,7 +235,7 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         eventually(lambda: alice.get(own).json() == [file])
         assert alice.get(f"{own}/{file['path']}").content == answer.content
         assert alice.get(f"{own}/x").status_code == 404
-        # Whoever hangs up half-way leaves nothing behind, nor does anybody else.
+        # A client that hangs up half-way leaves nothing behind, nor does any other.
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))
         assert [path.name for path in (server.data_dir / "uploads").iterdir()] == ["partial"]

@@ -159,12 +159,15 @@ def test_a_preset_is_its_three_parameters(alice: httpx.Client) -> None:
     assert by_name.status_code == 202
     assert by_name.json()["credits_charged"] == presets["muons-quick"]["credits"]
     ended(alice, by_name.json()["request_id"])
-    by_knobs = order(alice, channel="single_muon", events=100, pileup=0, seed=3)
-    assert (by_knobs.status_code, by_knobs.json()["request_id"]) == (200, by_name.json()["request_id"])
+    by_parameters = order(alice, channel="single_muon", events=100, pileup=0, seed=3)
+    assert (by_parameters.status_code, by_parameters.json()["request_id"]) == (
+        200,
+        by_name.json()["request_id"],
+    )
 
 
 def httpx_get(server: ServerProcess | httpx.Client, path: str) -> Any:
-    """What anybody is answered."""
+    """The answer to any caller."""
     answer = httpx.get(f"{server.base_url}{path}", trust_env=False)
     assert answer.status_code == 200
     return answer.json()

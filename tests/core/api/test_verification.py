@@ -68,7 +68,7 @@ def test_only_what_is_verified_earns_and_raises_a_best(
     verified = admin.post(f"/admin/submissions/{honest}/verify")
     assert verified.status_code == 200, verified.text
     assert verified.json()["credits_earned"] == 50
-    assert credits_of(alice) == 10 + 50, "what nobody believes is no best"
+    assert credits_of(alice) == 10 + 50, "a disqualified score is no best"
     board = alice.get("/v1/leaderboard/timed?all=true").json()
     shown = {place["submission_id"]: place["verified_at"] is not None for place in board}
     assert shown == {boast: False, honest: True}

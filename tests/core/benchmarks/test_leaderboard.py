@@ -111,9 +111,9 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
             Selection("user1", "lab/model2"),
             lambda place: (place.hub_username, place.model_repo) == ("user1", "lab/model2"),
         ),
-        (Selection("nobody"), lambda place: False),
+        (Selection("unknown"), lambda place: False),
     ],
-    ids=["all", "account", "model", "both", "nobody"],
+    ids=["all", "account", "model", "both", "unknown"],
 )
 def test_selected_places_have_the_ranks_that_they_have_among_all(
     migrated_database_url: str, selection: Selection, wanted: Wanted

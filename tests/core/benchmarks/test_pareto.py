@@ -127,7 +127,7 @@ async def fill() -> None:
                 challenge=EDITION.challenge,
                 task=EDITION.task,
                 account_id=1,
-                hub_username="somebody",
+                hub_username="someone",
                 participant=f"account:{place}",
                 represents=True,
                 sha256=f"{place:064}",
