@@ -138,6 +138,16 @@ def name_of(client: httpx.Client) -> str:
     return str(client.get("/v1/me").json()["hub_username"])
 
 
+def credits_of(client: httpx.Client) -> float:
+    """The balance of the client's account."""
+    return float(client.get("/v1/me").json()["credits"])
+
+
+def submission_ids(answer: httpx.Response) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    return [submission["submission_id"] for submission in answer.json()]
+
+
 @pytest.fixture
 def alice(platform: ServerProcess) -> Iterator[httpx.Client]:
     """A client that calls as an account of its own."""

@@ -128,6 +128,23 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "requests/x/output",
         "requests/x/output/data/x.parquet",
         f"requests/{'0' * 32}/output",
+        "accounts?sort=balance",
+        "accounts?banned=perhaps",
+        "accounts?search=" + "a" * 97,
+        "accounts?cursor=" + "9" * 400,
+        "accounts?sort=name&cursor=%00",
+        "accounts?sort=credits&cursor=NaN:1",
+        "accounts?sort=credits&cursor=1.000:" + "9" * 100,
+        "accounts?search=%00",
+        "submissions?task=nothing",
+        "submissions?task=" + "a" * 65,
+        "submissions?task=%00",
+        "submissions?user=unknown",
+        "submissions?unverified=perhaps",
+        "submissions?limit=0",
+        "submissions?cursor=x",
+        "submissions?cursor=" + "0" * 32,
+        "submissions?cursor=" + "0" * 600,
     ],
 )
 def test_what_cannot_be_asked_is_refused(operator: httpx.Client, address: str) -> None:
@@ -168,7 +185,7 @@ def test_pages_keep_what_was_asked_for(operator: httpx.Client) -> None:
     assert "next" not in second.links
 
 
-def test_an_operator_cancels_anybodys_request_and_it_is_audited(
+def test_an_operator_cancels_any_request_and_it_is_audited(
     server: ServerProcess, operator: httpx.Client
 ) -> None:
     with signed_in(server, "carol") as carol:

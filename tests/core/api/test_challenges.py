@@ -23,7 +23,7 @@ from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import import_truth, parquet
+from .conftest import credits_of, import_truth, parquet
 
 SignIn = Callable[[str], httpx.Client]
 NAME = "spring-2027"
@@ -79,10 +79,6 @@ def share(oracle: pa.Table, fraction: float) -> bytes:
     """So much of each event."""
     kept = np.random.default_rng(1).random(len(oracle)) < fraction
     return parquet(oracle.set_column(2, "track_id", pa.array(np.where(kept, oracle["track_id"], -1))))
-
-
-def credits_of(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])
 
 
 def has_results(client: httpx.Client) -> bool:

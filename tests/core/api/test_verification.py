@@ -15,7 +15,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, operating, parquet, signed_in
+from .conftest import OpenPlatform, credits_of, operating, parquet, signed_in
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
@@ -49,10 +49,6 @@ def submit(client: httpx.Client, oracle: pa.Table, seconds: float) -> str:
     answer = client.post(SUBMIT, content=predictions(oracle, seconds))
     assert answer.status_code == 200, answer.text
     return str(answer.json()["submission_id"])
-
-
-def credits_of(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])
 
 
 def test_only_what_is_verified_earns_and_raises_a_best(
