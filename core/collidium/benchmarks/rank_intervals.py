@@ -27,7 +27,7 @@ COVERAGE: Final = 0.95
 #: The gain over the next better must be above so many of its standard errors, or it may be chance.
 SIGNIFICANCE: Final = 2.0
 #: Submissions of a leaderboard whose intervals are found: the first ones.
-MOST: Final = 20_000
+MAX_SUBMISSIONS: Final = 20_000
 #: Seconds for which a page waits for intervals; without them it is made again when it is asked for next.
 PATIENCE: Final = 0.3
 _KEPT: Final = 8
@@ -68,7 +68,7 @@ async def _find(version: BoardVersion) -> Intervals:
             rank_score__isnull=False,
         )
         .order_by("-rank_score", "submitted_at", "id")
-        .limit(MOST)
+        .limit(MAX_SUBMISSIONS)
         .values_list("id", "baseline", "rank_score", "scorer_version")
     )
     draws = {

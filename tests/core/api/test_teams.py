@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 from collidium import database
 from collidium.benchmarks.models import Arrival
-from collidium.benchmarks.teams import MOST_INVITATIONS
+from collidium.benchmarks.teams import MAX_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -282,7 +282,7 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
 
 def test_a_team_has_so_many_invitations_at_a_time(people: SignIn, where: str) -> None:
     new_team(people("alice"), where, "inviting")
-    for _ in range(MOST_INVITATIONS):
+    for _ in range(MAX_INVITATIONS):
         code_of(people("alice"), where)
     refused(people("alice").post(f"{where}/team/invitations", json={}), 409, "invitations already")
 
