@@ -53,7 +53,8 @@ def server(backend: ServerProcess, tmp_path_factory: pytest.TempPathFactory) -> 
     for task in ("tracking", "timed"):
         events = ("--config", "ttbar_pu0", "--events", f"{FIRST}:{STOP}")
         run(backend, "truth", "import", task, "--from", str(EVENTS_DIRECTORY), *events)
-    run(backend, "benchmark", "split", "tracking", "--public", "50")
+    with Client(backend.base_url, admin_token=backend.admin_token) as admin:
+        admin.admin_edit_challenge("tracking", public_percent=50)
     path = tmp_path_factory.mktemp("predictions") / "oracle.parquet"
     oracle = write_oracle(path)
     with Client(backend.base_url, backend.add_user("ann")) as ann:
@@ -369,6 +370,10 @@ async def test_a_split_scores_again_after_its_preview(server: ServerProcess, ope
         await choose(pilot, "timed")
         await pilot.press("enter")
         await shows(pilot, "cleo")
+        await pilot.press("question_mark")
+        await shows(pilot, "Split: hold events back", "Score all again")  # without scrolling
+        await pilot.press("escape")
+        await holds(pilot, lambda: "Help" not in text(pilot).splitlines()[0])
         await pilot.press("h")
         await shows(pilot, "Split the events of timed")
         await types(pilot, "percent", "100")
@@ -376,10 +381,11 @@ async def test_a_split_scores_again_after_its_preview(server: ServerProcess, ope
         await shows(pilot, "is a number from 1 to 99")
         await types(pilot, "percent", "50")
         await pilot.press("enter")
-        await shows(pilot, "50 per cent of the events count", "cannot be undone")
+        await shows(pilot, "Scores are those on 50 per cent of the events", "cannot be undone")
+        await shows(pilot, "Warning: participants have seen scores of 2 submissions")
         assert operator.task("timed").phase is None
         await pilot.press("y")
-        await shows(pilot, "Done: 0 ranks changed")
+        await shows(pilot, "Done: scores are those on", "ranks changed")
         assert operator.task("timed").phase == "public"
         await holds(pilot, lambda: "Done" not in text(pilot))
         await pilot.press("h")

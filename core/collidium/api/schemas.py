@@ -255,7 +255,7 @@ class MembersBody(Body):
 class MySubmissionsQuery(Page):
     """Which of an account's submissions are listed."""
 
-    task: str | None = Field(None, max_length=64, description="Only those to this task.")
+    task: str | None = Field(None, max_length=64, description="Only those to this task, or challenge.")
     challenge: str | None = Field(None, max_length=64, description="Only those to this challenge.")
 
 

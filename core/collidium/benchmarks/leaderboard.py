@@ -226,17 +226,17 @@ async def all_places(
 async def all_results(
     version: BoardVersion, *, intervals: Intervals | None, selection: Selection
 ) -> AsyncIterator[list[Result]]:
-    """The same for the file of results; all submissions end with the disqualified and withdrawn ones."""
+    """The same for the file of results; all submissions end with those that have no rank."""
     async for found in all_places(version, intervals=intervals, selection=selection):
         ranks = [None if place.baseline else place.rank for place in found]
         yield [Result.of(place, rank=rank, status="ranked") for place, rank in zip(found, ranks, strict=True)]
     if selection.all:
-        async for removed in removed_results(version, ("disqualified", "withdrawn")):
+        async for removed in removed_results(version, ("not_final", "disqualified", "withdrawn")):
             yield removed
 
 
 async def removed_results(version: BoardVersion, standings: Sequence[str]) -> AsyncIterator[list[Result]]:
-    """The submissions of a challenge that were disqualified, or withdrawn."""
+    """The submissions of a challenge with these standings."""
     rows = Submission.filter(challenge=version.challenge, standing__in=standings)
     yield [
         Result.of(row, rank=None, status=row.standing, reason=row.standing_reason, **derived(row))

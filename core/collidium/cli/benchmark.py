@@ -69,44 +69,14 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
     collidium benchmark rescore tracking --apply
     """
 
-    review = _rescored(task, None, apply=apply)
-    print_json(review) if as_json else _show(review)
-
-
-@benchmark.command()
-@click.argument("challenge", shell_complete=complete_tasks)
-@click.option(
-    "--public", "percent", type=click.IntRange(1, 99), required=True, help="Per cent of the events."
-)
-@json_option
-def split(challenge: str, percent: int, as_json: bool) -> None:
-    """Score CHALLENGE (or a task) on a public part of its events until it is closed.
-
-    Runs on the server's machine, and scores what was submitted before again. Credits are earned when it is
-    closed. A challenge without submissions can also be split from elsewhere: collidium challenge edit.
-
-    \b
-    collidium benchmark split tracking --public 30
-    """
-
-    review = _rescored(challenge, percent, apply=True)
-    if as_json:
-        print_json({"challenge": challenge, "truth_version": review.truth_version})
-    else:
-        until = f"until `collidium challenge close {challenge}`"
-        note(f"{challenge} is now scored against {review.truth_version}, {until}.")
-
-
-def _rescored(challenge: str, percent: int | None, *, apply: bool) -> Review:
     async def run(platform: Platform) -> Review:
         from collidium.benchmarks.submissions.rescoring import rescore
 
         with progress_bar("Scoring (files)") as progress:
-            return await rescore(
-                platform, challenge, percent=percent, apply=apply, actor=ACTOR, progress=progress
-            )
+            return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
 
-    return on_platform(run)
+    review = on_platform(run)
+    print_json(review) if as_json else _show(review)
 
 
 def _show(review: Review) -> None:

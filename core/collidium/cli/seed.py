@@ -75,9 +75,17 @@ def run_steps(prepare: Prepare, size: str = "", *, dry_run: bool) -> dict[str, A
     with status_line() as update:
 
         def report(title: str, fraction: float, left: float) -> None:
-            update(f"{title} ({fraction:.0%}, about {duration_text(left)} left)")
+            update(progress_text(title, fraction, left))
 
         return asyncio.run(_run(prepare, size, dry_run, _by_title(report)))
+
+
+def progress_text(title: str, fraction: float, left: float) -> str:
+    """How far a run is; before its pace is known, the time is that of idle cores."""
+    from collidium.seeding.steps import MEASURED
+
+    bound = "about" if fraction > MEASURED else "at least"
+    return f"{title} ({fraction:.0%}, {bound} {duration_text(left)} left)"
 
 
 def _by_title(report: Report) -> Report:
@@ -158,6 +166,5 @@ def show_plan(record: dict[str, Any]) -> None:
         note(text)
     for problem in record["problems"]:
         note(f"Problem: {problem}")
-    print_record(
-        {"disk": f"{record['bytes'] / 1e9:.1f} GB", "time": f"about {duration_text(record['seconds'])}"}
-    )
+    time = f"about {duration_text(record['seconds'])}, several times that where other programs use the cores"
+    print_record({"disk": f"{record['bytes'] / 1e9:.1f} GB", "time": time})

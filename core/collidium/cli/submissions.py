@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from collidium.cli.challenge.options import all_pages
 from collidium.cli.context import client
 from collidium.cli.evaluations import show_evaluation
 from collidium.cli.leaderboard import model_cell, score_cell, show_quota, value_cell
@@ -30,13 +31,18 @@ from collidium.errors import CollidiumError, Forbidden
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from collidium.client import Client, Comparison, EvaluatedModel, Receipt, Submission
+    from collidium.client import Client, Comparison, EvaluatedModel, Page, Receipt, Submission
     from collidium.client.calls import Links
 
 
 @click.command()
 @click.argument("submission_id", metavar="[SUBMISSION]", required=False)
-@click.option("--task", metavar="TASK", help="Only submissions to this task.", shell_complete=complete_tasks)
+@click.option(
+    "--task",
+    metavar="TASK",
+    help="Only submissions to this task or challenge.",
+    shell_complete=complete_tasks,
+)
 @click.option("--with", "other", metavar="SUBMISSION", help="Compare with this submission to the same task.")
 @limit_option("submissions")
 @json_option
@@ -77,6 +83,8 @@ def submissions(
         "submitted": "submitted_at",
     }
     show_items(listed, columns, as_json=as_json)
+    if not listed and not as_json:
+        note(f"You have sent none. Those of your team: collidium team submissions {task or 'CHALLENGE'}")
 
 
 def _show_comparison(server: Client, found: Comparison) -> None:
@@ -141,7 +149,26 @@ def choose(submission_id: str, not_: bool, as_json: bool) -> None:
     """
     with client() as server:
         sent = server.set_links(submission_id, final=not not_)
-    print_json(sent) if as_json else _show_submission(sent)
+        if as_json:
+            print_json(sent)
+        else:
+            _show_choice(server, sent)
+
+
+def _show_choice(server: Client, sent: Submission) -> None:
+    """What is chosen of its participant now, and how many more may be."""
+
+    def ask(cursor: str | None) -> Page[Submission]:
+        if sent.team is None:
+            return server.submissions(challenge=sent.challenge, limit=1000, cursor=cursor)
+        return server.team_submissions(sent.challenge, limit=1000, cursor=cursor)
+
+    most = server.challenge(sent.challenge).final_submissions
+    chosen = [one.submission_id for one in all_pages(ask) if chosen_cell(one)]
+    click.echo(f"Chosen for the final results of {sent.challenge}: {len(chosen)} of {most}.")
+    for id_ in chosen:
+        click.echo(f"  {id_}")
+    note(f"You may choose {most - len(chosen)} more." if chosen else "Your best ones count.")
 
 
 @click.command()

@@ -7,7 +7,7 @@ from decimal import ROUND_HALF_EVEN, Decimal
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collidium.records import Quota
+    from collidium.records import Quota, Rescoring
 
 #: Significant digits of a standard error, and of a number that has none.
 ERROR_DIGITS: Final = 2
@@ -67,6 +67,20 @@ def quota_text(quota: Quota) -> str:
     if quota.closes_at is None:
         return text
     return f"{text}; it closes on {_minute(quota.closes_at)}, in {time_until(quota.closes_at)}"
+
+
+def split_texts(found: Rescoring) -> list[str]:
+    """What a split changes in addition to ranks, and a warning; empty for any other rescoring."""
+    if found.public_percent is None:
+        return []
+    part = f"Scores are those on {found.public_percent} per cent of the events until the challenge closes"
+    texts = [f"{part}, those on the others then. This cannot be undone."]
+    if found.seen_whole:
+        texts.append(
+            f"Warning: participants have seen scores of {found.seen_whole:,} submissions on all events, "
+            "those of the final part included."
+        )
+    return texts
 
 
 def _minute(moment: datetime | None) -> str:

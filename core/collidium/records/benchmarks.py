@@ -207,8 +207,13 @@ class Result(Record, frozen=True):
 
     rank: Annotated[int | None, Meta(description="null for baselines, and for what is not ranked.")]
     status: Annotated[
-        Annotated[str, Meta(extra_json_schema={"enum": ["ranked", "disqualified", "withdrawn"]})],
-        Meta(description="Those without a rank are only in the file of all submissions."),
+        Annotated[
+            str, Meta(extra_json_schema={"enum": ["ranked", "not_final", "disqualified", "withdrawn"]})
+        ],
+        Meta(
+            description="Those without a rank are only in the file of all submissions; `not_final`: not among"
+            " its participant's final submissions."
+        ),
     ]
     submission_id: str
     hub_username: str
@@ -261,6 +266,13 @@ class Rescoring(Record, frozen=True):
         int, Meta(description="Submissions to score; 0 where nothing has to be, or it has not begun.")
     ]
     public_percent: PublicPercent = None
+    seen_whole: Annotated[
+        int,
+        Meta(
+            description="Of a split: submissions whose participants have seen scores on all events, "
+            "those of the final part included."
+        ),
+    ] = 0
     ended_at: Annotated[Time | None, Meta(description="null: it is under way.")] = None
     problem: Annotated[str | None, Meta(description="Why it failed, and nothing has changed.")] = None
     changes: Annotated[

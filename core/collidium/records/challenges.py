@@ -66,6 +66,11 @@ class Challenge(Record, frozen=True):
     announcements: tuple[Announcement, ...] = ()
     card: Annotated[TaskCard | None, Meta(description="Of its task; null in lists.")] = None
 
+    @property
+    def shown_state(self) -> str:
+        """The state for people: a task's own is open before it has truth, and takes no submissions."""
+        return self.state if self.truth_version else "no truth yet"
+
 
 class Team(Record, frozen=True):
     """People who compete in a challenge as one participant."""

@@ -13,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from collidium import accounts
 from collidium.benchmarks import tasklist
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Called with what is being done, the fraction that is done of all, and the seconds that are left.
 Report = Callable[[str, float, float], None]
+#: When so much is done, the time that is left follows from what it has taken so far.
+MEASURED: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +178,7 @@ class Seeding:
             def show(fraction: float, step: Step = step, before: float = finished) -> None:
                 passed = before + fraction * step.seconds
                 # As expected at first, then by how long it has taken so far.
-                pace = (monotonic() - began) / passed if passed > 0.1 * total else 1.0
+                pace = (monotonic() - began) / passed if passed > MEASURED * total else 1.0
                 self.report(step.title, passed / total, (total - passed) * pace)
 
             show(0.0)

@@ -217,6 +217,11 @@ def test_one_row_for_a_participant_and_their_choice_counts(
     assert list(board(alice)) == ["bob", "alice"]
     best = alice.get(f"/v1/submissions/{sent[0]['submission_id']}").json()
     assert best["unranked"] == "not among its participant's final submissions"
+    own = alice.get("/v1/me/submissions", params={"task": NAME}).json()
+    assert best["submission_id"] in [one["submission_id"] for one in own]
+    every = alice.get(f"/v1/challenges/{NAME}/results", params={"all": True}).json()
+    assert sum(one["submission_id"] == best["submission_id"] for one in every) == 1
+    assert {one["submission_id"]: one["status"] for one in every}[best["submission_id"]] == "not_final"
 
 
 def test_a_split_after_submissions_scores_them_again(
@@ -235,6 +240,7 @@ def test_a_split_after_submissions_scores_them_again(
     assert alice.get("/v1/benchmark/tracking").json()["phase"] is None
     applied = rescored(fresh_platform, "tracking", "--public", "50", "--apply")
     assert (applied["applies"], applied["changes"]) == (True, preview["changes"])
+    assert (preview["seen_whole"], applied["seen_whole"]) == (1, 1)
     import_truth(fresh_platform)  # of the same truth changes nothing
     assert alice.get("/v1/benchmark/tracking").json()["phase"] == "public"
     now = alice.get(f"/v1/submissions/{first['submission_id']}").json()

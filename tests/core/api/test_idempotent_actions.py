@@ -17,7 +17,7 @@ from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, name_of, parquet, signed_in
+from .conftest import OpenPlatform, name_of, operating, parquet, signed_in
 from .timed_task import install_timed
 
 _serial = count()
@@ -30,8 +30,8 @@ def platform(open_timed: OpenPlatform, tmp_path_factory: pytest.TempPathFactory)
     install_timed(directory / "site")
     environment = {"PYTHONPATH": str(directory / "site"), "PLATFORM_MOCK_SECONDS": "3600"}
     with open_timed(directory, environment) as server:
-        done = server.run("benchmark", "split", "tracking", "--public", "50")
-        assert done.returncode == 0, done.stderr
+        with operating(server) as admin:
+            assert admin.patch("/admin/challenges/tracking", json={"public_percent": 50}).status_code == 200
         yield server
 
 

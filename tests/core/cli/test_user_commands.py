@@ -208,6 +208,11 @@ def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path:
     table = write_oracle(path, seed=2)
     pq.write_table(table.set_column(2, "track_id", pa.array([-1] * len(table), pa.int64())), path)
     sent = dora.data("submit", "tracking", str(path))["submission_id"]
+    chosen = dora("choose", sent)
+    assert f"{sent}\n" in chosen.stdout
+    assert ("tracking: 1 of 2." in chosen.stdout, "1 more" in chosen.stderr) == (True, True)
+    undone = dora("choose", sent, "--not")
+    assert ("tracking: 0 of 2." in undone.stdout, "best ones count" in undone.stderr) == (True, True)
     dora.data("choose", sent)
     assert "chosen" in dora("submissions").stdout
     assert dora.on_a_terminal("n", "withdraw", sent)[0] != 0

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from jinja2 import Environment, PackageLoader
 
-from collidium.client.quantities import quota_text, time_until, written
-from collidium.records import Quota
+from collidium.client.quantities import quota_text, split_texts, time_until, written
+from collidium.records import Quota, Rescoring
 
 
 @pytest.mark.parametrize(
@@ -70,6 +70,17 @@ def test_credits_are_written_exactly(value: str, wanted: str) -> None:
 )
 def test_time_is_left_in_whole_units(seconds: int, wanted: str) -> None:
     assert time_until(datetime.now(UTC) + timedelta(seconds=seconds - 0.5)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("percent", "seen", "wanted"), [(None, 0, []), (30, 0, [False]), (30, 4, [False, True])]
+)
+def test_split_warns_of_scores_that_were_seen(percent: int | None, seen: int, wanted: list[bool]) -> None:
+    at = datetime.now(UTC)
+    found = Rescoring("jets", False, at, 4, 4, public_percent=percent, seen_whole=seen)
+    texts = split_texts(found)
+    assert ["seen scores of 4 submissions on all events" in text for text in texts] == wanted
+    assert all("on 30 per cent of the events" in text for text in texts[:1])
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
+from collidium.cli.seed import progress_text
 from collidium.datasets import load, sample
 from collidium.testing.server import ServerProcess, run_command
 
@@ -29,6 +30,12 @@ def create(
 
 def get(server: ServerProcess, path: str) -> httpx.Response:
     return httpx.get(f"{server.base_url}{path}", trust_env=False)
+
+
+def test_time_that_is_left_is_a_bound_until_it_is_measured() -> None:
+    """On a busy machine it takes longer than planned, and only what was done shows by how much."""
+    assert progress_text("Making x", 0.0, 90) == "Making x (0%, at least 2 min left)"
+    assert progress_text("Making x", 0.5, 90) == "Making x (50%, about 2 min left)"
 
 
 @pytest.fixture(scope="module")

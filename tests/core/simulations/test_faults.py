@@ -352,7 +352,7 @@ QUICK = {
 
 
 class Orders:
-    """Clients that order without a pause, each order another one, until they are told to stop."""
+    """Clients that order without a pause, each order another one, until they are stopped."""
 
     def __init__(self, server: ServerProcess, clients: int = 2) -> None:
         self._token = server.add_user("carol")

@@ -165,7 +165,7 @@ def test_what_is_self_reported_stands_apart(anonymous: httpx.Client, filled: Ser
     ("address", "message"),
     [
         ("/leaderboard/tracking_latency", "No submissions yet"),
-        ("/leaderboard/jets", "It takes none now"),
+        ("/leaderboard/jets", "It opens when its truth is imported"),
         (f"{BOARD}?user=unknown", "No such places"),
         (f"{BOARD}?user=%20%20&model=", "Ranking"),
     ],

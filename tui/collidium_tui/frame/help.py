@@ -64,7 +64,8 @@ class Help(ModalScreen[None]):
         super().__init__()
         self._title = getattr(about, "label", "")
         self._purpose = getattr(about, "about", "")
-        self._keys = list(keys_of(about))
+        # The screen's own first: those of its tables may need scrolling.
+        self._keys = sorted(keys_of(about), key=lambda key: key.node is not about)
         self._screens = screens
 
     def compose(self) -> ComposeResult:

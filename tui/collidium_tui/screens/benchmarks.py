@@ -42,7 +42,7 @@ class BenchmarksScreen(ListsScreen[None]):
     def tables(self) -> Iterable[Table[Any]]:
         challenges: list[Column[Challenge]] = [
             Column("challenge", lambda challenge: challenge.name, longest=24),
-            Column("state", lambda challenge: challenge.state),
+            Column("state", lambda challenge: challenge.shown_state),
             Column("opens", lambda one: one.opens_at, lambda one: self._minute(one.opens_at)),
             Column("closes", lambda one: one.closes_at, lambda one: self._minute(one.closes_at)),
             Column("results", lambda one: one.results_at, lambda one: self._minute(one.results_at)),

@@ -215,7 +215,7 @@ async def left_today(
     challenge: Challenge, participants: Collection[str], settings: Settings, now: datetime
 ) -> dict[str, int]:
     """How many submissions each participant has left of the UTC day; 0 where none is taken now."""
-    if challenges.why_closed(challenge, now):
+    if challenge.truth_version is None or challenges.why_closed(challenge, now):
         return dict.fromkeys(participants, 0)
     kept = await _kept_today(challenge, participants, now)
     per_day = _per_day(challenge, settings)

@@ -101,7 +101,11 @@ async def _view(row: Rescoring) -> records.Rescoring:
         RankChange.of(None, **change, hub_username=names.get(change["submission_id"], ""))
         for change in row.changes
     )
-    return records.Rescoring.of(row, changes=tuple(changes), problem=row.problem or None)
+    seen = 0
+    if row.public_percent is not None:
+        before = Submission.filter(challenge=row.challenge, submitted_at__lt=row.asked_at, baseline=False)
+        seen = await before.count()
+    return records.Rescoring.of(row, seen_whole=seen, changes=tuple(changes), problem=row.problem or None)
 
 
 @asynccontextmanager

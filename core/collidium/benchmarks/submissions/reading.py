@@ -78,13 +78,14 @@ async def list_submissions(
 ) -> list[records.Submission]:
     """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
 
-    ``unverified``: only those with self-reported metrics that wait to be verified. Raises NotFound for a
-    challenge or a task that there never was, and UnknownCursor for an ``after`` that is no submission.
+    ``task`` may be a challenge, too. ``unverified``: only those with self-reported metrics that wait to be
+    verified. Raises NotFound for a challenge or a task that there never was, and UnknownCursor for an
+    ``after`` that is no submission.
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
     if task is not None:
         await _require_known(platform, task)
-        query = query.filter(task=task)
+        query = query.filter(Q(task=task) | Q(challenge=task))
     if challenge is not None:
         query = query.filter(challenge=(await challenges.get(challenge)).name)
     if account_id is not None:

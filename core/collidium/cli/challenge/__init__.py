@@ -8,7 +8,7 @@ from typing import Final
 import click
 
 from collidium.cli.challenge import participants, running
-from collidium.cli.challenge.options import name_argument, show_challenge, state_text
+from collidium.cli.challenge.options import name_argument, show_challenge
 from collidium.cli.context import client
 from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import json_option
@@ -57,7 +57,7 @@ def list_(as_json: bool) -> None:
     columns: dict[str, ColumnSpec] = {
         "challenge": "name",
         "task": "task",
-        "state": state_text,
+        "state": "shown_state",
         "opens": "opens_at",
         "closes": "closes_at",
         "results": "results_at",

@@ -126,18 +126,13 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def state_text(found: Challenge) -> str:
-    """The state of a challenge; a task's own is open before it has truth, and takes nothing."""
-    return found.state if found.truth_version else "no truth yet"
-
-
 def show_challenge(found: Challenge, as_json: bool) -> None:
     part = f"{found.public_percent}% public, {found.phase} part counts" if found.phase else "all count"
     rows: dict[str, object] = {
         "challenge": found.name,
         "title": found.title,
         "task": found.task,
-        "state": state_text(found),
+        "state": found.shown_state,
         "opens": found.opens_at,
         "closes": found.closes_at or "when it is closed",
         "final results": found.results_at,

@@ -153,6 +153,7 @@ def rescore(
     collidium challenge rescore jets-2027 --apply
     collidium challenge rescore jets-2027 --public 30 --apply
     """
+    from collidium.client.quantities import split_texts
     from collidium.records import Ranking
 
     with client() as server, progress_bar("Scoring (submissions)") as progress:
@@ -169,6 +170,8 @@ def rescore(
     elif not found.problem:
         for submission_id, reason in found.unscored.items():
             note(f"{submission_id} is not scored again: {reason}")
+        for text in split_texts(found):
+            note(text)
         _show_ranking(Ranking(found.challenge, found.applies, found.changes), as_json=False)
     if found.problem:
         note(f"Nothing has changed: {found.problem}")

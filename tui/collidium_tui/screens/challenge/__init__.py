@@ -93,7 +93,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
         dates = (("opens", head.opens_at), ("closes", head.closes_at), ("results", head.results_at))
         facts = [
             f"{head.name}: {head.title}",
-            head.state,
+            head.shown_state,
             *(f"{name} {self.times.show(at)}" for name, at in dates if at is not None),
             *(columns.about(head.card) if head.card else []),
             *([f"ONLY {self.user}"] if self.user else []),

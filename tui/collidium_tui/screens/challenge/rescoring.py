@@ -12,6 +12,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Static
 from textual.worker import Worker
 
+from collidium.client.quantities import split_texts
 from collidium.errors import CollidiumError, NotFound
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.challenge.actions import rank_changes
@@ -117,7 +118,8 @@ async def _follow(screen: ConsoleScreen[Any], name: str) -> None:
         return
     does = f"Rescore {name}" if found.public_percent is None else f"Split the events of {name}"
     if found.applies:
-        message = f"Done: {counted(len(found.changes), 'ranks')} changed"
+        scores = "" if found.public_percent is None else "scores are those on the public part, "
+        message = f"Done: {scores}{counted(len(found.changes), 'ranks')} changed"
         screen.notify(message, title=does, timeout=10, markup=False)
         screen.refresh_now()
     elif await screen.confirm(Question(does, consequence(found), "Apply")):
@@ -126,10 +128,11 @@ async def _follow(screen: ConsoleScreen[Any], name: str) -> None:
 
 def consequence(found: Rescoring) -> str:
     """What applying a preview does."""
-    lines = ["Ranks after all submissions are scored again:", rank_changes(found.changes)]
-    if found.public_percent is not None:
-        about = "per cent of the events count until the challenge closes. This cannot be undone."
-        lines.append(f"{found.public_percent} {about}")
+    lines = [
+        *split_texts(found),
+        "Ranks after all submissions are scored again:",
+        rank_changes(found.changes),
+    ]
     if found.unscored:
         lines.append(f"{counted(len(found.unscored), 'submissions')} cannot be scored again, and leave:")
         lines += [f"  {one}: {why}" for one, why in list(found.unscored.items())[:MOST_REASONS]]
