@@ -142,7 +142,7 @@ def _inner_lengths(table: pa.Table, column: str) -> Integers:
 
 
 def _medians(events: Integers, values: Floats) -> Floats:
-    """The median of each entry's event: tracks of the hard scatter are many enough to tell its vertex."""
+    """The median of each entry's event: tracks of the hard scatter are many enough to find its vertex."""
     medians = {event: np.median(values[events == event]) for event in np.unique(events)}
     return np.array([medians[event] for event in events])
 

@@ -51,7 +51,7 @@ def lists(requests: int, accounts: int) -> list[str]:
         f"/admin/accounts?{PAGE}&sort=name&cursor={name_of(accounts // 2)}",
         f"/admin/accounts?{PAGE}&sort=credits",
         f"/admin/accounts?{PAGE}&search=99",
-        f"/admin/accounts?{PAGE}&search=nobody",
+        f"/admin/accounts?{PAGE}&search=unknown",
         f"/admin/accounts?{PAGE}&banned=true",
         f"/admin/accounts/{heavy}/transactions?{PAGE}",
         f"/admin/submissions?{PAGE}",

@@ -28,7 +28,7 @@ BATCH = 5_000
 
 
 async def fill(url: str, requests: int, accounts: int) -> None:
-    """Write so many requests and accounts, a fifth as many submissions and a tenth as many deeds."""
+    """Write so many requests and accounts, a fifth as many submissions, a tenth as many operator actions."""
     async with database.connected(url):
         moment = datetime.now(UTC)
         await _write(_account(n, requests, accounts, moment) for n in range(accounts))

@@ -3,7 +3,7 @@
 python perf/event_display.py [--quick]
 
 A made-up event of 120,000 hits on 3,000 tracks, drawn in Chromium. Without a graphics card the browser draws
-in software; so beside the time of a whole frame stands what the display itself adds to it, which no card
+in software; so next to the time of a whole frame stands what the display itself adds to it, which no card
 takes away: the time in its own code, draw calls, and buffers that are written anew.
 """
 

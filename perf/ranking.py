@@ -3,7 +3,7 @@
     python perf/ranking.py            some minutes: 10,000,000 rows of each task
     python perf/ranking.py --quick    a smoke: 20,000 rows
 
-Synthetic truth, and float64 scores that tell signal from background middlingly; a fifth of the values are
+Synthetic truth, and float64 scores that separate signal from background middlingly; a fifth of the values are
 rounded so that they have equals. One event in ten is a signal, one jet in five a b jet, one in five a c jet,
 with ten jets in an event. What is timed is CPU, by turns, the median of some rounds: a worker that scores a
 file with all checks and standard errors; the same without standard errors; the metrics of arrays in memory by

@@ -65,7 +65,7 @@ def anonymous_bytes(_: None) -> int:
     for line in Path("/proc/self/status").read_text().splitlines():
         if line.startswith("RssAnon:"):
             return int(line.split()[1]) * 1024
-    raise OSError("this kernel does not tell RssAnon")
+    raise OSError("this kernel does not report RssAnon")
 
 
 def truth_tables(truth: Truth) -> dict[str, pa.Table]:

@@ -5,7 +5,7 @@
 A server on loopback with a benchmark, models and orders, and headless Chromium with WebGL in software. Each
 page is loaded by a browser with an empty cache, and the median of the rounds is reported. Bytes are those
 transferred, headers included; the first contentful paint counts from the start of the navigation. Findings
-are axe's serious and critical ones. Then the leaderboard of tracking gets 10,000 rows, and somebody pages
+are axe's serious and critical ones. Then the leaderboard of tracking gets 10,000 rows, and a user pages
 through it.
 """
 
@@ -43,7 +43,7 @@ PAGES = (
 )
 KINDS = ("page and data", "styles", "scripts", "pictures")
 COLUMNS = ("page", "kB", *KINDS, "requests", "first paint (ms)", "shift", "errors", "findings")
-#: Of somebody who has signed in.
+#: Of a signed-in user.
 OWN_PAGES = ("/leaderboard/tracking/submit", "/leaderboard/mine")
 
 FIRST_ROW = "[data-places] tbody tr:first-child"
@@ -70,7 +70,7 @@ class Visit:
 
 
 def visit(browser: Browser, base_url: str, address: str, cookies: StorageState | None) -> Visit:
-    """Load a page in a browser that never saw any, with the cookies of somebody who has signed in."""
+    """Load a page in a browser that never saw any, with the cookies of a signed-in user."""
     with browser.new_context(base_url=base_url, viewport=SIZE, storage_state=cookies) as context:
         watch = Watch(context, base_url)
         page = context.new_page()
@@ -96,7 +96,7 @@ def _kind(path: str) -> str:
     return {".css": "styles", ".js": "scripts"}.get(Path(path).suffix, "pictures")
 
 
-def tell(address: str, visits: Sequence[Visit]) -> None:
+def print_visits(address: str, visits: Sequence[Visit]) -> None:
     """Print the row of a page."""
     first = visits[0]
     kilobytes = [sum(first.bytes.values()), *(first.bytes.get(kind, 0) for kind in KINDS)]
@@ -156,7 +156,7 @@ def print_pages(browser: Browser, base_url: str, furnished: Furnished, rounds: i
     for addresses, state in ((PAGES, None), (OWN_PAGES, cookies)):
         for address in addresses:
             path = address.format(submission_id=furnished.submission_id)
-            tell(address, [visit(browser, base_url, path, state) for _ in range(rounds)])
+            print_visits(address, [visit(browser, base_url, path, state) for _ in range(rounds)])
 
 
 if __name__ == "__main__":

@@ -60,11 +60,11 @@ class HubServer:
         return self._tokens[name]
 
     def api(self, name: str | None) -> HfApi:
-        """The hub's client for an account; None: for nobody."""
+        """The hub's client for an account; None: without a token."""
         return HfApi(endpoint=self.url, token=self.token(name) if name else False)
 
     def http(self, name: str | None = None) -> httpx.Client:
-        """A plain HTTP client for an account; None: for nobody."""
+        """A plain HTTP client for an account; None: without a token."""
         headers = {"Authorization": f"Bearer {self.token(name)}"} if name else {}
         return httpx.Client(base_url=self.url, headers=headers, timeout=30, trust_env=False)
 

@@ -58,7 +58,7 @@ class NoPodman(RuntimeError):
 class Podman:
     """A podman with a storage of its own; a context manager that leaves nothing behind.
 
-    Whoever has :attr:`environment` in theirs talks to it. Raises :class:`NoPodman`.
+    A process with :attr:`environment` in its own talks to it. Raises :class:`NoPodman`.
     """
 
     def __init__(self) -> None:

@@ -50,7 +50,7 @@ class Service:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
-        """The service at its ``url``; in the end nobody waits at the gate."""
+        """The service at its ``url``; at the end the gate is open."""
         async with listening(self.serve) as self.url:
             yield self
             self.gate.set()

@@ -34,7 +34,7 @@ NOT_OF_A_CHECKOUT = shutil.ignore_patterns(".*", "__pycache__", "build", "dist")
 
 
 class Reader:
-    """Somebody who follows the README: a checkout, a shell whose variables last, and a server."""
+    """A user who follows the README: a checkout, a shell whose variables last, and a server."""
 
     def __init__(self, tmp_path: Path, servers: ExitStack) -> None:
         self.checkout = tmp_path / "checkout"
@@ -91,7 +91,7 @@ class Reader:
             self.servers.callback(self.server.close)
         self.server.start(*options, port=self.port)
         self.port = urlsplit(self.server.base_url).port or 0
-        # Anybody else's is on the default port.
+        # Any other server is on the default port.
         self.environment |= {"PLATFORM_BACKEND": self.server.base_url, "PLATFORM_PORT": str(self.port)}
 
 

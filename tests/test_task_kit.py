@@ -1,4 +1,4 @@
-"""The kit, on the wheels of a platform and a stranger's task in an environment of their own.
+"""The kit, on the wheels of a platform and a third-party task in an environment of their own.
 
 A task written with the kit alone becomes a benchmark, and leaves without taking its scores along; what
 ``collidium task new`` writes is installed and passes its own tests as it stands.

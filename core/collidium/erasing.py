@@ -93,5 +93,5 @@ async def _forget(erasure: Erasure) -> None:
     await outbox.forget(account.id)
     await sessions.forget(name)
     await operations.forget(name, becomes)
-    begun = await operations.recorded(_ACTION, becomes)
-    await accounts.forget(account.id, becomes, banned=bool(begun and begun.details["banned"]))
+    earlier = await operations.recorded(_ACTION, becomes)
+    await accounts.forget(account.id, becomes, banned=bool(earlier and earlier.details["banned"]))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
-from collidium import database, plugins
+from collidium import database, plugins, records
 from collidium.accounts.identities import Identities
 from collidium.benchmarks import tasklist
 from collidium.contracts.executor import Executor
@@ -59,7 +59,7 @@ class Platform:
     event_display: EventDisplay
     truth_cache: TruthCache
     repo_cards: RepoCards
-    watching: Watching = field(default_factory=Watching)
+    watching: Watching = field(default_factory=lambda: Watching(records.encode))
 
     @property
     def pipeline_version(self) -> str:

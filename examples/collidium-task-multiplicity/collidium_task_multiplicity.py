@@ -29,7 +29,7 @@ class Multiplicity(Task):
     card = Card(
         name="multiplicity",
         title="Particle multiplicity",
-        description="Tell from the tracker hits how many particles left at least three hits in each event.",
+        description="Count from the tracker hits how many particles left at least three hits in each event.",
         dataset="ttbar_pu0",
         eval_events=EventRange(90_000, 100_000),
         inputs=("tracker_hits",),

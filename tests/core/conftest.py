@@ -23,6 +23,6 @@ def podman() -> Iterator[Podman]:
     """A podman with the image of the stages."""
     with Podman() as podman:
         files = {f"tables/{name}": content for name, content in stages.tables(range(4)).items()}
-        # Whoever the image's author wanted to be is not whom files shall belong to.
+        # Files shall not belong to the user that the image's author chose.
         podman.make_image("stages", {"bin/stage": stages.SCRIPT.encode(), **files}, "USER 1234")
         yield podman

@@ -96,9 +96,9 @@ def test_everything_built_in_loads_through_entry_points() -> None:
 
 
 def test_a_plugin_is_recorded_with_its_distribution_and_version(installed: Install) -> None:
-    installed("stranger", {"stranger_tasks": TASK.format(name="strange")})
-    record = plugins.load().records["stranger_tasks"]
-    assert (record.distribution, record.version, record.state) == ("stranger", "1.0", "loaded")
+    installed("third-party", {"third_party_tasks": TASK.format(name="strange")})
+    record = plugins.load().records["third_party_tasks"]
+    assert (record.distribution, record.version, record.state) == ("third-party", "1.0", "loaded")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ def test_of_two_things_of_one_name_the_platforms_own_stays(installed: Install) -
     installed("usurper", {"a_usurper": TASK.format(name="tracking")})
     loaded = plugins.load()
     assert loaded.tasks().origins["tracking"] == "tracking"
-    loaded.tasks()  # asking again does not tell it twice
+    loaded.tasks()  # asking again does not report it twice
     (clash,) = loaded.failures
     assert "'a_usurper'" in clash
     assert "plugin 'tracking'" in clash
@@ -249,11 +249,11 @@ def test_an_unknown_choice_names_its_setting_and_the_choices(
     installed: Install, configured: Settings, hook: str, kind: str, variable: str, there: str
 ) -> None:
     installed("cloud-plugin", {"cloud_plugin": "import no_such_cloud"})
-    told = (
+    expected = (
         rf"{variable}: no {kind} named 'cloud' is installed \(there are: .*\b{there}\b.*\); "
         r"plugin 'cloud_plugin' of cloud-plugin: .*No module named 'no_such_cloud'"
     )
-    with pytest.raises(ConfigurationError, match=told):
+    with pytest.raises(ConfigurationError, match=expected):
         getattr(plugins.load(), hook)(configured).get("cloud")
 
 

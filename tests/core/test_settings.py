@@ -53,14 +53,14 @@ def test_all_problems_are_reported_together(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / ".env").write_text("PLATFORM_WORKER=2\n")
     with pytest.raises(ConfigurationError) as caught:
         load()
-    told = [problem["detail"] for problem in caught.value.errors]
-    assert [line.partition(":")[0] for line in told] == [
+    problems = [problem["detail"] for problem in caught.value.errors]
+    assert [line.partition(":")[0] for line in problems] == [
         "PLATFORM_PORT",
         "PLATFORM_SIGNUP_GRANT",
         "PLATFORM_DATABSE_URL",
         "PLATFORM_WORKER",
     ]
-    for line in told:
+    for line in problems:
         assert line in caught.value.detail
 
 

@@ -13,7 +13,7 @@ def parent_of_parent(_: int) -> int:
 
 
 def wait_for_word(name: str) -> str:
-    """Note the process, and that it is not the first; return when told to."""
+    """Note the process, and that it is not the first; return when released."""
     path = Path(name)
     if path.exists():
         path.with_suffix(".again").touch()

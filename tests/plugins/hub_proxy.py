@@ -1,4 +1,4 @@
-"""Stands between a client and the local hub: counts what is downloaded, and makes trouble when told to."""
+"""Stands between a client and the local hub: counts what is downloaded, and makes trouble on request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Asked:
 
 @dataclass
 class HubProxy:
-    """Told what to do by its attributes, at any time."""
+    """Its attributes decide what it does, at any time."""
 
     behind: str
     url: str = ""
@@ -63,7 +63,7 @@ class HubProxy:
         return [asked for asked in self.asked if "/resolve/" in asked.path]
 
     def let_go(self) -> None:
-        """Release who was held, whose connections are cut, and hold nobody from now on."""
+        """Cut the connections that are held, and hold none from now on."""
         self.released.set()
         eventually(lambda: self.in_flight == 0)
         self.hold_after = None

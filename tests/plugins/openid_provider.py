@@ -24,7 +24,7 @@ server.serve_forever()
 
 @dataclass(frozen=True)
 class OpenIDProvider:
-    """Anybody signs in at ``issuer`` as the subject they name."""
+    """Every user signs in at ``issuer`` as the subject they name."""
 
     issuer: str
 

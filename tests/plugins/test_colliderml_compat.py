@@ -51,7 +51,7 @@ serial = count()
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """A server with truth and a hub that has the events, for whoever calls."""
+    """A server with truth and a hub that has the events, for all callers."""
 
     server: ServerProcess
 
@@ -150,7 +150,7 @@ def sent(table: pa.Table) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who has the client, in a directory of their own."""
+    """A user of the client, in a directory of their own."""
 
     programs: Path
     directory: Path
@@ -275,14 +275,14 @@ def refusal(**order):
         return str(error)
 costly = refusal(events=1000)
 wrong = refusal(channel="no such channel")
-os.environ["HF_TOKEN"] = "nobodys"
+os.environ["HF_TOKEN"] = "unknown"
 print(json.dumps([costly, wrong, refusal()]))
 """
-    costly, wrong, nobodys = person.python(code)
+    costly, wrong, unknown = person.python(code)
     assert "credits" in costly
     assert not costly.startswith("Backend error")
     assert wrong.startswith("Backend error 422")
-    assert nobodys.startswith("Authentication failed")
+    assert unknown.startswith("Authentication failed")
     name = caller.get("/v1/me").json()["hf_username"]
     assert operator.post("/admin/ban", json={"hf_username": name}).json()["banned"] is True
     banned, *_ = person.python(code)
@@ -417,7 +417,7 @@ def test_the_public_datasets_with_the_platforms_tag_are_listed(caller: httpx.Cli
     assert caller.get("/v1/datasets").json() == [CONFIG]
 
 
-def test_operators_have_their_calls_and_nobody_else_has(operator: httpx.Client, caller: httpx.Client) -> None:
+def test_operator_calls_are_for_operators_alone(operator: httpx.Client, caller: httpx.Client) -> None:
     for route in ROUTES:
         if route.path.startswith("/admin/"):
             assert caller.request(route.method, route.path, content=b"{").status_code == 401
@@ -448,7 +448,7 @@ def test_operators_have_their_calls_and_nobody_else_has(operator: httpx.Client, 
     assert "hf_username" in wrong.json()["detail"]
 
 
-# -- what a stranger sends -------------------------------------------------------------------------------
+# -- what anonymous callers send --------------------------------------------------------------------------
 
 
 def test_only_the_columns_are_let_pass_and_only_here(backend: Backend, token: str) -> None:

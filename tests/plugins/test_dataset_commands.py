@@ -107,7 +107,7 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         (("list", "grace/absent"), 3, "there is no dataset repository grace/absent"),
         (("list", "nothing"), 3, "neither a directory here, nor a hub repository"),
@@ -126,17 +126,17 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 def test_what_cannot_be_done_is_reported(
-    collidium: Run, arguments: tuple[str, ...], code: int, told: str
+    collidium: Run, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     done = collidium(*(str(EVENTS_DIRECTORY) if word == "HERE" else word for word in arguments))
     assert done.returncode == code, done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert "Traceback" not in done.stderr
     assert code == 0 or done.stdout == ""
 
 
 def test_a_token_is_in_no_message(collidium: Run, repo: str) -> None:
-    done = collidium("list", repo, HF_TOKEN="hf_secret_of_somebody")  # noqa: S106
+    done = collidium("list", repo, HF_TOKEN="hf_secret_of_a_user")  # noqa: S106
     assert done.returncode == 3
     assert "does not take the token" in done.stderr
     assert "hf_secret" not in done.stderr

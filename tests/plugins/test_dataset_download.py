@@ -115,13 +115,13 @@ def leftovers(directory: Path) -> list[Path]:
 
 
 def test_everything_is_sent_once_and_stays(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     done = datasets.download(
-        repo, endpoint=proxy.url, cache=tmp_path, progress=lambda come, total: told.append((come, total))
+        repo, endpoint=proxy.url, cache=tmp_path, progress=lambda come, total: reports.append((come, total))
     )
     assert_whole(done.directory)
     assert done.downloaded_bytes == proxy.bytes_sent == SIZE
-    assert told[-1] == (SIZE, SIZE)
+    assert reports[-1] == (SIZE, SIZE)
     assert done.revision in done.directory.parts
     proxy.forget()
     again = datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
@@ -130,7 +130,7 @@ def test_everything_is_sent_once_and_stays(proxy: HubProxy, repo: str, tmp_path:
     assert leftovers(tmp_path) == []
 
 
-def test_a_part_that_nobody_went_on_with_is_removed(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
+def test_an_abandoned_part_is_removed(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
     cache = tmp_path / "cache"
     parts = cache / "a-hub-12345678" / "datasets--anna--old" / "parts"
     parts.mkdir(parents=True)
@@ -345,11 +345,11 @@ def test_killed_half_way_it_goes_on_with_what_is_missing(
     proxy.let_go()
     proxy.forget()
     second = start(repo, proxy, tmp_path, option, str(to))
-    told, errors = second.communicate(timeout=60)
+    output, errors = second.communicate(timeout=60)
     assert second.returncode == 0, errors
     assert proxy.bytes_sent == SIZE - had
     assert any(asked.byte_range for asked in proxy.files_asked())
-    assert_whole(Path(json.loads(told)["directory"]))
+    assert_whole(Path(json.loads(output)["directory"]))
     assert leftovers(to) == []
 
 
@@ -381,7 +381,7 @@ def test_two_processes_share_the_work(proxy: HubProxy, repo: str, tmp_path: Path
     proxy.let_go()
     ends = [process.communicate(timeout=60) for process in both]
     assert [process.returncode for process in both] == [0, 0], ends
-    (directory,) = {json.loads(told)["directory"] for told, _ in ends}
+    (directory,) = {json.loads(output)["directory"] for output, _ in ends}
     assert_whole(Path(directory))
     assert leftovers(cache) == []
     # What was on its way when the connections were cut comes once more, and nothing else.
@@ -444,7 +444,7 @@ def test_a_private_repository_needs_the_token(
     with pytest.raises(NotFound, match="or the token's owner may not see it"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))
     with pytest.raises(Unauthenticated, match="does not take the token"):
-        datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_nobody")  # noqa: S106
+        datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_unknown")  # noqa: S106
     monkeypatch.setenv("HF_TOKEN", hub.token("grace"))
     assert_whole(datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path).directory)
 
@@ -462,7 +462,7 @@ def test_a_token_goes_to_no_other_host(proxy: HubProxy, hub: HubServer, repo: st
 
 
 @pytest.mark.parametrize(
-    ("status", "headers", "error", "told"),
+    ("status", "headers", "error", "message"),
     [
         (403, {}, Forbidden, "does not let the token's owner read"),
         (404, {}, NotFound, "there is no hub at"),
@@ -478,10 +478,10 @@ def test_refusals_are_reported(
     status: int,
     headers: dict[str, str],
     error: type[CollidiumError],
-    told: str,
+    message: str,
 ) -> None:
     proxy.refuse, proxy.refusal = {"/revision/": [status]}, headers
-    with pytest.raises(error, match=told) as raised:
+    with pytest.raises(error, match=message) as raised:
         datasets.list_configs(repo, endpoint=proxy.url)
     assert proxy.url in raised.value.detail
 
@@ -489,7 +489,7 @@ def test_refusals_are_reported(
 def test_gated_repository_names_where_to_request_access(proxy: HubProxy, repo: str) -> None:
     proxy.refuse, proxy.refusal = {"/revision/": [403]}, {"X-Error-Code": "GatedRepo"}
     with pytest.raises(Forbidden, match="the token's owner has no access: ask its owners"):
-        datasets.list_configs(repo, endpoint=proxy.url, token="hf_somebody")  # noqa: S106
+        datasets.list_configs(repo, endpoint=proxy.url, token="hf_user")  # noqa: S106
 
 
 # -- on the way --------------------------------------------------------------------------------------------

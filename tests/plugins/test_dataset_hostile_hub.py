@@ -52,7 +52,7 @@ def entry(path: str = SHARD, size: float | None = None, content: bytes = CONTENT
 
 @dataclass
 class Hub:
-    """Told by its attributes what it answers."""
+    """Its attributes decide what it answers."""
 
     url: str = ""
     about: str = json.dumps({"sha": COMMIT})
@@ -73,7 +73,7 @@ class _Handler(BaseHTTPRequestHandler):
     hub: Hub
 
     def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+        """Nothing reads it."""
 
     def do_GET(self) -> None:
         if "/revision/" in self.path:
@@ -87,7 +87,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(200, self.hub.content[: next(self.hub.cuts)], length)
             self.close_connection = True
         elif wanted := self.headers.get("Range"):
-            # The end of the content is the end of the file, however long that is told to be.
+            # The end of the content is the end of the file, whatever its announced length.
             first, last = map(int, wanted.removeprefix("bytes=").split("-"))
             content = self.hub.content[first - last - 1 :] + self.hub.more
             self._answer(206, content, {"Content-Range": f"bytes {first}-{last}/*"})
@@ -109,13 +109,13 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
     monkeypatch.setattr(reader, "BACKOFF", quick)
     monkeypatch.setattr(reader, "_LONGEST_WAIT", 0.01)
-    told = Hub()
-    handler = type("_OfThis", (_Handler,), {"hub": told})
+    scripted = Hub()
+    handler = type("_OfThis", (_Handler,), {"hub": scripted})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
-    told.url = f"http://127.0.0.1:{server.server_address[1]}"
-    yield told
+    scripted.url = f"http://127.0.0.1:{server.server_address[1]}"
+    yield scripted
     server.shutdown()
     server.server_close()
     thread.join()
@@ -201,7 +201,7 @@ def test_a_redirect_with_a_password_is_not_followed(hub: Hub, call: Callable[[Hu
 
 
 @pytest.mark.parametrize("wait", ["9" * 5000, "31536000", "-1", "soon"])
-def test_nobody_waits_as_long_as_a_hub_likes(hub: Hub, wait: str) -> None:
+def test_waits_that_a_hub_asks_for_are_bounded(hub: Hub, wait: str) -> None:
     hub.status, hub.headers = 429, {"Retry-After": wait}
     assert "answered 429" in str(refused(downloaded, hub))
 
@@ -226,7 +226,7 @@ def test_column_names_that_are_no_text_are_reported(hub: Hub) -> None:
         datasets.load("ada/events", tables="tracker_hits", endpoint=hub.url)
 
 
-def test_a_part_is_never_somebody_elses_file(hub: Hub, tmp_path: Path) -> None:
+def test_a_part_is_never_of_another_file(hub: Hub, tmp_path: Path) -> None:
     datasets.list_tables("ada/events", endpoint=hub.url, cache=tmp_path / "shared")
     (snapshots,) = (tmp_path / "shared").glob("*/*/snapshots")
     precious = tmp_path / "precious"

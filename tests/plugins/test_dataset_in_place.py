@@ -110,9 +110,9 @@ def test_no_token_is_shown(part: Slice) -> None:
 
 
 def test_a_slice_is_read_from_both_places(part: Slice, proxy: HubProxy) -> None:
-    told: list[tuple[str, int, int]] = []
-    times = time_slice(part, loaders.load, repeats=2, progress=lambda *step: told.append(step))
-    assert told == [("disk", 1, 2), ("disk", 2, 2), ("hub", 1, 2), ("hub", 2, 2)]
+    reports: list[tuple[str, int, int]] = []
+    times = time_slice(part, loaders.load, repeats=2, progress=lambda *step: reports.append(step))
+    assert reports == [("disk", 1, 2), ("disk", 2, 2), ("hub", 1, 2), ("hub", 2, 2)]
     (row,) = times.predictions().to_pylist()
     hits = TABLES["tracker_hits"].slice(4, 12)
     assert (row["event_id"], row["events"]) == (4, 12)
@@ -137,7 +137,7 @@ def test_a_loader_of_ones_own(part: Slice, tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "message"),
     [
         ("json", "MODULE:FUNCTION"),
         (":load", "MODULE:FUNCTION"),
@@ -146,6 +146,6 @@ def test_a_loader_of_ones_own(part: Slice, tmp_path: Path, monkeypatch: pytest.M
         ("json:__name__", "module json has no function"),
     ],
 )
-def test_a_loader_that_is_not_there(address: str, told: str) -> None:
-    with pytest.raises(ConfigurationError, match=told):
+def test_a_loader_that_is_not_there(address: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
         loaders.find(address)

@@ -209,7 +209,7 @@ def test_which_of_several_datasets_must_be_said(client: Client, repo: str) -> No
     assert {"field": "repo", "detail": "sample"} in caught.value.errors
 
 
-@pytest.mark.parametrize(("tag", "private"), [("somebody-elses", False), ("collidium", True)])
+@pytest.mark.parametrize(("tag", "private"), [("another", False), ("collidium", True)])
 def test_other_repositories_are_neither_listed_nor_opened(
     client: Client, proxy: HubProxy, hub: HubServer, tmp_path: Path, tag: str, private: bool
 ) -> None:

@@ -446,7 +446,9 @@ async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: 
     assert not [name for name in left if f"/{name}" in cgroups]
 
 
-def test_a_cgroup_of_another_container_ends_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cgroup_of_another_container_ends_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Its processes have no number here, which reads as 0: to kill that is to kill the server."""
     killed: list[int] = []
     monkeypatch.setattr(confinement, "kill", killed.append)
@@ -478,8 +480,8 @@ scoring_worker._end_all(pid)
 @pytest.mark.parametrize(("mebibytes", "is_over"), [(30, "False"), (90, "True")])
 def test_memory_is_watched_without_a_cgroup(mebibytes: int, is_over: str) -> None:
     command = [sys.executable, "-c", WATCHED, str(mebibytes)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert told.strip() == is_over
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert output.strip() == is_over
 
 
 @linux
@@ -506,7 +508,7 @@ async def test_children_that_were_waited_for_cost_no_worker(calls: Any) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that nobody has waited for yet has ended."""
+    """Whether a process runs; one that was not waited for yet has ended."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

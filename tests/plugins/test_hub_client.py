@@ -39,7 +39,7 @@ def ada(hub: HubServer) -> HfApi:
 
 
 @pytest.fixture
-def nobody(hub: HubServer) -> HfApi:
+def anonymous(hub: HubServer) -> HfApi:
     return hub.api(None)
 
 
@@ -87,19 +87,19 @@ def test_only_the_owner_writes(hub: HubServer, repo: str) -> None:
     assert grace.model_info(repo).author == "ada"
 
 
-def test_a_private_repository_is_its_owners_secret(hub: HubServer, ada: HfApi, nobody: HfApi) -> None:
+def test_a_private_repository_is_its_owners_secret(hub: HubServer, ada: HfApi, anonymous: HfApi) -> None:
     ada.create_repo("ada/secret", private=True)
     ada.upload_file(path_or_fileobj=b"x", path_in_repo="a/x.bin", repo_id="ada/secret")
     assert ada.model_info("ada/secret").private
-    for stranger in (hub.api("grace"), nobody):
+    for other in (hub.api("grace"), anonymous):
         for call in (
             lambda api: api.model_info("ada/secret"),
             lambda api: api.list_repo_files("ada/secret"),
             lambda api: hf_hub_download("ada/secret", "a/x.bin", endpoint=hub.url, token=api.token),
         ):
             with pytest.raises(RepositoryNotFoundError):
-                call(stranger)
-        assert "ada/secret" not in [model.id for model in stranger.list_models()]
+                call(other)
+        assert "ada/secret" not in [model.id for model in other.list_models()]
     assert "ada/secret" in [model.id for model in ada.list_models()]
 
 
@@ -148,10 +148,10 @@ def test_a_broken_download_is_resumed(
     assert sha256(path) == sha256(large)
 
 
-def test_what_is_not_there(hub: HubServer, ada: HfApi, nobody: HfApi, repo: str, tmp_path: Path) -> None:
+def test_what_is_not_there(hub: HubServer, ada: HfApi, anonymous: HfApi, repo: str, tmp_path: Path) -> None:
     ada.upload_file(path_or_fileobj=b"x", path_in_repo="a/x", repo_id=repo)
     with pytest.raises(RepositoryNotFoundError):
-        nobody.model_info("ada/nowhere")
+        anonymous.model_info("ada/nowhere")
     with pytest.raises(RepositoryNotFoundError):
         ada.model_info("ada/nowhere")
     with pytest.raises(RevisionNotFoundError):
@@ -278,7 +278,7 @@ def card(*tags: str) -> bytes:
     ).encode()
 
 
-def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, nobody: HfApi) -> None:
+def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, anonymous: HfApi) -> None:
     for owner, name, tags in [
         ("ada", "zoo-1", ["collidium", "tracking"]),
         ("ada", "zoo-2", ["collidium"]),
@@ -290,7 +290,7 @@ def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, nobody: HfApi
         api.upload_file(path_or_fileobj=card(*tags), path_in_repo="README.md", repo_id=f"{owner}/{name}")
 
     def ids(**query: Any) -> list[str]:
-        return [model.id.partition("/")[2] for model in nobody.list_models(**query)]
+        return [model.id.partition("/")[2] for model in anonymous.list_models(**query)]
 
     assert ids(filter="collidium") == ["zoo-3", "zoo-2", "zoo-1"]
     assert ids(filter=["collidium", "tracking"]) == ["zoo-3", "zoo-1"]
@@ -304,15 +304,15 @@ def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, nobody: HfApi
     ]
     assert ids(filter="collidium", limit=1) == ["zoo-3"]
     assert ids(filter="nothing") == []
-    assert list(nobody.list_datasets(filter="collidium", author="ada")) == []
-    info = nobody.model_info("ada/zoo-1")
+    assert list(anonymous.list_datasets(filter="collidium", author="ada")) == []
+    info = anonymous.model_info("ada/zoo-1")
     assert set(info.tags) == {"collidium", "tracking", "license:apache-2.0"}
     assert info.card_data
     assert info.card_data.license == "apache-2.0"
     ada.upload_file(path_or_fileobj=card("other"), path_in_repo="README.md", repo_id="ada/zoo-1")
     assert ids(filter="collidium") == ["zoo-3", "zoo-2"]
     ada.delete_file("README.md", repo_id="ada/zoo-1")
-    assert nobody.model_info("ada/zoo-1").tags == []
+    assert anonymous.model_info("ada/zoo-1").tags == []
 
 
 def test_a_long_list_comes_in_pages(hub: HubServer, ada: HfApi) -> None:
@@ -344,8 +344,8 @@ def test_a_bad_card_is_reported_beforehand_and_tags_nothing(hub: HubServer, repo
     text = f"---\n{front}\n---\n"
     ada = hub.api("ada")
     with hub.http("ada") as client:
-        told = client.post("/api/validate-yaml", json={"content": text, "repoType": "model"})
-        assert told.status_code in {200, 400}
+        answer = client.post("/api/validate-yaml", json={"content": text, "repoType": "model"})
+        assert answer.status_code in {200, 400}
         content = base64.b64encode(text.encode()).decode()
         lines = [
             {"key": "header", "value": {"summary": "x"}},

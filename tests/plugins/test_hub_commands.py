@@ -53,7 +53,7 @@ def test_a_name_is_given_once_and_a_new_token_replaces_the_old(isolated_environm
     second = renewed.stdout.splitlines()[-1]
     assert owner(isolated_environment, second) == "alice"
     assert owner(isolated_environment, first) is None
-    assert user(isolated_environment, "add", "nobody", "--new-token").returncode == 3
+    assert user(isolated_environment, "add", "unknown", "--new-token").returncode == 3
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The local hub as strangers and broken clients meet it: plain HTTP, hostile input, kills and races."""
+"""The local hub with hostile and broken clients: plain HTTP, hostile input, kills and races."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_every_error_is_one_that_clients_know(
 
 
 @pytest.mark.parametrize(
-    "header", ["Bearer", "Bearer nobody", "Basic YTpi", "x", "Bearer ü", "Bearer " + "x" * 9000]
+    "header", ["Bearer", "Bearer unknown", "Basic YTpi", "x", "Bearer ü", "Bearer " + "x" * 9000]
 )
 def test_bad_tokens_are_401(hub: HubServer, file_url: str, header: str) -> None:
     with hub.http() as client:
@@ -324,10 +324,10 @@ def test_a_content_comes_only_as_announced(hub: HubServer, repo: str) -> None:
         lfs = {"key": "lfsFile", "value": {"path": "x.bin", "algo": "sha256", **document}}
         assert client.post(verify, json=document).status_code == 404
         assert commit(client, repo, lfs).status_code == 400
-        with hub.http() as stranger:
+        with hub.http() as anonymous:
             for wrong in (content[:-1], content[:-1] + b"?", b""):
-                assert stranger.put(upload, content=wrong).status_code == 400
-            assert stranger.put(upload, content=content + b"?").status_code == 413
+                assert anonymous.put(upload, content=wrong).status_code == 400
+            assert anonymous.put(upload, content=content + b"?").status_code == 413
             for forged in (
                 upload.replace("size=1000", "size=1001"),
                 upload.replace("signature=", "signature=0"),
@@ -338,10 +338,10 @@ def test_a_content_comes_only_as_announced(hub: HubServer, repo: str) -> None:
                 upload.replace("expires=", "expires=x"),
                 upload + "%C3%BC",
             ):
-                assert stranger.put(forged, content=content).status_code == 403
+                assert anonymous.put(forged, content=content).status_code == 403
             assert hub.uploads == []
             assert client.post(verify, json=document).status_code == 404
-            assert stranger.put(upload, content=content).status_code == 200
+            assert anonymous.put(upload, content=content).status_code == 200
         assert client.post(verify, json=document).status_code == 200
         assert "actions" not in batch(client, repo, content)
         assert commit(client, repo, lfs).status_code == 200
@@ -360,7 +360,7 @@ def test_who_knows_a_hash_does_not_have_the_file(hub: HubServer) -> None:
         assert ada.put(
             batch(ada, "ada/hidden", secret)["actions"]["upload"]["href"], content=secret
         ).is_success
-        assert "actions" in batch(grace, "grace/curious", secret), "the hub tells that it has the content"
+        assert "actions" in batch(grace, "grace/curious", secret), "the hub reports that it has the content"
         lfs = {"key": "lfsFile", "value": {"path": "x.bin", "algo": "sha256", **document}}
         assert commit(grace, "grace/curious", lfs).status_code == 400
 

@@ -1,4 +1,4 @@
-"""The identity provider against a hub on loopback that answers as it is told."""
+"""The identity provider against a hub on loopback with scripted answers."""
 
 import asyncio
 import logging
@@ -76,7 +76,7 @@ async def test_different_tokens_share_the_connections(hub: FakeHub, provider: Hu
 
 
 @pytest.mark.parametrize("status", [401, 403])
-async def test_a_refused_token_is_nobodys(hub: FakeHub, provider: HubIdentity, status: int) -> None:
+async def test_a_refused_token_names_no_account(hub: FakeHub, provider: HubIdentity, status: int) -> None:
     hub.answer = (status, "application/json", '{"error": "Invalid token"}')
     assert await provider.identify(TOKEN) is None
 
@@ -98,7 +98,7 @@ async def test_a_token_that_may_only_read_is_known(
     assert await provider.identify(TOKEN) == Identity("ada", read_only=read_only)
 
 
-async def test_an_organisation_is_nobody(hub: FakeHub, provider: HubIdentity) -> None:
+async def test_an_organisation_is_no_user(hub: FakeHub, provider: HubIdentity) -> None:
     hub.answer = (200, "application/json", '{"type": "org", "name": "cern"}')
     assert await provider.identify(TOKEN) is None
 

@@ -1,4 +1,4 @@
-"""The hub inside the platform's server: its long work keeps nobody else waiting."""
+"""The hub inside the platform's server: its long work delays no other request."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def platform(tmp_path: Path) -> Iterator[ServerProcess]:
         yield server
 
 
-def test_large_commits_keep_nobody_else_waiting(platform: ServerProcess) -> None:
+def test_large_commits_delay_no_other_request(platform: ServerProcess) -> None:
     headers = {"Authorization": f"Bearer {platform.add_user('ada')}"}
     missing = {"key": "deletedFile", "value": {"path": "none"}}
     with (

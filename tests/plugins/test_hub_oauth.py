@@ -140,7 +140,7 @@ def test_what_the_hub_says_of_itself(hub: HubServer, application: Application) -
     assert document["token_endpoint_auth_methods_supported"] == ["none"]
 
 
-def test_somebody_signs_in(hub: HubServer, application: Application, token: str) -> None:
+def test_a_user_signs_in(hub: HubServer, application: Application, token: str) -> None:
     page = application.ask()
     assert page.status_code == 200
     assert "Make and delete repositories under your name" in page.text
@@ -162,14 +162,14 @@ def test_somebody_signs_in(hub: HubServer, application: Application, token: str)
     assert claims["at_hash"] == base64.urlsafe_b64encode(half).rstrip(b"=").decode()
     headers = {"Authorization": f"Bearer {given['access_token']}"}
     for method in ("GET", "POST"):
-        told = application.http.request(method, "/oauth/userinfo", headers=headers)
-        assert told.json() == {
+        answer = application.http.request(method, "/oauth/userinfo", headers=headers)
+        assert answer.json() == {
             "sub": claims["sub"],
             "name": "lise",
             "preferred_username": "lise",
             "orgs": [],
         }
-        assert told.headers["Cache-Control"] == "no-store"
+        assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_the_same_with_a_library_of_the_other_side(
@@ -237,7 +237,7 @@ def test_how_the_page_is_sent(application: Application, token: str) -> None:
     assert sent.headers["Cache-Control"] == "no-store"
 
 
-def test_somebody_does_not_allow_it(application: Application) -> None:
+def test_a_user_denies_access(application: Application) -> None:
     answer = application.answer(application.ask(), "", decision="deny")
     assert answer.status_code == 303
     came = dict(parse_qsl(urlsplit(answer.headers["Location"]).query))
@@ -245,7 +245,7 @@ def test_somebody_does_not_allow_it(application: Application) -> None:
     assert came["state"] == application.query["state"]
 
 
-# -- refused before anybody is asked -------------------------------------------------------------------------
+# -- refused before the user is asked ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_unknown_applications_are_not_redirected_to(
 
 
 @pytest.mark.parametrize("name", ["client_id", "redirect_uri"])
-def test_two_of_a_kind_name_nobody(application: Application, name: str) -> None:
+def test_repeated_parameters_name_no_user(application: Application, name: str) -> None:
     twice = urlencode([*application.query.items(), (name, application.query[name])])
     answer = application.http.get("/oauth/authorize", params=twice)
     assert answer.status_code == 400
@@ -381,7 +381,7 @@ def test_a_parameter_that_is_there_twice_is_refused(application: Application) ->
 
 def test_a_wrong_token_is_reported_on_the_page(hub: HubServer, application: Application) -> None:
     given = application.tokens(hub.token("lise"))
-    for wrong in ("nobody", given["access_token"]):
+    for wrong in ("unknown", given["access_token"]):
         again = application.answer(application.ask(), wrong)
         assert again.status_code == 401
         assert "Location" not in again.headers
@@ -396,7 +396,7 @@ def test_wrong_tokens_are_soon_too_many(hub: HubServer, token: str) -> None:
     with httpx.Client(base_url=hub.url, transport=transport, timeout=30) as other_machine:
         application = Application(hub.url, client=other_machine)
         page = application.ask()
-        answers = [application.answer(page, "nobody").status_code for _ in range(OF_ONE + 1)]
+        answers = [application.answer(page, "unknown").status_code for _ in range(OF_ONE + 1)]
         assert answers == [401] * OF_ONE + [429]
         late = application.answer(page, token)
         assert late.status_code == 429
@@ -409,11 +409,11 @@ def test_attempts_are_forgotten() -> None:
     time = 0.0
     attempts = Attempts(lambda: time)
     for number in range(OF_ALL):
-        assert not attempts.are_too_many("somebody")
+        assert not attempts.are_too_many("someone")
         attempts.count(str(number))
-    assert attempts.are_too_many("somebody"), "all together"
+    assert attempts.are_too_many("someone"), "all together"
     time = WINDOW_SECONDS + 1.0
-    assert not attempts.are_too_many("somebody")
+    assert not attempts.are_too_many("someone")
 
 
 REQUEST: Final = AuthorizationRequest("c", "http://x/", frozenset({"openid"}), "x" * 43, "s", None)
@@ -480,7 +480,7 @@ def refused(answer: httpx.Response, error: str, status: int = 400) -> None:
         ({"code_verifier": "v" * 129}, "invalid_request", 400),
         ({"code_verifier": "v" * 43}, "invalid_grant", 400),
         ({"client_id": ""}, "invalid_request", 400),
-        ({"client_id": "somebody"}, "invalid_client", 401),
+        ({"client_id": "someone"}, "invalid_client", 401),
         ({"client_secret": "guess"}, "invalid_client", 401),
     ],
 )
@@ -537,7 +537,7 @@ def test_access_tokens_expire_and_refresh_tokens_rotate(
     assert second["scope"] == EVERYTHING
     assert second["refresh_token"] != first["refresh_token"]
     third = application.refresh(second["refresh_token"]).json()
-    # The first one is somebody's copy: it ends what the honest one has.
+    # The first one is a stolen copy: it ends what the honest one has.
     refused(application.refresh(first["refresh_token"]), "invalid_grant")
     assert application.status(third["access_token"]) == 401
     refused(application.refresh(third["refresh_token"]), "invalid_grant")
@@ -746,9 +746,9 @@ def test_a_server_with_a_secret_and_a_public_address(tmp_path: Path) -> None:
     with ServerProcess(tmp_path, env=env) as server:
         token, hub_url = server.add_user("ada"), f"{server.base_url}/hub"
         with httpx.Client(base_url=hub_url, timeout=30, trust_env=False) as http:
-            told = http.get("/.well-known/openid-configuration").json()
-            assert told["issuer"] == hub_url
-            assert "client_secret_basic" in told["token_endpoint_auth_methods_supported"]
+            document = http.get("/.well-known/openid-configuration").json()
+            assert document["issuer"] == hub_url
+            assert "client_secret_basic" in document["token_endpoint_auth_methods_supported"]
             application = Application(hub_url, client=http)
             application.query["client_id"] = "pages"
             assert application.ask(redirect_uri=ELSEWHERE).status_code == 200

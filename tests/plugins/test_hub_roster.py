@@ -38,7 +38,7 @@ def test_names_of_any_script_are_kept_as_nfc(tmp_path: Path) -> None:
     assert made[0].email == "anna@example.org"
 
 
-def test_every_bad_line_is_reported_and_nobody_is_added(tmp_path: Path) -> None:
+def test_every_bad_line_is_reported_and_no_account_is_added(tmp_path: Path) -> None:
     add(tmp_path / "hub", b"name\nanna\n")
     lines = [
         ("ANNA", "", ""),
@@ -187,7 +187,7 @@ def test_a_reset_withdraws_all_and_gives_a_new_link(
     with closing(sqlite3.connect(server.data_dir / "hub" / "hub.sqlite3")) as db, db:
         db.execute("UPDATE sign_in_links SET expires_at = '2026-01-01T00:00:00.000Z'")
     assert press(browser, second).status_code == 404
-    assert server.run("user", "reset", "nobody").returncode == 3
+    assert server.run("user", "reset", "unknown").returncode == 3
 
 
 def test_a_banned_account_uses_no_link_up(server: ServerProcess, browser: httpx.Client) -> None:

@@ -235,7 +235,7 @@ def test_answer_of_another_way_is_refused(visitor: Visitor, provider: OpenIDProv
         ("wrong-groups", {"groups": {"atlas": True}}),
     ],
 )
-def test_impossible_claims_sign_nobody_in(
+def test_impossible_claims_do_not_sign_in(
     visitor: Visitor, provider: OpenIDProvider, subject: str, claims: dict[str, object]
 ) -> None:
     if claims:

@@ -38,7 +38,7 @@ def repo(hub: HubServer, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """Somebody without a token, with the programs of others."""
+    """A user without a token, with third-party programs."""
 
     programs: Path
     environment: dict[str, str]

@@ -36,9 +36,9 @@ async def runs(runner: Runner, handle: str) -> JobStatus:
 
 
 @contextmanager
-def unavailable(told: str, *, operators: str) -> Iterator[None]:
+def unavailable(message: str, *, operators: str) -> Iterator[None]:
     """The block raises RunnerUnavailable: the one pattern is in its message, the other in its cause alone."""
-    with pytest.raises(RunnerUnavailable, match=told) as caught:
+    with pytest.raises(RunnerUnavailable, match=message) as caught:
         yield
     assert re.search(operators, str(caught.value.__cause__))
     assert not re.search(operators, str(caught.value))

@@ -180,8 +180,8 @@ def test_the_command_for_a_program_started_without_a_shell() -> None:
 
 
 def record(directory: Path, task: str) -> dict[str, int]:
-    told: dict[str, int] = json.loads((directory / "r1" / "status" / task).read_text())
-    return told
+    status: dict[str, int] = json.loads((directory / "r1" / "status" / task).read_text())
+    return status
 
 
 @pytest.mark.parametrize(("succeeds", "code", "calls"), [(1, 0, 1), (2, 0, 2), (3, 0, 3), (9, 3, 3)])
@@ -206,12 +206,12 @@ def test_the_manifest_has_the_checksum_of_each_table(tmp_path: Path) -> None:
 
 
 def test_a_failed_task_leaves_a_record_and_no_output(tmp_path: Path) -> None:
-    text = written("sh -c 'echo half >\"$1/half\"; echo told; exit 3' sh {output}", tmp_path)
+    text = written("sh -c 'echo half >\"$1/half\"; echo ended; exit 3' sh {output}", tmp_path)
     assert run(text, tmp_path, 1).returncode == 3
     assert record(tmp_path, "7_1")["exit_code"] == 3
     left = {path.name for path in (tmp_path / "r1").iterdir()}
     assert left == {"status", "log", "progress"}
-    assert "told\n" in (tmp_path / "r1" / "log" / "7_1").read_text()
+    assert "ended\n" in (tmp_path / "r1" / "log" / "7_1").read_text()
 
 
 def test_a_task_that_runs_again_takes_over_what_is_whole(tmp_path: Path) -> None:
@@ -223,5 +223,5 @@ def test_a_task_that_runs_again_takes_over_what_is_whole(tmp_path: Path) -> None
 
 def test_a_record_has_start_and_end_times(tmp_path: Path) -> None:
     run(written("true {output}", tmp_path), tmp_path)
-    told = record(tmp_path, "7_0")
-    assert told["began"] <= told["ended"]
+    status = record(tmp_path, "7_0")
+    assert status["began"] <= status["ended"]

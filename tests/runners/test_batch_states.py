@@ -18,7 +18,7 @@ def test_no_word_means_two_things() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "state"),
+    ("words", "state"),
     [
         ("COMPLETED", COMPLETED),
         ("CD", COMPLETED),
@@ -45,12 +45,12 @@ def test_no_word_means_two_things() -> None:
         ("   ", UNKNOWN),
     ],
 )
-def test_a_word_of_slurm_is_one_of_our_states(told: str, state: JobState) -> None:
-    assert state_of(told) == state
+def test_a_word_of_slurm_is_one_of_our_states(words: str, state: JobState) -> None:
+    assert state_of(words) == state
 
 
 @pytest.mark.parametrize(
-    ("told", "state"),
+    ("words", "state"),
     [
         (("COMPLETED", "COMPLETING"), RUNNING),
         (("PENDING", "REQUEUED"), QUEUED),
@@ -59,8 +59,8 @@ def test_a_word_of_slurm_is_one_of_our_states(told: str, state: JobState) -> Non
         ((), UNKNOWN),
     ],
 )
-def test_a_state_with_flags(told: tuple[str, ...], state: JobState) -> None:
-    assert state_of(*told) == state
+def test_a_state_with_flags(words: tuple[str, ...], state: JobState) -> None:
+    assert state_of(*words) == state
 
 
 @pytest.mark.parametrize(

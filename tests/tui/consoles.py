@@ -83,7 +83,7 @@ async def show(pilot: Pilot[None], label: str) -> None:
 
 
 async def answers(pilot: Pilot[None], data: object) -> None:
-    """Have the screen that is shown be given these data from now on: what no server of today can tell."""
+    """Have the screen that is shown be given these data from now on, which no server of today sends."""
     screen = pilot.app.screen
     assert isinstance(screen, ConsoleScreen)
 
@@ -148,7 +148,7 @@ async def matches(pilot: Pilot[None], name: str) -> None:
     """
     file = Path(__file__).with_name("snapshots") / f"{name}.txt"
     if not file.exists():
-        await pilot.pause(1)  # here nothing tells when all is drawn; it is a person who looks at it next
+        await pilot.pause(1)  # nothing reports when all is drawn; a person looks at it next
         file.parent.mkdir(exist_ok=True)
         file.write_text(_same_in_all_runs(pilot))
         raise AssertionError(f"{file.name} was not there; it is now: look at it")

@@ -21,8 +21,8 @@ class Terminal:
     def start(self, program: Sequence[str], width: int = 80, height: int = 24) -> None:
         size = ["-x", str(width), "-y", str(height)]
         # The window stays when the program has ended, to be read.
-        told = f"{shlex.join(program)}; echo ended with $?; read -r _"
-        self._run("new-session", "-d", *size, told)
+        command = f"{shlex.join(program)}; echo ended with $?; read -r _"
+        self._run("new-session", "-d", *size, command)
 
     def type(self, text: str) -> None:
         """Type text as it is."""

@@ -33,22 +33,22 @@ async def search(pilot: Pilot[None], name: str) -> None:
 
 
 async def test_a_search_finds_parts_of_names_page_by_page(backend: ServerProcess) -> None:
-    sign_up(backend, *(f"searched{number:02d}" for number in range(60)), "somebody")
+    sign_up(backend, *(f"searched{number:02d}" for number in range(60)), "someone")
     async with signed_in(backend, "Accounts") as pilot:
         await pilot.press("slash", *"RCHED")
         await shows(pilot, "searched59", "page 1")
         await pilot.press("enter")
-        assert "somebody" not in text(pilot)
+        assert "someone" not in text(pilot)
         await pilot.press("n")
         await shows(pilot, "searched09", "page 2")
         await pilot.press("slash", "escape")
-        await shows(pilot, "somebody", "page 1")
+        await shows(pilot, "someone", "page 1")
 
 
 async def test_no_account_is_found(backend: ServerProcess) -> None:
     async with signed_in(backend, "Accounts") as pilot:
-        await search(pilot, "nobody-at-all")
-        await shows(pilot, "No account matches 'nobody-at-all'", "b bans")
+        await search(pilot, "unknown-at-all")
+        await shows(pilot, "No account matches 'unknown-at-all'", "b bans")
         await pilot.press("g", "enter")
         assert "Grant" not in text(pilot).replace("g Grant", "")
 

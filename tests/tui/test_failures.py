@@ -28,7 +28,7 @@ from collidium_tui.frame.faults import log_file
 from collidium_tui.screens import SCREENS
 from collidium_tui.session import Link, ServerStatus, Session, Watch
 
-NOBODY = "http://127.0.0.1:9"
+NO_SERVER = "http://127.0.0.1:9"
 
 OVERVIEW: dict[str, Any] = {
     "version": __version__,
@@ -65,7 +65,7 @@ async def test_data_are_marked_stale_while_the_backend_is_down(tmp_path: Path) -
 
 
 async def test_a_backend_that_is_not_there_is_shown() -> None:
-    async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
+    async with console_on(NO_SERVER, ADMIN_TOKEN) as pilot:
         await shows(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
         await pilot.press("ctrl+f", "y")
         await shows(pilot, "No answer", "Send again (y)")
@@ -116,7 +116,7 @@ async def test_no_address_ends_the_console_with_a_word() -> None:
 
 
 async def test_a_secret_that_cannot_be_sent_is_asked_for_again() -> None:
-    async with console_on(NOBODY, "two words") as pilot:
+    async with console_on(NO_SERVER, "two words") as pilot:
         await shows(pilot, "Sign in as operator", "the admin token is not one")
         assert "two words" not in text(pilot)
 
@@ -159,21 +159,21 @@ async def test_an_answer_without_an_end_is_none() -> None:
 
 
 async def test_a_mistake_while_looking_does_not_end_the_watch(backend: ServerProcess) -> None:
-    session, told = Session(backend.base_url, backend.admin_token), list[Exception]()
+    session, seen = Session(backend.base_url, backend.admin_token), list[Exception]()
     await session.open()
-    watch = Watch(session, told.append)
+    watch = Watch(session, seen.append)
 
     def fail_once(standing: ServerStatus) -> None:
         session.on_change = lambda standing: None
-        raise KeyError("a mistake of whoever shows it")
+        raise KeyError("a mistake of the screen")
 
     session.on_change = fail_once
     watching = asyncio.create_task(watch.keep())
-    await until(lambda: bool(told))
+    await until(lambda: bool(seen))
     before = session.status
     watch.look_now()
     await until(lambda: session.status is not before)
-    assert [type(error) for error in told] == [KeyError]
+    assert [type(error) for error in seen] == [KeyError]
     assert session.status.link is Link.UP
     watching.cancel()
     await session.close()
@@ -208,8 +208,8 @@ async def test_the_secret_is_shown_nowhere(backend: ServerProcess) -> None:
         await pilot.press(backend.admin_token[-1], "enter")
         await shows(pilot, "connected")
         console = console_of(pilot)
-        told = (text(pilot), console.title, repr(vars(console.session)), repr(console.session.status))
-        assert not any(backend.admin_token in each for each in told)
+        seen = (text(pilot), console.title, repr(vars(console.session)), repr(console.session.status))
+        assert not any(backend.admin_token in each for each in seen)
 
 
 # -- screens that fail ---------------------------------------------------------------------------------
@@ -219,13 +219,13 @@ class Working(ConsoleScreen[str]):
     """What each of the others gets one thing of wrong."""
 
     def content(self) -> ComposeResult:
-        yield Static(id="told")
+        yield Static(id="version")
 
     async def fetch(self, client: AsyncClient) -> str:
         return (await client.health()).version
 
     def show(self, data: str) -> None:
-        self.query_one("#told", Static).update(f"version {data}")
+        self.query_one("#version", Static).update(f"version {data}")
 
 
 class Unmakeable(Working):
@@ -326,7 +326,7 @@ async def test_a_fatal_error_ends_the_console_without_a_traceback(
 
 async def test_a_notification_writes_nothing_else_to_the_terminal() -> None:
     hostile = "no \x1b]0;pwned\x07\x9b31m\u202eway\r"
-    async with console_on(NOBODY, ADMIN_TOKEN) as pilot:
+    async with console_on(NO_SERVER, ADMIN_TOKEN) as pilot:
         for screen in (console_of(pilot), pilot.app.screen):
             screen.notify(f"[b]{hostile}", title=hostile)
         await pilot.pause()

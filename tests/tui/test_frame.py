@@ -185,7 +185,7 @@ OVERVIEW: dict[str, Any] = {
     "submissions_frozen": True,
     "frozen_at": "2026-03-01T12:00:00Z",
     "frozen_by": "admin",
-    "frozen_note": "a script orders without end; [red]nobody[/red] knows whose",
+    "frozen_note": "a script orders without end; [red]no one[/red] knows whose",
     "queued": 1204,
     "running": 36,
     "oldest_queued_at": "2026-02-28T12:00:00Z",

@@ -31,7 +31,7 @@ def test_an_operator_stops_orders_and_lets_them_in_again(backend: ServerProcess,
         window.press("Enter")
         window.shows("The server rejects this secret.")
         window.press(*["BSpace"] * len("wrong"))
-        # Textual runs keys of editing after letters that come at once: nobody types that fast.
+        # Textual runs keys of editing after letters that come at once: no person types that fast.
         window.shows_no("•")
         window.type(backend.admin_token)
         window.press("Enter")

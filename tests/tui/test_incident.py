@@ -32,7 +32,7 @@ async def test_from_the_freeze_to_its_end(backend: ServerProcess, operator: Clie
         await pilot.press("y")
         await shows(pilot, "*** FROZEN ***", "INCIDENT for", "[x] 1 Freeze", "by admin")
         assert operator.ready().submissions_frozen
-        await shows(pilot, "What is wrong, since when")  # what is next is chosen, and told
+        await shows(pilot, "What is wrong, since when")  # what is next is chosen, and shown
         await pilot.press("d")
         await shows(pilot, "Investigate: done")
         await types(pilot, "note", "the disk is full")

@@ -48,7 +48,7 @@ def busy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def carol(busy: ServerProcess) -> Iterator[Client]:
-    """Somebody who orders."""
+    """An account that orders."""
     with Client(busy.base_url, busy.add_user("carol")) as client:
         yield client
 
@@ -109,8 +109,8 @@ async def test_requests_are_picked_by_state_account_and_channel(busy: ServerProc
 
 async def test_an_account_that_is_not_there_is_shown(busy: ServerProcess) -> None:
     async with signed_in(busy, "Requests") as pilot:
-        await pilot.press("slash", *"nobody", "enter")
-        await shows(pilot, "there is no account 'nobody'")
+        await pilot.press("slash", *"unknown", "enter")
+        await shows(pilot, "there is no account 'unknown'")
         assert not shown_ids(pilot)
         assert "STALE" not in text(pilot)
         assert console_of(pilot).session.status.last_error == ""

@@ -1,4 +1,4 @@
-"""A line to search by tells what is wanted, not every key."""
+"""A search line reports the text that is wanted, not every key."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Searching(App[None]):
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: list[tuple[str, bool]] = []
+        self.searched: list[tuple[str, bool]] = []
 
     def compose(self) -> ComposeResult:
         yield Search("name")
 
     def on_search_requested(self, event: Search.Requested) -> None:
-        self.told.append((event.text, event.done))
+        self.searched.append((event.text, event.done))
 
 
 async def test_what_is_typed_is_shown_when_the_typing_pauses() -> None:
@@ -29,8 +29,8 @@ async def test_what_is_typed_is_shown_when_the_typing_pauses() -> None:
         app = pilot.app
         assert isinstance(app, Searching)
         app.query_one(Search).value = " ada "
-        await until(lambda: bool(app.told))
-        assert app.told == [("ada", False)]
+        await until(lambda: bool(app.searched))
+        assert app.searched == [("ada", False)]
 
 
 async def test_enter_shows_at_once_and_escape_empties(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -40,7 +40,7 @@ async def test_enter_shows_at_once_and_escape_empties(monkeypatch: pytest.Monkey
         assert isinstance(app, Searching)
         await pilot.press(*"ada", "enter")
         await pilot.press(*"x", "escape")
-        assert app.told == [("ada", True), ("", True)]
+        assert app.searched == [("ada", True), ("", True)]
 
 
 async def test_two_searches_are_a_second_apart(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What somebody who installed Collidium writes; mypy and pyright must understand it, nobody runs it."""
+"""What a user of the installed package writes; mypy and pyright check it, and it is never run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from collidium_tasks.tracking import TrackingTask
 
 
 def submit(path: Path) -> Decimal:
-    with Client("http://127.0.0.1:8000", token="secret") as client:  # noqa: S106 -- of nobody
+    with Client("http://127.0.0.1:8000", token="secret") as client:  # noqa: S106 -- of no account
         assert_type(client.task("tracking"), TaskCard)
         receipt = client.submit("tracking", path, "anna/helix")
         assert_type(receipt, Receipt)
@@ -46,7 +46,7 @@ async def submit_asynchronously(path: Path) -> list[int]:
 
 
 def simulate(states: list[str]) -> str | None:
-    def tell(request: SimulationRequest) -> None:
+    def report(request: SimulationRequest) -> None:
         states.append(request.state)
 
     with Client() as client:
@@ -54,7 +54,7 @@ def simulate(states: list[str]) -> str | None:
         ordered = client.simulate(preset="ttbar-quick", private=True)
         assert_type(ordered, SimulationRequest)
         assert_type(client.requests(state="running"), Page[SimulationRequest])
-        return client.wait(ordered.request_id, timeout=60, on_change=tell).output_hub_repo
+        return client.wait(ordered.request_id, timeout=60, on_change=report).output_hub_repo
 
 
 async def simulate_asynchronously() -> bool:

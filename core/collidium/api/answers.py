@@ -24,7 +24,7 @@ JSON = "application/json"
 
 #: Ids are signed 64-bit numbers in the database.
 LARGEST_ID = 2**63 - 1
-PIECE_BYTES: Final = MEBIBYTE
+CHUNK_BYTES: Final = MEBIBYTE
 
 
 class Page(BaseModel):
@@ -101,24 +101,24 @@ async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type
         # It loses its name with the directory, and is gone when it is closed, or its process is killed.
         file = await asyncio.to_thread(copy.open, "rb")
         size = (await asyncio.to_thread(copy.stat)).st_size
-    response = Response(_Pieces(file), content_type=media_type)
+    response = Response(_Chunks(file), content_type=media_type)
     response.content_length = size
     response.headers.set("Content-Disposition", "attachment", filename=key.rpartition("/")[2])
     return response
 
 
-class _Pieces:
+class _Chunks:
     """What is in an open file; closed when it was sent, or is not wanted any more."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
 
-    def __aiter__(self) -> _Pieces:
+    def __aiter__(self) -> _Chunks:
         return self
 
     async def __anext__(self) -> bytes:
-        if piece := await asyncio.to_thread(self._file.read, PIECE_BYTES):
-            return piece
+        if chunk := await asyncio.to_thread(self._file.read, CHUNK_BYTES):
+            return chunk
         raise StopAsyncIteration
 
     async def aclose(self) -> None:

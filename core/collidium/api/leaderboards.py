@@ -12,7 +12,7 @@ from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import teams
-from collidium.benchmarks.leaderboard import Edition, Fronts, Histories, Selection
+from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Histories, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput
@@ -31,7 +31,7 @@ _FRONTS = "collidium.leaderboard_fronts"
 _HISTORIES = "collidium.leaderboard_histories"
 INTERVALS = "collidium.rank_intervals"
 
-Pages = LRUCache[tuple[Edition, LeaderboardQuery | HistoryQuery], WrittenPage]
+Pages = LRUCache[tuple[BoardVersion, LeaderboardQuery | HistoryQuery], WrittenPage]
 
 
 @blueprint.record
@@ -60,24 +60,24 @@ async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
 
 async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
     """Answer with a page of a challenge's leaderboard."""
-    edition = await boards.current_edition(challenge)
+    version = await boards.current_version(challenge)
     pages: Pages = current_app.extensions[_PAGES]
-    page = pages.get((edition, query_args))
+    page = pages.get((version, query_args))
     CACHE.labels("leaderboards", "miss" if page is None else "hit").inc()
     if page is not None:
-        return await _of_edition(edition, page)
+        return await _of_version(version, page)
     intervals = None
     if not (query_args.all or query_args.pareto):
         finder: RankIntervals = current_app.extensions[INTERVALS]
-        intervals = await finder.of(edition)
+        intervals = await finder.of(version)
     is_complete = intervals is not None or query_args.all or query_args.pareto
-    places, cursor = await _places(edition, query_args, intervals)
+    places, cursor = await _places(version, query_args, intervals)
     page = page_of(places, query_args, cursor)
     if places and is_complete:  # any number of cursors lead past the end
-        pages[edition, query_args] = page
-    # Who joins a team has its places, on the same edition.
+        pages[version, query_args] = page
+    # Who joins a team has its places, on the same version.
     mark = ("" if is_complete else "-without-intervals") + ("" if places else "-empty")
-    return await _of_edition(edition, page, mark)
+    return await _of_version(version, page, mark)
 
 
 @blueprint.get("/<task>/history")
@@ -112,37 +112,37 @@ async def self_reported(task: str, query_args: Page) -> Response:
 
 async def steps(challenge: str, query_args: HistoryQuery) -> Response:
     """Answer how the best value of a metric came about."""
-    edition = await boards.current_edition(challenge)
-    card = platform().tasks.find(edition.task).card
+    version = await boards.current_version(challenge)
+    card = platform().tasks.find(version.task).card
     pages: Pages = current_app.extensions[_PAGES]
-    page = pages.get((edition, query_args))
+    page = pages.get((version, query_args))
     if page is None:
         histories: Histories = current_app.extensions[_HISTORIES]
-        found = await histories.steps(edition, card, query_args.metric, limit=query_args.limit)
+        found = await histories.steps(version, card, query_args.metric, limit=query_args.limit)
         page = WrittenPage(encode(found))
-        pages[edition, query_args] = page
-    return await _of_edition(edition, page)
+        pages[version, query_args] = page
+    return await _of_version(version, page)
 
 
-async def _of_edition(edition: Edition, page: WrittenPage, mark: str = "") -> Response:
-    """The page, unless the caller has it of this edition already."""
+async def _of_version(version: BoardVersion, page: WrittenPage, mark: str = "") -> Response:
+    """The page, unless the caller has it of this version already."""
     response = page.response()
-    response.set_etag(f"{edition.truth_version}-{edition.revision}{mark}")
+    response.set_etag(f"{version.truth_version}-{version.revision}{mark}")
     return await response.make_conditional(request)
 
 
 async def _places(
-    edition: Edition, query: LeaderboardQuery, intervals: Intervals | None
+    version: BoardVersion, query: LeaderboardQuery, intervals: Intervals | None
 ) -> tuple[list[Place], str | None]:
     fronts: Fronts = current_app.extensions[_FRONTS]
-    task = platform().tasks.things.get(edition.task)
-    front = await fronts.of(edition, task.card if task else None)
+    task = platform().tasks.things.get(version.task)
+    front = await fronts.of(version, task.card if task else None)
     name = query.hub_username
-    team = None if name is None else await teams.participant_with(name, edition.challenge)
+    team = None if name is None else await teams.participant_with(name, version.challenge)
     selection = Selection(name, query.model_repo, team, all=query.all or query.pareto)
     if not query.pareto:
         return await boards.places(
-            edition,
+            version,
             limit=query.limit,
             cursor=query.cursor,
             front=front,
@@ -150,6 +150,6 @@ async def _places(
             selection=selection,
         )
     if front is None:
-        detail = f"pareto: task {edition.task!r} does not trade two metrics; ask for the whole leaderboard"
+        detail = f"pareto: task {version.task!r} does not trade two metrics; ask for the whole leaderboard"
         raise InvalidInput(detail, errors=[{"field": "pareto", "detail": "not for this task"}])
     return await boards.places_on_front(front, limit=query.limit, cursor=query.cursor, selection=selection)

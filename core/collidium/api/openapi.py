@@ -75,7 +75,7 @@ _MODEL_FORM = {
     "properties": {"model": _BINARY, "manifest": {"type": "string"}},
 }
 _EVENT_CONTENT = {
-    "application/vnd.apache.arrow.stream": {"schema": {"type": "string", "format": "binary"}},
+    "application/vnd.apache.arrow.stream": {"schema": _BINARY},
     "application/json": {"schema": {"type": "object"}},
 }
 
@@ -83,59 +83,51 @@ _PARAMETER = re.compile(r"<(?:\w+:)?(\w+)>")
 
 _REFERENCE = "#/components/schemas/{name}"
 
-_PART = "_collidium_file_part"
-_MODEL = "_collidium_model_body"
-_PARTIAL = "_collidium_partial_body"
-_FILE = "_collidium_file_answer"
-_EVENT = "_collidium_event_answer"
-_STREAM = "_collidium_stream_answer"
-_TABLE = "_collidium_table_answer"
+_BODY = "_collidium_body"
+_ANSWER = "_collidium_answer"
+_TABLE = "_collidium_table"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
-    """Say that a handler takes a parquet file, as the body itself or as the form part ``part``."""
+    """Document that a handler takes a parquet file, as the body itself or as the form part ``part``."""
+    form = {
+        "type": "object",
+        "required": [part],
+        "properties": {part: _BINARY, "model_repo": {"type": "string", "maxLength": 200}},
+    }
+    return _documents(
+        _BODY,
+        {
+            PARQUET: {"schema": _BINARY},
+            "application/octet-stream": {"schema": _BINARY},
+            FORM: {"schema": form},
+        },
+    )
+
+
+def _documents(what: str, content: object) -> Callable[[F], F]:
+    """Attach to a handler the content of its body or answer."""
 
     def decorate(handler: F) -> F:
-        setattr(handler, _PART, part)
+        setattr(handler, what, content)
         return handler
 
     return decorate
 
 
-def model_body(handler: F) -> F:
-    """Say that a handler takes a form with a model and its manifest."""
-    setattr(handler, _MODEL, True)
-    return handler
-
-
-def partial_body(handler: F) -> F:
-    """Say that a handler appends its body to an upload."""
-    setattr(handler, _PARTIAL, True)
-    return handler
-
-
-def parquet_answer(handler: F) -> F:
-    """Say that a handler answers with a parquet file."""
-    setattr(handler, _FILE, True)
-    return handler
-
-
-def event_answer(handler: F) -> F:
-    """Say that a handler answers with an event, as Arrow or for Phoenix."""
-    setattr(handler, _EVENT, True)
-    return handler
-
-
-def table_answer(handler: F) -> F:
-    """Say that a handler can also answer with a table."""
-    setattr(handler, _TABLE, True)
-    return handler
-
-
-def stream_answer(handler: F) -> F:
-    """Say that a handler answers with server-sent events."""
-    setattr(handler, _STREAM, True)
-    return handler
+#: A form with a model and its manifest; a part that is appended to an upload.
+model_body = _documents(_BODY, {FORM: {"schema": _MODEL_FORM}})
+partial_body = _documents(_BODY, {PARTIAL: {"schema": _BINARY}})
+parquet_answer = _documents(_ANSWER, {"description": "The file.", "content": {PARQUET: {"schema": _BINARY}}})
+#: An event, as Arrow or for Phoenix.
+event_answer = _documents(_ANSWER, {"description": "The event.", "content": _EVENT_CONTENT})
+#: Server-sent events.
+stream_answer = _documents(
+    _ANSWER,
+    {"description": "The events.", "content": {"text/event-stream": {"schema": {"type": "string"}}}},
+)
+#: A table as well.
+table_answer = _documents(_TABLE, {"text/csv": {"schema": {"type": "string"}}})
 
 
 class Provider(OpenAPIProvider):
@@ -178,7 +170,6 @@ class Provider(OpenAPIProvider):
         # quart-schema loses what stands before a parameter with a converter.
         paths = {_PARAMETER.sub(r"{\1}", rule.rule): operations for operations in written.values()}
         handler = self._app.view_functions[rule.endpoint]
-        part = getattr(handler, _PART, None)
         blueprint = rule.endpoint.partition(".")[0]
         for operation in (operation for path in paths.values() for operation in path.values()):
             operation["responses"] = {
@@ -191,24 +182,14 @@ class Provider(OpenAPIProvider):
             operation["tags"] = [_TAG_OF.get(blueprint, blueprint)]
             if blueprint == "admin":
                 operation["security"] = [{"admin_token": []}]
-            if part is not None:
-                operation["requestBody"] = _file_body(part)
-            if hasattr(handler, _MODEL):
-                operation["requestBody"] = {"content": {FORM: {"schema": _MODEL_FORM}}}
-            if hasattr(handler, _PARTIAL):
-                operation["requestBody"] = {"content": {PARTIAL: {"schema": _BINARY}}}
+            if (body := getattr(handler, _BODY, None)) is not None:
+                operation["requestBody"] = {"content": body}
             if "requestBody" in operation:
                 operation["requestBody"]["required"] = True
-            if hasattr(handler, _FILE):
-                content = {PARQUET: {"schema": {"type": "string", "format": "binary"}}}
-                operation["responses"]["200"] = {"description": "The file.", "content": content}
-            if hasattr(handler, _EVENT):
-                operation["responses"]["200"] = {"description": "The event.", "content": _EVENT_CONTENT}
-            if hasattr(handler, _TABLE):
-                operation["responses"]["200"]["content"]["text/csv"] = {"schema": {"type": "string"}}
-            if hasattr(handler, _STREAM):
-                content = {"text/event-stream": {"schema": {"type": "string"}}}
-                operation["responses"]["200"] = {"description": "The events.", "content": content}
+            if (answer := getattr(handler, _ANSWER, None)) is not None:
+                operation["responses"]["200"] = answer
+            if (table := getattr(handler, _TABLE, None)) is not None:
+                operation["responses"]["200"]["content"] |= table
         return paths, components
 
 
@@ -269,19 +250,3 @@ def _as_answered(shape: Any) -> Any:
     if "properties" in found:
         found["required"] = list(found["properties"])
     return found
-
-
-def _file_body(part: str) -> dict[str, Any]:
-    file = _BINARY
-    form = {
-        "type": "object",
-        "required": [part],
-        "properties": {part: file, "model_repo": {"type": "string", "maxLength": 200}},
-    }
-    return {
-        "content": {
-            PARQUET: {"schema": file},
-            "application/octet-stream": {"schema": file},
-            "multipart/form-data": {"schema": form},
-        },
-    }

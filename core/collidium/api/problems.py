@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 MEDIA_TYPE = "application/problem+json"
 
 #: Of what was sent: an answer is no larger for what it complains about.
-PROBLEMS_TOLD: Final = 20
+SHOWN_PROBLEMS: Final = 20
 LONGEST_FIELD: Final = 100
 
 
@@ -71,10 +71,10 @@ async def _invalid(error: RequestSchemaValidationError) -> Response:
     errors, more = [{"field": "", "detail": "not of the documented shape"}], 0
     if isinstance(cause, ValidationError):
         found = cause.errors(include_url=False, include_context=False, include_input=False)
-        more = max(len(found) - PROBLEMS_TOLD, 0)
+        more = max(len(found) - SHOWN_PROBLEMS, 0)
         errors = [
             {"field": ".".join(map(str, item["loc"]))[:LONGEST_FIELD], "detail": item["msg"]}
-            for item in found[:PROBLEMS_TOLD]
+            for item in found[:SHOWN_PROBLEMS]
         ]
     detail = "; ".join(f"{item['field'] or 'body'}: {item['detail']}" for item in errors)
     rest = f"; and {more:,} more" if more else ""

@@ -15,7 +15,7 @@ from collidium.api.context import platform
 from collidium.api.leaderboards import INTERVALS
 from collidium.api.schemas import ResultsQuery
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import Edition, Selection
+from collidium.benchmarks.leaderboard import BoardVersion, Selection
 from collidium.benchmarks.rank_intervals import RankIntervals
 from collidium.records import Result, as_json, encode
 from collidium.runtime.metrics import CACHE
@@ -44,8 +44,8 @@ _COLUMNS: Final = {
 Found = AsyncIterator[Sequence[Result]]
 
 
-class Results(LRUCache[tuple[Edition, ResultsQuery], bytes]):
-    """Whole results of the latest editions."""
+class Results(LRUCache[tuple[BoardVersion, ResultsQuery], bytes]):
+    """Whole results of the latest versions."""
 
     def __init__(self) -> None:
         super().__init__(RESULTS_BYTES, len)
@@ -53,45 +53,45 @@ class Results(LRUCache[tuple[Edition, ResultsQuery], bytes]):
 
 async def written(name: str, query: ResultsQuery) -> Response:
     """Answer with all places; what is written is some of them at a time. Raises NotFound."""
-    edition = await boards.current_edition(name)
+    version = await boards.current_version(name)
     kept: Results = current_app.extensions[RESULTS]
-    body = kept.get((edition, query))
+    body = kept.get((version, query))
     CACHE.labels("results", "miss" if body is None else "hit").inc()
     content_type = "text/csv; charset=utf-8" if query.format == "csv" else JSON
     response = Response(
-        body or _keep(kept, (edition, query), await _write(edition, query)), content_type=content_type
+        body or _keep(kept, (version, query), await _write(version, query)), content_type=content_type
     )
     response.headers.set("Content-Disposition", "attachment", filename=f"{name}-results.{query.format}")
-    response.set_etag(f"{edition.truth_version}-{edition.revision}")
+    response.set_etag(f"{version.truth_version}-{version.revision}")
     return await response.make_conditional(request)
 
 
-async def _write(edition: Edition, query: ResultsQuery) -> AsyncIterator[bytes]:
-    metrics = [metric.name for metric in platform().tasks.find(edition.task).card.metrics]
+async def _write(version: BoardVersion, query: ResultsQuery) -> AsyncIterator[bytes]:
+    metrics = [metric.name for metric in platform().tasks.find(version.task).card.metrics]
     intervals = None
     if query.status is not None:
-        found = boards.removed_results(edition, [query.status])
+        found = boards.removed_results(version, [query.status])
     else:
         if not query.all:
             finder: RankIntervals = current_app.extensions[INTERVALS]
-            intervals = await finder.of(edition, patience=None)
-        found = boards.all_results(edition, intervals=intervals, selection=Selection(all=query.all))
+            intervals = await finder.of(version, patience=None)
+        found = boards.all_results(version, intervals=intervals, selection=Selection(all=query.all))
     return _as_csv(found, metrics) if query.format == "csv" else _as_json(found)
 
 
 async def _keep(
-    kept: Results, key: tuple[Edition, ResultsQuery], pieces: AsyncIterator[bytes]
+    kept: Results, key: tuple[BoardVersion, ResultsQuery], chunks: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    """Pass the pieces on, and keep them together once they are complete, where there is room."""
+    """Pass the chunks on, and keep them together once they are complete, where there is room."""
     whole: list[bytes] = []
     size = 0
-    async for piece in pieces:
-        size += len(piece)
+    async for chunk in chunks:
+        size += len(chunk)
         if size <= RESULTS_BYTES:
-            whole.append(piece)
+            whole.append(chunk)
         else:
             whole.clear()
-        yield piece
+        yield chunk
     if size <= RESULTS_BYTES:
         kept[key] = b"".join(whole)
 

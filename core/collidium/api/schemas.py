@@ -18,7 +18,7 @@ from pydantic import (
 from collidium.api.answers import Page
 from collidium.benchmarks.submissions.links import LONGEST_LINK
 from collidium.contracts.identity import DOMAIN, USERNAME
-from collidium.records.benchmarks import EvaluationState
+from collidium.records.evaluations import EvaluationState
 
 HubUsername = Annotated[str, StringConstraints(pattern=f"^{USERNAME.pattern}$", max_length=96)]
 

@@ -134,8 +134,8 @@ class Cursor:
 
 
 @dataclass(frozen=True, slots=True)
-class Edition:
-    """A leaderboard at one moment; two equal editions show the same places."""
+class BoardVersion:
+    """A leaderboard at one moment; two equal versions show the same places."""
 
     challenge: str
     task: str
@@ -143,29 +143,29 @@ class Edition:
     revision: int
 
 
-async def current_edition(name: str) -> Edition:
-    """The edition there is now; raises NotFound."""
+async def current_version(name: str) -> BoardVersion:
+    """The version there is now; raises NotFound."""
     row = await challenges.visible(name)
-    return Edition(name, row.task, row.truth_version, row.revision)
+    return BoardVersion(name, row.task, row.truth_version, row.revision)
 
 
-def ranked(edition: Edition, selection: Selection) -> QuerySet[Submission]:
-    """The selected submissions of an edition, best first.
+def ranked(version: BoardVersion, selection: Selection) -> QuerySet[Submission]:
+    """The selected submissions of a version, best first.
 
     Those scored against its truth, by the primary metric, ties earlier first; one without a finite primary
     score never ranks.
     """
     query = Submission.filter(
         selection.conditions,
-        challenge=edition.challenge,
-        truth_version=edition.truth_version,
+        challenge=version.challenge,
+        truth_version=version.truth_version,
         rank_score__isnull=False,
     )
     return query.order_by("-rank_score", "submitted_at", "id")
 
 
 async def places(
-    edition: Edition,
+    version: BoardVersion,
     *,
     limit: int,
     cursor: str | None = None,
@@ -176,12 +176,12 @@ async def places(
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
     Those of a ``selection`` have the ranks that they have among all. ``front`` and
-    ``intervals`` are the edition's own, where it has them. Raises UnknownCursor.
+    ``intervals`` are the version's own, where it has them. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
-    if edition.truth_version is None:
+    if version.truth_version is None:
         return [], None
-    query = ranked(edition, selection)
+    query = ranked(version, selection)
     if after is not None:
         query = query.filter(
             Q(rank_score__lt=after.rank_score)
@@ -193,7 +193,7 @@ async def places(
     if selection.is_whole:
         ranks = {row.id: counter.next(row.rank_score, row.baseline) for row in page}
     else:
-        ranks = await _ranks(edition, page, selection)
+        ranks = await _ranks(version, page, selection)
         page = [row for row in page if row.id in ranks]
     found = [
         _place(row, ranks[row.id], None if front is None else row.id in front, (intervals or {}).get(row.id))
@@ -205,39 +205,39 @@ async def places(
 
 
 async def all_places(
-    edition: Edition, *, intervals: Intervals | None, selection: Selection
+    version: BoardVersion, *, intervals: Intervals | None, selection: Selection
 ) -> AsyncIterator[list[Place]]:
-    """All selected places of an edition, some at a time, best first.
+    """All selected places of a version, some at a time, best first.
 
     Raises Conflict where the events that count change meanwhile: places would be missing.
     """
     cursor = None
     while True:
         found, cursor = await places(
-            edition, limit=_CHUNK, cursor=cursor, intervals=intervals, selection=selection
+            version, limit=_CHUNK, cursor=cursor, intervals=intervals, selection=selection
         )
         yield found
         if cursor is None:
             break
-    if (await current_edition(edition.challenge)).truth_version != edition.truth_version:
-        raise Conflict(f"{edition.challenge} was scored on other events meanwhile; try again")
+    if (await current_version(version.challenge)).truth_version != version.truth_version:
+        raise Conflict(f"{version.challenge} was scored on other events meanwhile; try again")
 
 
 async def all_results(
-    edition: Edition, *, intervals: Intervals | None, selection: Selection
+    version: BoardVersion, *, intervals: Intervals | None, selection: Selection
 ) -> AsyncIterator[list[Result]]:
     """The same for the file of results; all submissions end with those that have no rank."""
-    async for found in all_places(edition, intervals=intervals, selection=selection):
+    async for found in all_places(version, intervals=intervals, selection=selection):
         ranks = [None if place.baseline else place.rank for place in found]
         yield [Result.of(place, rank=rank, status="ranked") for place, rank in zip(found, ranks, strict=True)]
     if selection.all:
-        async for removed in removed_results(edition, ("not_final", "disqualified", "withdrawn")):
+        async for removed in removed_results(version, ("not_final", "disqualified", "withdrawn")):
             yield removed
 
 
-async def removed_results(edition: Edition, standings: Sequence[str]) -> AsyncIterator[list[Result]]:
+async def removed_results(version: BoardVersion, standings: Sequence[str]) -> AsyncIterator[list[Result]]:
     """The submissions of a challenge with these standings."""
-    rows = Submission.filter(challenge=edition.challenge, standing__in=standings)
+    rows = Submission.filter(challenge=version.challenge, standing__in=standings)
     yield [
         Result.of(row, rank=None, status=row.standing, reason=row.standing_reason, **derived(row))
         for row in await rows.order_by("submitted_at", "id")
@@ -265,14 +265,14 @@ class RankCounter:
         return self.rank
 
 
-async def _ranks(edition: Edition, rows: Sequence[Submission], selection: Selection) -> dict[str, int]:
+async def _ranks(version: BoardVersion, rows: Sequence[Submission], selection: Selection) -> dict[str, int]:
     """The rank of each among all; what lost its own meanwhile is left out."""
     scores = [row.rank_score for row in rows if row.rank_score is not None]
     if not scores:
         return {}
     represents = "" if selection.all else " AND represents"
     query = _RANKS.format(ids=", ".join("?" * len(rows)), represents=represents)
-    values = edition.challenge, edition.truth_version, min(scores), *(row.id for row in rows)
+    values = version.challenge, version.truth_version, min(scores), *(row.id for row in rows)
     return {row["id"]: row["rank"] for row in await rows_of(query, *values)}
 
 
@@ -323,19 +323,19 @@ _KEPT: Final = 8
 
 
 class Fronts:
-    """The fronts of the latest editions, each found once however many ask for it."""
+    """The fronts of the latest versions, each found once however many ask for it."""
 
     def __init__(self) -> None:
-        self._found: SharedCalls[Edition, Front] = SharedCalls(LRUCache(_KEPT))
+        self._found: SharedCalls[BoardVersion, Front] = SharedCalls(LRUCache(_KEPT))
 
-    async def of(self, edition: Edition, card: Card | None) -> Front | None:
+    async def of(self, version: BoardVersion, card: Card | None) -> Front | None:
         """The front of a leaderboard; None where the card names no two metrics to be traded."""
         if card is None or (metrics := card.pareto) is None:
             return None
-        return await self._found.run(edition, lambda: _find(edition, card, metrics))
+        return await self._found.run(version, lambda: _find(version, card, metrics))
 
 
-async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front:
+async def _find(version: BoardVersion, card: Card, metrics: tuple[str, str]) -> Front:
     """A submission that lacks one of the metrics is not on the front."""
     signs = {metric.name: 1 if metric.higher_is_better else -1 for metric in card.metrics}
     first, second = metrics
@@ -343,7 +343,7 @@ async def _find(edition: Edition, card: Card, metrics: tuple[str, str]) -> Front
     found: list[tuple[str, int]] = []
     done, counter = 0, RankCounter()
     columns = "id", "scores", "rank_score", "baseline"
-    while rows := await ranked(edition, ALL).offset(done).limit(_CHUNK).values_list(*columns):
+    while rows := await ranked(version, ALL).offset(done).limit(_CHUNK).values_list(*columns):
         for submission_id, scores, rank_score, baseline in rows:
             rank = counter.next(rank_score, baseline)
             point = [signs[name] * scores.get(name, nan) for name in (first, second)]
@@ -378,13 +378,13 @@ def front(points: Sequence[tuple[float, float]]) -> list[int]:
 
 
 class Histories:
-    """The submissions that improved the best value of a metric, of the latest editions, each found once."""
+    """The submissions that improved the best value of a metric, of the latest versions, each found once."""
 
     def __init__(self) -> None:
-        self._found: SharedCalls[Edition, Mapping[str, Sequence[str]]] = SharedCalls(LRUCache(_KEPT))
+        self._found: SharedCalls[BoardVersion, Mapping[str, Sequence[str]]] = SharedCalls(LRUCache(_KEPT))
 
     async def steps(
-        self, edition: Edition, card: Card, metric_name: str | None, *, limit: int
+        self, version: BoardVersion, card: Card, metric_name: str | None, *, limit: int
     ) -> list[BestStep]:
         """The last ``limit`` steps of the best value of a metric (the primary one where None), oldest first.
 
@@ -393,13 +393,13 @@ class Histories:
         Raises InvalidInput for a metric that the task does not have.
         """
         metric = _metric(card, metric_name)
-        improving = await self._found.run(edition, lambda: _improving(edition, card))
+        improving = await self._found.run(version, lambda: _improving(version, card))
         ids = improving[metric.name][-limit:]
         kept = {row.id: row for row in await Submission.filter(id__in=ids)}
         return [_step(kept[id_], metric.name) for id_ in ids if id_ in kept]
 
 
-async def _improving(edition: Edition, card: Card) -> Mapping[str, Sequence[str]]:
+async def _improving(version: BoardVersion, card: Card) -> Mapping[str, Sequence[str]]:
     """The ids of the submissions that were the best by a metric when they came, for each metric."""
     is_sqlite = isinstance(connection(), SqliteClient)
     score = """json_extract(scores, '$."' || ? || '"')""" if is_sqlite else "scores ->> CAST(? AS text)"
@@ -416,7 +416,7 @@ async def _improving(edition: Edition, card: Card) -> Mapping[str, Sequence[str]
         is_step=" OR ".join(improves),
     )
     names = [metric.name for metric in card.metrics]
-    rows = await rows_of(query, *names, edition.challenge, edition.truth_version)
+    rows = await rows_of(query, *names, version.challenge, version.truth_version)
     return {name: [row["id"] for row in rows if row[f"step{place}"]] for place, name in enumerate(names)}
 
 

@@ -42,7 +42,7 @@ class Challenge(Model):
     teams_frozen_at = fields.DatetimeField(null=True)
     # The truth that submissions are scored against, None until one was imported.
     truth_version = fields.CharField(max_length=64, null=True)
-    # Counts the submissions kept: with the truth version, it names an edition of the leaderboard.
+    # Counts the submissions kept: with the truth version, it names a version of the leaderboard.
     revision = fields.BigIntField(default=0)
     changed_at = fields.DatetimeField(auto_now=True)
 

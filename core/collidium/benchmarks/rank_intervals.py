@@ -20,14 +20,14 @@ from collidium.runtime.waiting import in_thread
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from collidium.benchmarks.leaderboard import Edition
+    from collidium.benchmarks.leaderboard import BoardVersion
 
 #: Of the draws, so much is within an interval.
 COVERAGE: Final = 0.95
 #: The gain over the next better must be above so many of its standard errors, or it may be chance.
 SIGNIFICANCE: Final = 2.0
 #: Submissions of a leaderboard whose intervals are found: the first ones.
-MOST: Final = 20_000
+MAX_SUBMISSIONS: Final = 20_000
 #: Seconds for which a page waits for intervals; without them it is made again when it is asked for next.
 PATIENCE: Final = 0.3
 _KEPT: Final = 8
@@ -45,36 +45,36 @@ Intervals = Mapping[str, RankInterval]
 
 
 class RankIntervals:
-    """The intervals of the latest editions, each found once, in a thread of its own."""
+    """The intervals of the latest versions, each found once, in a thread of its own."""
 
     def __init__(self) -> None:
-        self._found: SharedCalls[Edition, Intervals] = SharedCalls(LRUCache(_KEPT), finish=True)
+        self._found: SharedCalls[BoardVersion, Intervals] = SharedCalls(LRUCache(_KEPT), finish=True)
 
-    async def of(self, edition: Edition, patience: float | None = PATIENCE) -> Intervals | None:
-        """The intervals of an edition's participants; None while they are being found."""
+    async def of(self, version: BoardVersion, patience: float | None = PATIENCE) -> Intervals | None:
+        """The intervals of a version's participants; None while they are being found."""
         try:
             async with asyncio.timeout(patience):
-                return await self._found.run(edition, lambda: _find(edition))
+                return await self._found.run(version, lambda: _find(version))
         except TimeoutError:
             return None
 
 
-async def _find(edition: Edition) -> Intervals:
+async def _find(version: BoardVersion) -> Intervals:
     rows = (
         await Submission.filter(
-            challenge=edition.challenge,
-            truth_version=edition.truth_version,
+            challenge=version.challenge,
+            truth_version=version.truth_version,
             represents=True,
             rank_score__isnull=False,
         )
         .order_by("-rank_score", "submitted_at", "id")
-        .limit(MOST)
+        .limit(MAX_SUBMISSIONS)
         .values_list("id", "baseline", "rank_score", "scorer_version")
     )
     draws = {
-        (id_, version): primary
-        for id_, version, primary in await Scoring.filter(
-            truth_version=edition.truth_version, primary_draws__isnull=False
+        (id_, scorer): primary
+        for id_, scorer, primary in await Scoring.filter(
+            truth_version=version.truth_version, primary_draws__isnull=False
         ).values_list("submission_id", "scorer_version", "primary_draws")
     }
     kept = [(row, draws[row[0], row[3]]) for row in rows if (row[0], row[3]) in draws]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 #: Of a team's name.
 LONGEST_NAME: Final = 64
 #: Of a team at one time.
-MOST_INVITATIONS: Final = 50
+MAX_INVITATIONS: Final = 50
 #: How names begin that teams get when a person is erased.
 _NEUTRAL: Final = "erased-"
 
@@ -171,8 +171,8 @@ async def invite(
     if team.captain_id != account.id:
         raise Forbidden(f"only the captain of {team.name} can invite")
     _require_changeable(row)
-    if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MOST_INVITATIONS:
-        raise Conflict(f"{team.name!r} has {MOST_INVITATIONS} invitations already, which have not ended")
+    if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MAX_INVITATIONS:
+        raise Conflict(f"{team.name!r} has {MAX_INVITATIONS} invitations already, which have not ended")
     return await invitations.make(row, team.id, uses=uses, expires_at=expires_at)
 
 

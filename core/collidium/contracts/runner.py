@@ -64,9 +64,9 @@ def part_events(events: int, part: int, parts: int) -> range:
     >>> [part_events(7, part, 3) for part in range(3)]
     [range(0, 3), range(3, 5), range(5, 7)]
     """
-    least, longer = divmod(events, parts)
-    first = part * least + min(part, longer)
-    return range(first, first + least + (part < longer))
+    shortest, longer = divmod(events, parts)
+    first = part * shortest + min(part, longer)
+    return range(first, first + shortest + (part < longer))
 
 
 @dataclass(frozen=True, slots=True)

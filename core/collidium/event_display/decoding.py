@@ -27,7 +27,7 @@ _BATCH_BYTES: Final = 4 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class RowGroups:
     """Row groups of a parquet file on this machine, one of which may hold the event."""
 
     path: Path
@@ -42,7 +42,7 @@ class EventJob:
 
     event_id: int
     #: By table: those that are asked for, and those that the order of their rows needs.
-    pieces: Mapping[str, Piece]
+    row_groups: Mapping[str, RowGroups]
     #: Tables that are asked for.
     tables: tuple[str, ...]
     #: Metadata of each table.
@@ -60,7 +60,7 @@ def make(job: EventJob) -> Opaque:
     Raises NotFound where no table has it, TooLarge, and UnusableDataset for files that cannot be read.
     """
     rows: Mapping[str, pa.Table] = {
-        name: _row(name, piece, job.event_id) for name, piece in job.pieces.items()
+        name: _row(name, source, job.event_id) for name, source in job.row_groups.items()
     }
     if not any(rows[name].num_rows for name in job.tables if name in rows):
         raise NotFound(f"there is no event {job.event_id} in this dataset")
@@ -95,10 +95,10 @@ def _in_public_order(rows: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
     return {**rows, **in_public_order(present)}
 
 
-def _row(name: str, piece: Piece, event_id: int) -> pa.Table:
+def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
     """The event's row of a table, its known columns by their canonical names; no row where it has none."""
     try:
-        with pq.ParquetFile(piece.path) as file:
+        with pq.ParquetFile(source.path) as file:
             stored = canonical(name, file.schema_arrow.names)
             if "event_id" not in stored:
                 raise UnusableDataset(f"table {name} has no column event_id")
@@ -107,7 +107,7 @@ def _row(name: str, piece: Piece, event_id: int) -> pa.Table:
                 for column, old in stored.items()
                 if column in SHOWN[name].names or column == "event_id"
             }
-            for group in piece.groups:
+            for group in source.groups:
                 place = _place(file, group, stored["event_id"], event_id)
                 if place is not None:
                     row = _at(file, group, list(known.values()), place)

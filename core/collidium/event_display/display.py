@@ -30,7 +30,7 @@ from collidium.errors import (
 from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
-from collidium.event_display.decoding import EventJob, Format, Piece
+from collidium.event_display.decoding import EventJob, Format, RowGroups
 from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_in_words
 from collidium.event_display.tables import SHOWN
 from collidium.files.durable import is_full
@@ -220,22 +220,22 @@ class EventDisplay:
         wanted = key.wanted
         shards = self._shards(key)
         tables = _tables(shards, wanted)
-        pieces: dict[str, Piece] = {}
+        row_groups: dict[str, RowGroups] = {}
         left = self._read_bytes
         for table in _read(shards, tables, withheld=key.withheld):
             place = find(shards, table, wanted.event_id)
             if place is not None:
-                piece = shards.piece(table, place.path, place.groups, directory, left)
-                left -= piece.bytes_read
-                pieces[table] = piece
-        if not any(table in pieces for table in tables):
+                found = shards.row_groups(table, place.path, place.groups, directory, left)
+                left -= found.bytes_read
+                row_groups[table] = found
+        if not any(table in row_groups for table in tables):
             raise NotFound(
                 f"{key.repo}, config {wanted.config}, has no event {wanted.event_id} "
                 f"({range_in_words(shards, tables[0])})"
             )
         return EventJob(
             event_id=wanted.event_id,
-            pieces=pieces,
+            row_groups=row_groups,
             tables=tables,
             about=_about(key),
             withheld=key.withheld,

@@ -15,7 +15,7 @@ from collidium.datasets import layout
 from collidium.datasets.footers import fetch_tail
 from collidium.datasets.schemas import canonical
 from collidium.errors import CollidiumError, TooLarge, Unavailable, UnusableDataset
-from collidium.event_display.decoding import Piece
+from collidium.event_display.decoding import RowGroups
 from collidium.event_display.outline import Outline, OutlineReader, Span, of_ending
 from collidium.event_display.tables import SHOWN
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 #: No shard of events needs a longer footer.
 LONGEST_FOOTER: Final = 8 * 1024**2
 #: Read by one request.
-_PIECE_BYTES: Final = 8 * 1024**2
+_RANGE_BYTES: Final = 8 * 1024**2
 #: Most bytes of footers, and ranges of bytes of a table, for one look.
 _FOOTER_BYTES: Final = 256 * 1024**2
 _MAX_SPANS: Final = 256
@@ -59,8 +59,10 @@ class LocalShards:
         content = (self._directory / path).read_bytes()
         return Outline.of(path, len(content), content)
 
-    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
-        return Piece(self._directory / path, groups)
+    def row_groups(
+        self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int
+    ) -> RowGroups:
+        return RowGroups(self._directory / path, groups)
 
 
 class HubShards:
@@ -109,7 +111,9 @@ class HubShards:
             self._outlines[file.digest] = known
         return known
 
-    def piece(self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int) -> Piece:
+    def row_groups(
+        self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int
+    ) -> RowGroups:
         """Copy row groups below ``directory``: a file with holes, all else at its place in the shard.
 
         Raises TooLarge where they have more than ``max_bytes``, and what :class:`HubReader` raises.
@@ -127,7 +131,7 @@ class HubShards:
             )
         place = directory / f"{table}.parquet"
         self._copy(file, outline, spans, place)
-        return Piece(place, groups, size)
+        return RowGroups(place, groups, size)
 
     def _copy(self, file: HubFile, outline: Outline, spans: Collection[Span], place: Path) -> None:
         with place.open("wb") as copy:
@@ -137,8 +141,8 @@ class HubShards:
             address = self._repository.address(file.path)
             for span_start, span_stop in spans:
                 copy.seek(span_start)
-                for start in range(span_start, span_stop, _PIECE_BYTES):
-                    stop = min(start + _PIECE_BYTES, span_stop)
+                for start in range(span_start, span_stop, _RANGE_BYTES):
+                    stop = min(start + _RANGE_BYTES, span_stop)
                     copy.write(self._hub.read_range(address, file.path, start, stop)[0])
 
 

@@ -197,15 +197,15 @@ class _Download:
                 self._truncate(part)
             elif wanted and not response.headers.get("Content-Range", "").startswith(f"bytes {wanted}"):
                 raise UpstreamError(f"{self._repository.endpoint} gave another range than was asked for")
-            for piece in response.iter_raw():
+            for chunk in response.iter_raw():
                 if self._hub.stopped.is_set():
                     raise _Stopped
-                if part.tell() + len(piece) > file.size:
+                if part.tell() + len(chunk) > file.size:
                     return False
-                rest = memoryview(piece)
+                rest = memoryview(chunk)
                 while rest:
                     rest = rest[part.write(rest) :]
-                self._report(len(piece))
+                self._report(len(chunk))
         return part.tell() == file.size
 
     def _truncate(self, part: IO[bytes]) -> None:

@@ -128,8 +128,8 @@ class HubReader:
             content = bytearray()
             with self.open(path, subject, query=query) as response:
                 # As it was sent: what is not asked for may be compressed to far more.
-                for piece in response.iter_raw():
-                    content += piece
+                for chunk in response.iter_raw():
+                    content += chunk
                     if len(content) > _LONGEST_PAGE_BYTES:
                         raise UpstreamError(f"{self.endpoint} answered without an end about {subject}")
             return bytes(content), response
@@ -153,8 +153,8 @@ class HubReader:
                 found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
                 if found is None or found[1] != wanted:
                     raise NoRanges(f"{self.endpoint} does not give {name} by ranges of bytes")
-                for piece in response.iter_raw():
-                    content += piece
+                for chunk in response.iter_raw():
+                    content += chunk
                     if len(content) > stop - start:
                         break
             if len(content) != stop - start:

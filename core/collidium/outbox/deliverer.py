@@ -90,14 +90,14 @@ class Deliverer(LeasedLoop[Attempt]):
         return in_turn(due, under_way, self._memory.standing, self._memory.last_turns)
 
     async def _attempt(self, attempt: Attempt) -> None:
-        begun = asyncio.get_running_loop().time()
+        started = asyncio.get_running_loop().time()
         try:
             outcome = await self._send(attempt)
         except Exception:
             # Whatever it is, it counts as an attempt that failed: else there would be no end to them.
             logger.exception("delivery %d", attempt.row.id)
             outcome = Outcome(None, "the platform could not send it")
-        late = asyncio.get_running_loop().time() - begun > PROMPT_SECONDS
+        late = asyncio.get_running_loop().time() - started > PROMPT_SECONDS
         # Known at once, also where the database is away and nothing can be written down.
         if outcome.error is None and not late:
             self._memory.answered(attempt.receiver)

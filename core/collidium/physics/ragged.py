@@ -125,16 +125,16 @@ def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
     return memory[first : first + size].view(dtype).reshape(shape)
 
 
-def joined(pieces: Sequence[Any]) -> Any:
+def joined(arrays: Sequence[Any]) -> Any:
     """Return arrays, or ``Ragged`` ones, one after the other; a single one as it is."""
-    if len(pieces) == 1:
-        return pieces[0]
-    if isinstance(pieces[0], Ragged):
-        lengths = np.concatenate([piece.lengths for piece in pieces])
+    if len(arrays) == 1:
+        return arrays[0]
+    if isinstance(arrays[0], Ragged):
+        lengths = np.concatenate([array.lengths for array in arrays])
         offsets = np.concatenate([[0], np.cumsum(lengths)])
-        return Ragged(joined([piece.values for piece in pieces]), offsets)
-    whole = aligned(sum(map(len, pieces)), np.result_type(*pieces))
-    return np.concatenate(pieces, out=whole)
+        return Ragged(joined([array.values for array in arrays]), offsets)
+    whole = aligned(sum(map(len, arrays)), np.result_type(*arrays))
+    return np.concatenate(arrays, out=whole)
 
 
 def from_arrow(column: Any) -> Any:

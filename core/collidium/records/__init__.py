@@ -16,25 +16,14 @@ from collidium.records.benchmarks import (
     Comparison,
     Difference,
     EarlierScores,
-    EvalEvents,
-    EvaluatedModel,
-    Evaluation,
     LocalScores,
-    Metric,
-    ModelGraph,
     Place,
-    PredictionColumn,
     RankChange,
     Ranking,
     Receipt,
-    Reproduced,
-    Reproduction,
     Rescoring,
     Result,
     Submission,
-    TaskCard,
-    TaskData,
-    TaskStatus,
 )
 from collidium.records.challenges import (
     Announcement,
@@ -48,6 +37,7 @@ from collidium.records.challenges import (
     Team,
 )
 from collidium.records.datasets import DatasetEntry, HubModel, RepoCard
+from collidium.records.evaluations import EvaluatedModel, Evaluation, ModelGraph, Reproduced, Reproduction
 from collidium.records.operations import (
     AuditEntry,
     Banned,
@@ -80,6 +70,7 @@ from collidium.records.simulations import (
     SimulationRequest,
     VariationLimits,
 )
+from collidium.records.tasks import EvalEvents, Metric, PredictionColumn, TaskCard, TaskData, TaskStatus
 
 __all__ = [
     "TERMINAL_STATES",

@@ -1,15 +1,15 @@
-"""Tasks, submissions and leaderboards."""
+"""Submissions and leaderboards."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from decimal import Decimal
-from math import hypot
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated
 
 from msgspec import Meta, field
 
 from collidium.records.base import Credits, Record, Time
+from collidium.records.evaluations import ModelThatRan, Reproduction
+from collidium.records.tasks import EvalEvents, PublicPercent
 
 #: Score by metric.
 Scores = Mapping[str, float]
@@ -41,131 +41,6 @@ ModelClaim = Annotated[
         "repository; null: there is no model."
     ),
 ]
-
-#: What becomes of a submitted model, in this order; the last three are ends.
-EvaluationState = Literal["received", "checking", "running", "scored", "failed", "cancelled"]
-
-#: Which events count now.
-Phase = Annotated[
-    Annotated[str, Meta(extra_json_schema={"enum": ["public", "final"]})] | None,
-    Meta(description="Part of the events that counts now; null: all."),
-]
-
-PublicPercent = Annotated[
-    int | None, Meta(description="How much of the events is public, where they are split.")
-]
-
-
-class EvalEvents(Record, frozen=True):
-    """The half-open range of events that are scored: ``start <= event_id < stop``."""
-
-    start: int
-    stop: int
-
-
-class TaskData(Record, frozen=True):
-    """Events of a task that anyone may fetch: some of a dataset, at one commit."""
-
-    repository: str
-    revision: Annotated[str, Meta(description="A commit, 40 hexadecimal digits.")]
-    config: str
-    tables: tuple[str, ...]
-    events: EvalEvents
-    bytes: Annotated[int, Meta(description="Of the shards that hold these events.")]
-    hub: Annotated[
-        str | None, Meta(description="Address of the hub; null: the server's local hub, at `/hub`.")
-    ] = None
-    download: Annotated[str, Meta(description="The command that fetches them.")] = ""
-
-
-class PredictionColumn(Record, frozen=True):
-    """A column that predictions must have."""
-
-    name: str
-    kind: Annotated[str, Meta(extra_json_schema={"enum": ["integer", "float"]})]
-    description: str
-    bounds: Annotated[
-        tuple[int | float | None, int | float | None],
-        Meta(description="The lowest and the highest value that is accepted; null: there is none."),
-    ] = (None, None)
-    one_per: Annotated[
-        Annotated[str, Meta(extra_json_schema={"enum": ["event", "file"]})] | None,
-        Meta(
-            description="All rows of an event, or of the file, must have the same value; null: they need not."
-        ),
-    ] = None
-
-
-class Metric(Record, frozen=True):
-    """A metric of a task; ``reward`` is what a new best earns, ``floor`` what a first best must beat.
-
-    What is self-reported was measured by the submitter, and earns nothing until an operator has verified it.
-    """
-
-    name: str
-    higher_is_better: bool
-    description: str
-    reward: Credits | None = None
-    floor: float | None = None
-    self_reported: bool = False
-    missing_when: Annotated[
-        str, Meta(description="When a submission has no such score; empty: it always has one.")
-    ] = ""
-    formula: Annotated[str, Meta(description="How it is computed, in plain text; may be empty.")] = ""
-    source: Annotated[
-        str, Meta(description="The publication that defines it; empty where the task does.")
-    ] = ""
-    title: Annotated[str, Meta(description="Its name in a few words; may be empty.")] = ""
-
-
-class TaskCard(Record, frozen=True):
-    """A benchmark task."""
-
-    name: str
-    title: str
-    description: str
-    dataset: str
-    eval_events: EvalEvents
-    inputs: tuple[str, ...]
-    columns: tuple[PredictionColumn, ...]
-    metrics: tuple[Metric, ...]
-    primary_metric: str
-    scorer_version: str
-    accepts_submissions: bool
-    truth_version: str | None = None
-    phase: Phase = None
-    public_percent: PublicPercent = None
-    left_out: Annotated[
-        str, Meta(description="What becomes of rows that are not submitted; may be empty.")
-    ] = ""
-    pareto: Annotated[
-        tuple[str, str] | None,
-        Meta(
-            description="Two metrics that are traded for each other: the leaderboard marks their Pareto "
-            "front."
-        ),
-    ] = None
-    ranks_measured: Annotated[
-        bool,
-        Meta(description="Whether only models are ranked that the platform has run and measured."),
-    ] = False
-    largest_file_bytes: Annotated[
-        int | None,
-        Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
-    ] = None
-    largest_model_bytes: Annotated[
-        int | None, Meta(description="Bytes that a model may have; null: the server runs none.")
-    ] = None
-    model_price: Annotated[Credits, Meta(description="Credits for running a model.")] = Decimal(0)
-    truth_notes: Annotated[
-        Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
-    ] = field(default_factory=dict)
-    training_data: Annotated[
-        TaskData | None, Meta(description="Events with truth to learn from; null: the operators name none.")
-    ] = None
-    evaluation_data: Annotated[
-        TaskData | None, Meta(description="Inputs of the scored events; null: the operators name none.")
-    ] = None
 
 
 class Receipt(Record, frozen=True):
@@ -229,123 +104,6 @@ class EarlierScores(Record, frozen=True):
     truth_version: str
     scored_at: Time
     uncertainties: StandardErrors = field(default_factory=dict)
-
-
-class ModelGraph(Record, frozen=True):
-    """What a model computes with, reads and returns, by its file and its manifest."""
-
-    operators: Annotated[dict[str, int], Meta(description="How often each is there.")]
-    inputs: Annotated[dict[str, str], Meta(description="Input -> source, type and layout.")]
-    outputs: Annotated[dict[str, str], Meta(description="Output -> columns of predictions.")]
-    batch: str
-    license: Annotated[str, Meta(description="As the manifest names it; empty where it does not.")] = ""
-
-
-class EvaluatedModel(Record, frozen=True):
-    """A model that the platform has run: its file, its size and its speed."""
-
-    sha256: str
-    file_bytes: int
-    n_params: Annotated[int, Meta(description="Numbers in the file, or a quarter of their bytes if more.")]
-    nodes: int
-    opset: int
-    manifest_sha256: str = ""
-    runtime: Annotated[str, Meta(description="What ran it, with its version.")] = ""
-    seconds: Annotated[
-        float | None, Meta(description="CPU seconds of an event on the nominal machine; null: not measured.")
-    ] = None
-    seconds_error: float | None = None
-    wall_seconds: Annotated[
-        float | None, Meta(description="Of an event on the machine that measured; null: not measured.")
-    ] = None
-    memory_bytes: Annotated[int | None, Meta(description="The most that its process has held.")] = None
-    joules: Annotated[
-        float | None,
-        Meta(description="Of an event, with all else that the machine did; null: it reports no energy."),
-    ] = None
-    graph: Annotated[ModelGraph | None, Meta(description="null in lists.")] = None
-
-
-ModelThatRan = Annotated[
-    EvaluatedModel | None,
-    Meta(description="The model that the platform ran; null: predictions were sent."),
-]
-
-
-class Evaluation(Record, frozen=True):
-    """A model that the platform runs on the events of a challenge."""
-
-    evaluation_id: str
-    challenge: str
-    task: str
-    hub_username: str
-    state: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(EvaluationState))})]
-    received_at: Time
-    model_sha256: str
-    model_bytes: int
-    events: int
-    events_done: Annotated[int, Meta(description="In tenths of all, while it runs.")] = 0
-    code: Annotated[str | None, Meta(description="Why it failed.")] = None
-    reason: Annotated[str | None, Meta(description="The same as text.")] = None
-    checking_at: Time | None = None
-    running_at: Time | None = None
-    ended_at: Time | None = None
-    n_params: int | None = None
-    submission_id: Annotated[str | None, Meta(description="What became of it, when it is scored.")] = None
-    again: Annotated[
-        bool,
-        Meta(description="Whether it runs that submission's model on other events: final, new or public."),
-    ] = False
-    public: Annotated[bool, Meta(description="Whether these are public, and never count.")] = False
-    truth_version: str = ""
-    price: Annotated[Credits, Meta(description="Credits that were charged for it.")] = Decimal(0)
-    machine: Annotated[
-        str | None, Meta(description="Where it runs or ran last; null for all but operators.")
-    ] = None
-    model_repo: str | None = None
-    deduplicated: Annotated[
-        bool, Meta(description="In the answer to a submission: whether the same model was sent before.")
-    ] = False
-
-    @property
-    def has_ended(self) -> bool:
-        """Whether nothing more will become of it."""
-        return self.state in ("scored", "failed", "cancelled")
-
-
-#: Results agree that are so many standard errors apart at most, or equal where they have none.
-AGREE: Final = 3
-
-
-class Reproduced(Record, frozen=True):
-    """A result of a model on the events that count, and on others."""
-
-    name: str
-    value: float
-    uncertainty: float | None
-    again: float
-    again_uncertainty: float | None
-
-    @property
-    def agrees(self) -> bool:
-        """Whether both are within three standard errors."""
-        error = hypot(self.uncertainty or 0, self.again_uncertainty or 0)
-        return abs(self.value - self.again) <= AGREE * error
-
-
-class Reproduction(Record, frozen=True):
-    """A model of a submission, run again on public events; `results` when it is scored."""
-
-    evaluation_id: str
-    state: Annotated[str, Meta(extra_json_schema={"enum": list(get_args(EvaluationState))})]
-    received_at: Time
-    truth_version: str
-    dataset: str
-    eval_events: EvalEvents
-    results: tuple[Reproduced, ...] = ()
-    agrees: Annotated[
-        bool | None, Meta(description="Whether all are within three standard errors; null: not scored.")
-    ] = None
 
 
 class Submission(Record, frozen=True):
@@ -552,18 +310,3 @@ class BestStep(Record, frozen=True):
     verified_at: VerifiedAt = None
     model_claim: ModelClaim = None
     team: TeamName = None
-
-
-class TaskStatus(Record, frozen=True):
-    """A task that is installed, or listed, or both; ``reason`` is why it takes no submissions."""
-
-    name: str
-    title: str
-    installed: bool
-    listed: bool
-    distribution: str | None = None
-    scorer_version: str | None = None
-    truth_version: str | None = None
-    phase: Phase = None
-    public_percent: PublicPercent = None
-    reason: str | None = None

@@ -7,7 +7,8 @@ from typing import Annotated
 from msgspec import Meta
 
 from collidium.records.base import Record, Time
-from collidium.records.benchmarks import Baseline, Phase, PublicPercent, TaskCard
+from collidium.records.benchmarks import Baseline
+from collidium.records.tasks import Phase, PublicPercent, TaskCard
 
 State = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["upcoming", "open", "closed", "practice"]})],

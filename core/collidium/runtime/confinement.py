@@ -23,7 +23,7 @@ _CAPABILITY_VERSION: Final = 0x20080522
 _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x08000000, 0x10000000, 0x40000000
 _CGROUPS: Final = Path("/sys/fs/cgroup")
 #: Who root becomes: a user without files.
-_NOBODY: Final = 65534
+_UNPRIVILEGED: Final = 65534
 #: Address space of libraries, beyond the limit of memory.
 _LIBRARIES: Final = 2 * 1024**3
 _libc: Final = ctypes.CDLL(None, use_errno=True)
@@ -39,7 +39,7 @@ def confine(parent: int, core: int, memory: int) -> list[str]:
     end_with_parent(parent)
     confined = ["network"] if leave_network() else []
     os.sched_setaffinity(0, {core})
-    if become_nobody():  # the kernel counts no processes of root
+    if become_unprivileged():  # the kernel counts no processes of root
         confined.append("processes")
     end_with_parent(parent)  # forgotten with the user
     hide_memory()
@@ -72,12 +72,12 @@ def leave_network() -> bool:
     return any(_libc.unshare(flags) == 0 for flags in (own, own | _CLONE_NEWUSER))
 
 
-def become_nobody() -> bool:
+def become_unprivileged() -> bool:
     """Let root become a user that owns nothing; whether this process is no longer root then."""
     with contextlib.suppress(OSError):  # a container may have no such user
         os.setgroups([])
-        os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-        os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+        os.setresgid(_UNPRIVILEGED, _UNPRIVILEGED, _UNPRIVILEGED)
+        os.setresuid(_UNPRIVILEGED, _UNPRIVILEGED, _UNPRIVILEGED)
     return os.geteuid() != 0
 
 

@@ -65,11 +65,11 @@ class LookUps:
         """The addresses of a host, the system's favourites first; see :data:`Resolve`."""
         if address := _literal_address(host):
             return [address]
-        found = await self._begun(host, port, account_id)
+        found = await self._started(host, port, account_id)
         # A cancelled caller leaves at once; the look-up goes on, for others too.
         return await asyncio.shield(found)
 
-    async def _begun(self, host: str, port: int, account_id: int | None) -> asyncio.Task[list[str]]:
+    async def _started(self, host: str, port: int, account_id: int | None) -> asyncio.Task[list[str]]:
         try:
             async with asyncio.timeout(self._seconds):
                 with self._ended.waiter() as waiter:
@@ -105,10 +105,10 @@ class LookUps:
         found.add_done_callback(partial(self._end, host, port, asyncio.get_running_loop().time()))
         return found
 
-    def _end(self, host: str, port: int, begun: float, found: asyncio.Task[list[str]]) -> None:
+    def _end(self, host: str, port: int, started: float, found: asyncio.Task[list[str]]) -> None:
         account_id = self._under_way.pop((host, port)).account_id
         now = asyncio.get_running_loop().time()
-        if account_id is not None and (took := now - begun) > self._slow:
+        if account_id is not None and (took := now - started) > self._slow:
             self._resting[account_id] = now + REST * took
         self._ended.notify()
         if not found.cancelled():

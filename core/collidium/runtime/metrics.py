@@ -71,14 +71,14 @@ MEMORY = Gauge(
 @contextmanager
 def timed(seconds: Histogram, failures: Counter, label: str, failing: type[Exception]) -> Iterator[None]:
     """Observe how long the context takes, and count what it raises of the kind ``failing``."""
-    begun = perf_counter()
+    started = perf_counter()
     try:
         yield
     except failing:
         failures.labels(label).inc()
         raise
     finally:
-        seconds.labels(label).observe(perf_counter() - begun)
+        seconds.labels(label).observe(perf_counter() - started)
 
 
 def measure(part: object, operations: Iterable[str], failing: type[Exception]) -> None:

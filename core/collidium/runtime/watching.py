@@ -8,17 +8,14 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from time import monotonic
-from typing import Final
+from typing import Any, Final, Protocol
 
 from cachetools import TTLCache
 
-from collidium import records
 from collidium.errors import TooManyRequests
 from collidium.runtime.shared_calls import SharedCalls
 
 logger = logging.getLogger(__name__)
-
-Watched = records.SimulationRequest | records.Evaluation
 
 #: Seconds between two looks at what is watched, and for how long others that watch it share one. A look at a
 #: request lets the follower poll its job, and a later one finds what is new: within two seconds
@@ -33,10 +30,18 @@ STREAM_SECONDS: Final = 300.0
 _KEPT: Final = 1000
 
 
+class Watched(Protocol):
+    """A record of something that ends."""
+
+    @property
+    def has_ended(self) -> bool: ...
+
+
 class Watching:
     """The streams of one process. No stream holds a connection of the database between two looks."""
 
-    def __init__(self) -> None:
+    def __init__(self, encode: Callable[[Any], bytes]) -> None:
+        self._encode = encode
         self._looks: SharedCalls[str, Watched] = SharedCalls(TTLCache(_KEPT, SHARED_SECONDS))
         self._streams: Counter[int] = Counter()
         #: Set when the server stops: streams end.
@@ -62,7 +67,7 @@ class Watching:
             # Many may have been let in at once, before any of them began.
             while self._streams[account_id] <= STREAMS and monotonic() < until:
                 found = await self._looks.run(key, look)
-                now = records.encode(found)
+                now = self._encode(found)
                 # A comment shows a client that has gone.
                 yield b":\n\n" if now == last else b"data: " + now + b"\n\n"
                 last = now

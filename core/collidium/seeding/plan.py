@@ -209,14 +209,14 @@ def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source 
 
 
 _PACKAGED: Final = sample.DIRECTORY.parent
-_TOLD: Final = "Real events that come with Collidium, for its demo; see the documentation."
+_REAL: Final = "Real events that come with Collidium, for its demo; see the documentation."
 #: Of the demo, which simulates nothing.
 _DEMO: Final = Size(
     (
         DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), False, "", sample.DIRECTORY),
-        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3, _TOLD),
-        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", 0, _TOLD),
-        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", 0, _TOLD),
+        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3, _REAL),
+        DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", 0, _REAL),
+        DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", 0, _REAL),
     ),
     MappingProxyType(
         {"reading": "odd-train", "tracking": "odd-eval", "mix": "anomaly-eval", "events": "jets-eval"}

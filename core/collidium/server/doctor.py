@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Seconds by which this machine's clock may differ from the database's: leases and deadlines compare both.
 CLOCK_SECONDS: Final = 2.0
 #: What a token that no hub has given looks like.
-_NOBODY: Final = "hf_collidium_doctor"
+_PROBE: Final = "hf_collidium_doctor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,7 @@ async def _hub(settings: Settings, loaded: Plugins) -> Finding:
         return "the local hub, which the server serves", "for several machines set PLATFORM_HUB_URL"
     provider = loaded.identity_providers(settings).get(settings.identity)
     try:
-        await provider.identify(_NOBODY)
+        await provider.identify(_PROBE)
     except IdentityUnavailable as error:
         raise RuntimeError(f"{settings.hub}: {error}") from error
     finally:

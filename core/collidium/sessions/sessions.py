@@ -273,10 +273,10 @@ async def count_attempt(kind: str, address: str, per_minute: int) -> None:
 @transactional
 async def _count(minute: int, limits: dict[str, int]) -> bool:
     await delete(SignInAttempts.filter(minute__lt=minute))
-    for key, most in limits.items():
+    for key, limit in limits.items():
         await SignInAttempts.bulk_create([SignInAttempts(key=key, minute=minute)], ignore_conflicts=True)
         await SignInAttempts.filter(key=key).update(count=F("count") + 1)
         # One address that tries too often does not use up what all others have.
-        if (await SignInAttempts.get(key=key)).count > most:
+        if (await SignInAttempts.get(key=key)).count > limit:
             return False
     return True

@@ -224,7 +224,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     done = on_platform(run)
     show_record(done, done, as_json=as_json)
     if done["account"] is None:
-        note(f"There is nobody {name!r} to erase.")
+        note(f"There is no account {name!r} to erase.")
     else:
         note("Erased." if yes else "Nothing has changed: add --yes to erase this for good.")
 

@@ -183,9 +183,9 @@ class Block:
         order = np.lexsort((counts, pairs[0]))  # the last of each track has most
         best = np.full(number, -1)
         best[pairs[0][order]] = pairs[1][order]
-        most = np.zeros(number, np.int64)
-        most[pairs[0][order]] = counts[order]
-        return np.where(most >= MATCHING * self.inner_lengths("tracks.hit_ids"), best, -1)
+        shared = np.zeros(number, np.int64)
+        shared[pairs[0][order]] = counts[order]
+        return np.where(shared >= MATCHING * self.inner_lengths("tracks.hit_ids"), best, -1)
 
     @cached_property
     def found(self) -> npt.NDArray[np.bool_]:

@@ -77,7 +77,7 @@ class Matcher:
         rows = None if event.same_hits else rows_of_hits(event.true_hit_id, event.hit_id)
         particle = event.particle if rows is None else np.take(event.particle, rows)
         bits = len(event.particle_hits).bit_length()
-        labels = label_tracks(event.track_id, _most_labels(len(particle), bits), self._buffers)
+        labels = label_tracks(event.track_id, _max_labels(len(particle), bits), self._buffers)
         runs = self._runs(labels, particle, bits)
         matched = _dominated(runs, event.particle_hits.astype(np.int64))
         found, total = self._weights(event, rows, particle, labels, matched)
@@ -198,7 +198,7 @@ def _lengths(ends: Integers) -> Lengths:
     return lengths
 
 
-def _most_labels(hits: int, bits: int) -> int:
+def _max_labels(hits: int, bits: int) -> int:
     """How many labels leave ``bits`` of a 32-bit key to particles, and memory in proportion to the hits."""
     return min((1 << (32 - bits)) - 1, max(2**12, 8 * hits))
 

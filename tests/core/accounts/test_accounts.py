@@ -53,10 +53,10 @@ async def test_a_name_banned_before_its_first_sign_in_gets_nothing(connected: st
 
 
 async def test_an_unknown_account_is_not_found(connected: str) -> None:
-    with pytest.raises(NotFound, match="nobody"):
-        await accounts.find("nobody")
-    with pytest.raises(NotFound, match="nobody"):
-        await accounts.set_banned("nobody", False)
+    with pytest.raises(NotFound, match="unknown"):
+        await accounts.find("unknown")
+    with pytest.raises(NotFound, match="unknown"):
+        await accounts.set_banned("unknown", False)
 
 
 async def test_the_last_call_is_remembered(connected: str) -> None:

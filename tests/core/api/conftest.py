@@ -111,7 +111,7 @@ def start_platform(open_platform: OpenPlatform, tmp_path: Path) -> Iterator[Star
 
 @pytest.fixture
 def fresh_platform(start_platform: StartServer) -> ServerProcess:
-    """The same without further settings: nobody has signed in yet."""
+    """The same without further settings, and without accounts so far."""
     return start_platform()
 
 
@@ -138,6 +138,16 @@ def name_of(client: httpx.Client) -> str:
     return str(client.get("/v1/me").json()["hub_username"])
 
 
+def credits_of(client: httpx.Client) -> float:
+    """The balance of the client's account."""
+    return float(client.get("/v1/me").json()["credits"])
+
+
+def submission_ids(answer: httpx.Response) -> list[str]:
+    assert answer.status_code == 200, answer.text
+    return [submission["submission_id"] for submission in answer.json()]
+
+
 @pytest.fixture
 def alice(platform: ServerProcess) -> Iterator[httpx.Client]:
     """A client that calls as an account of its own."""
@@ -147,7 +157,7 @@ def alice(platform: ServerProcess) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Client]]:
-    """Makes clients of the fresh platform, each signed in as somebody new."""
+    """Makes clients of the fresh platform, each signed in as a new user."""
     with ExitStack() as clients:
         yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
 

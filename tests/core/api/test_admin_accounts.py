@@ -66,29 +66,10 @@ def test_pages_make_up_the_list(operator: httpx.Client, sort: str) -> None:
     assert len(pages) == len(NAMES)
 
 
-def test_anybodys_ledger_is_shown_in_pages(operator: httpx.Client) -> None:
+def test_an_accounts_ledger_is_shown_in_pages(operator: httpx.Client) -> None:
     first = operator.get("/admin/accounts/CARL.X/transactions?limit=1")
     (grant,) = first.json()
     assert (grant["delta"], grant["note"], grant["balance_after"]) == (5.25, "a talk", 15.25)
     (signup,) = operator.get(first.links["next"]["url"]).json()
     assert signup["reason"] == "signup_grant"
-    assert operator.get("/admin/accounts/nobody/transactions").status_code == 404
-
-
-@pytest.mark.parametrize(
-    "query",
-    [
-        "sort=balance",
-        "banned=perhaps",
-        "search=" + "a" * 97,
-        "cursor=" + "9" * 400,
-        "sort=name&cursor=%00",
-        "sort=credits&cursor=NaN:1",
-        "sort=credits&cursor=1.000:" + "9" * 100,
-        "search=%00",
-    ],
-)
-def test_what_cannot_be_asked_is_refused(operator: httpx.Client, query: str) -> None:
-    answer = operator.get(f"/admin/accounts?{query}")
-    assert answer.status_code in {404, 422}, answer.text
-    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert operator.get("/admin/accounts/unknown/transactions").status_code == 404

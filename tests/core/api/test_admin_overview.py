@@ -18,23 +18,23 @@ from .conftest import operating, signed_in
 def overview(operator: httpx.Client) -> dict[str, Any]:
     answer = operator.get("/admin/overview")
     assert answer.status_code == 200, answer.text
-    told: dict[str, Any] = answer.json()
-    return told
+    shown: dict[str, Any] = answer.json()
+    return shown
 
 
 def test_a_fresh_platform_at_one_look(start_server: StartServer) -> None:
     server = start_server({"PLATFORM_MOCK_SECONDS": "100000", "PLATFORM_MONTHLY_NODE_HOURS": "1.5"})
     with operating(server) as operator, signed_in(server, "alice") as alice:
         eventually(lambda: overview(operator)["followers"] != [])
-        told = overview(operator)
-        (follower,) = told.pop("followers")
+        shown = overview(operator)
+        (follower,) = shown.pop("followers")
         assert follower["process"].endswith(f":{server.pid}")
-        looked, at = (datetime.fromisoformat(text) for text in (follower["looked_at"], told.pop("at")))
+        looked, at = (datetime.fromisoformat(text) for text in (follower["looked_at"], shown.pop("at")))
         assert at - timedelta(minutes=1) < looked <= at
-        assert [task["name"] for task in told.pop("tasks_silent")] == sorted(
+        assert [task["name"] for task in shown.pop("tasks_silent")] == sorted(
             task["name"] for task in operator.get("/v1/benchmark/tasks").json()
         )
-        assert told == {
+        assert shown == {
             "version": __version__,
             "run_mode": "mock",
             "runner": "mock",
@@ -58,9 +58,9 @@ def test_a_fresh_platform_at_one_look(start_server: StartServer) -> None:
             "plugins_failed": [],
         }
         alice.post("/v1/simulate", json={"channel": "ttbar", "events": 10, "pileup": 0})
-        told = overview(operator)
-        assert (told["queued"], told["node_hours_today"], told["node_hours_month"]) == (1, 0.333, 0.333)
-        assert (told["requests_today"], told["requests_month"]) == (1, 1)
+        shown = overview(operator)
+        assert (shown["queued"], shown["node_hours_today"], shown["node_hours_month"]) == (1, 0.333, 0.333)
+        assert (shown["requests_today"], shown["requests_month"]) == (1, 1)
 
 
 def test_what_waits_is_counted_and_who_follows_is_shown(start_server: StartServer) -> None:
@@ -70,9 +70,9 @@ def test_what_waits_is_counted_and_who_follows_is_shown(start_server: StartServe
             alice.post("/v1/simulate", json={"channel": "ttbar", "events": 1, "pileup": pileup}).json()
             for pileup in (0, 1)
         ]
-        told = overview(operator)
-        assert (told["queued"], told["running"], told["followers"]) == (2, 0, [])
-        assert told["oldest_queued_at"] == ordered[0]["created_at"]
+        shown = overview(operator)
+        assert (shown["queued"], shown["running"], shown["followers"]) == (2, 0, [])
+        assert shown["oldest_queued_at"] == ordered[0]["created_at"]
         following = start_server()
         eventually(lambda: len(overview(operator)["followers"]) == 1)
         following.stop()

@@ -120,7 +120,7 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "analytics/failures?month=2026-13",
         "requests?state=lost",
         "requests?cursor=" + "9" * 30,
-        "requests?user=nobody",
+        "requests?user=unknown",
         "requests?user=%00",
         "requests?channel=%00",
         "requests/x",
@@ -128,6 +128,23 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "requests/x/output",
         "requests/x/output/data/x.parquet",
         f"requests/{'0' * 32}/output",
+        "accounts?sort=balance",
+        "accounts?banned=perhaps",
+        "accounts?search=" + "a" * 97,
+        "accounts?cursor=" + "9" * 400,
+        "accounts?sort=name&cursor=%00",
+        "accounts?sort=credits&cursor=NaN:1",
+        "accounts?sort=credits&cursor=1.000:" + "9" * 100,
+        "accounts?search=%00",
+        "submissions?task=nothing",
+        "submissions?task=" + "a" * 65,
+        "submissions?task=%00",
+        "submissions?user=unknown",
+        "submissions?unverified=perhaps",
+        "submissions?limit=0",
+        "submissions?cursor=x",
+        "submissions?cursor=" + "0" * 32,
+        "submissions?cursor=" + "0" * 600,
     ],
 )
 def test_what_cannot_be_asked_is_refused(operator: httpx.Client, address: str) -> None:
@@ -168,7 +185,7 @@ def test_pages_keep_what_was_asked_for(operator: httpx.Client) -> None:
     assert "next" not in second.links
 
 
-def test_an_operator_cancels_anybodys_request_and_it_is_audited(
+def test_an_operator_cancels_any_request_and_it_is_audited(
     server: ServerProcess, operator: httpx.Client
 ) -> None:
     with signed_in(server, "carol") as carol:
@@ -181,8 +198,8 @@ def test_an_operator_cancels_anybodys_request_and_it_is_audited(
             return operator.get(f"/admin/requests/{request_id}").json()["state"]
 
         eventually(lambda: state() == "cancelled")
-        told = operator.get(f"/admin/requests/{request_id}").json()
-        assert (told["step"], told["due_at"]) == ("", None)
+        report = operator.get(f"/admin/requests/{request_id}").json()
+        assert (report["step"], report["due_at"]) == ("", None)
         assert "runner_handle" not in carol.get(f"/v1/requests/{request_id}").json()
         assert operator.post(f"/admin/requests/{request_id}/cancel").status_code == 200
         assert carol.get("/v1/me").json()["credits"] == 10
@@ -235,7 +252,7 @@ def test_an_output_that_is_kept_can_be_fetched(start_server: StartServer, tmp_pa
         eventually(lambda: alice.get(own).json() == [file])
         assert alice.get(f"{own}/{file['path']}").content == answer.content
         assert alice.get(f"{own}/x").status_code == 404
-        # Whoever hangs up half-way leaves nothing behind, nor does anybody else.
+        # A client that hangs up half-way leaves nothing behind, nor does any other.
         with operator.stream("GET", f"{where}/{file['path']}") as partly:
             next(partly.iter_raw(1024))
         assert [path.name for path in (server.data_dir / "uploads").iterdir()] == ["partial"]

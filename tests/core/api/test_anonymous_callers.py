@@ -1,4 +1,4 @@
-"""What somebody who has not signed in can make the server do, and how much an answer may hold."""
+"""What anonymous callers can make the server do, and how much an answer may hold."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def test_callers_without_a_token_are_rejected_first(platform: ServerProcess) -> 
         if method in METHODS and operation.get("security")
     ]
     assert len(operations) >= 20
-    with httpx.Client(base_url=platform.base_url, trust_env=False) as stranger:
+    with httpx.Client(base_url=platform.base_url, trust_env=False) as anonymous:
         answers = {
-            (method, path): stranger.request(
+            (method, path): anonymous.request(
                 method, path.format_map(Plain()), params={"limit": "x", "wrong": "1"}, json={"wrong": 1}
             )
             for method, path in operations
         }
-        answers["get", "compat"] = stranger.get("/compat/colliderml/v1/requests?limit=x")
+        answers["get", "compat"] = anonymous.get("/compat/colliderml/v1/requests?limit=x")
     assert {call: answer.status_code for call, answer in answers.items()} == dict.fromkeys(answers, 401)
 
 

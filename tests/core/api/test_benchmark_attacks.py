@@ -45,7 +45,7 @@ ATTEMPTS = {
         f"{API}/test_quotas.py::test_only_a_gain_above_its_error_is_paid_if_set",
         f"{API}/test_quotas.py::test_only_so_many_submissions_of_a_day_are_kept",
     ],
-    "being paid for a time that nobody else has measured": [
+    "being paid for a time that only the submitter measured": [
         f"{API}/test_verification.py::test_only_what_is_verified_earns_and_raises_a_best",
         f"{TASKS}/data_loading/test_on_a_server.py"
         "::test_a_measured_result_counts_once_an_operator_verifies_it",
@@ -83,13 +83,13 @@ ATTEMPTS = {
         f"{SCORING}/test_engine.py::test_the_loop_stays_free_while_a_task_scores",
     ],
     "a hub that is slow, and with it everything": [
-        f"{HERE}::test_a_hub_that_hangs_holds_up_nobody_but_who_needs_it",
+        f"{HERE}::test_a_hub_that_hangs_delays_only_calls_that_need_it",
     ],
     "scoring again: scores are lost, or rows are doubled": [
         f"{API}/test_rescoring.py::test_rescoring_resumes_after_a_kill_and_doubles_nothing",
         f"{API}/test_rescoring.py::test_what_cannot_be_rescored_leaves_the_leaderboard",
     ],
-    "scores that nobody knows the scorer and the truth of": [
+    "scores of an unknown scorer and truth": [
         f"{API}/test_benchmark_api.py::test_the_loop",
         f"{API}/test_rescoring.py::test_a_preview_shows_what_applying_does",
     ],
@@ -103,7 +103,7 @@ def test_every_attempt_has_its_test(attempt: str) -> None:
         assert re.search(rf"^(async )?def {name}\(", (ROOT / file).read_text(), re.MULTILINE), place
 
 
-def test_a_hub_that_hangs_holds_up_nobody_but_who_needs_it(start_server: StartServer) -> None:
+def test_a_hub_that_hangs_delays_only_calls_that_need_it(start_server: StartServer) -> None:
     with ThreadPoolExecutor() as pool, socket.create_server(("127.0.0.1", 0)) as hub:
         server = start_server({"PLATFORM_HUB_URL": f"http://127.0.0.1:{hub.getsockname()[1]}"})
         with httpx.Client(base_url=server.base_url, timeout=60, trust_env=False) as client:

@@ -23,7 +23,7 @@ from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import import_truth, parquet
+from .conftest import credits_of, import_truth, parquet
 
 SignIn = Callable[[str], httpx.Client]
 NAME = "spring-2027"
@@ -81,10 +81,6 @@ def share(oracle: pa.Table, fraction: float) -> bytes:
     return parquet(oracle.set_column(2, "track_id", pa.array(np.where(kept, oracle["track_id"], -1))))
 
 
-def credits_of(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])
-
-
 def has_results(client: httpx.Client) -> bool:
     return client.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None
 
@@ -136,7 +132,7 @@ def test_what_is_held_back_decides_in_the_end(
     assert fresh_platform.run("ledger", "audit").returncode == 0
 
 
-def test_scores_on_what_is_held_back_are_told_by_nothing(
+def test_scores_on_withheld_events_are_shown_nowhere(
     admin: httpx.Client, caller: SignIn, oracle: pa.Table
 ) -> None:
     """Two files that differ in what is held back alone are answered alike, but for what names the file."""
@@ -470,7 +466,7 @@ def test_the_same_gain_is_paid_once(admin: httpx.Client, caller: SignIn, oracle:
         where = f"{admin.base_url}/admin/challenges/{NAME}/submissions/{best['submission_id']}/disqualify"
         done = httpx.post(where, json={"reason": "x"}, headers=organiser, trust_env=False)
         assert done.status_code == 200, done.text
-        assert credits_of(bob) == 10, "an organiser pays nobody"
+        assert credits_of(bob) == 10, "an organiser pays no one"
         alice.post(SUBMIT, content=parquet(oracle.slice(number + 1)))  # as good, but for a hit
         assert credits_of(alice) == rich
 

@@ -120,9 +120,9 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
         closes.set_result(datetime.fromisoformat(edited.raise_for_status().json()["closes_at"]))
         for one in sent:
             one.result()
-    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as anybody:
-        eventually(lambda: anybody.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None)
-        every = [anybody.get(f"/v1/submissions/{id_}").json() for id_ in set(taken)]
+    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as anonymous:
+        eventually(lambda: anonymous.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None)
+        every = [anonymous.get(f"/v1/submissions/{id_}").json() for id_ in set(taken)]
         # By hand: each one's two best by the public part, and of these the better one by the final part.
         counted: dict[str, list[dict[str, Any]]] = {}
         for one in sorted(
@@ -139,7 +139,7 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
         _, winner, _ = ranked(final)[0]
         (_, best), (final[winner], _) = scores[winner]
         where = f"/admin/challenges/{NAME}/submissions/{best}/disqualify"
-        assert anybody.post(where, json={"reason": "copied"}, headers=secret).status_code == 200
+        assert anonymous.post(where, json={"reason": "copied"}, headers=secret).status_code == 200
     assert sorted(exported(server)) == ranked(final)
     assert server.run("ledger", "audit").returncode == 0
     for student in students:

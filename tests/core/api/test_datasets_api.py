@@ -21,19 +21,19 @@ ALL = ("particles", "tracker_hits", "calo_hits", "tracks")
 
 @pytest.fixture(scope="module")
 def client(platform: ServerProcess) -> Iterator[Client]:
-    """Somebody without a token."""
+    """A client without a token."""
     with Client(platform.base_url, token="") as client:
         yield client
 
 
 def about(event: EventData) -> dict[str, str]:
-    """What the tables tell of themselves, where all tell the same."""
-    told = [
+    """What the tables report of themselves, where all report the same."""
+    described = [
         {name.decode(): value.decode() for name, value in (table.schema.metadata or {}).items()}
         for table in event.tables().values()
     ]
-    assert all({**one, "table": ""} == {**told[0], "table": ""} for one in told)
-    return {name: value for name, value in told[0].items() if name != "table"}
+    assert all({**one, "table": ""} == {**described[0], "table": ""} for one in described)
+    return {name: value for name, value in described[0].items() if name != "table"}
 
 
 def test_a_fresh_server_has_the_sample(client: Client) -> None:
@@ -146,13 +146,13 @@ def test_an_unchanged_event_is_not_sent_again(platform: ServerProcess) -> None:
 def test_an_event_that_is_not_there(platform: ServerProcess, event_id: str) -> None:
     answer = httpx.get(f"{platform.base_url}/v1/datasets/{sample.CONFIG}/events/{event_id}", trust_env=False)
     assert answer.status_code == 404
-    told = answer.json()["detail"]
-    assert "there are 0 to 4" in told or "called by its number" in told
+    detail = answer.json()["detail"]
+    assert "there are 0 to 4" in detail or "called by its number" in detail
 
 
 @pytest.mark.parametrize(
     "repo",
-    ["sample/..", "../sample", "nobody", "http://127.0.0.1/x/y", "a/b/c", "nobody/nothing", "%2e%2e/x"],
+    ["sample/..", "../sample", "unknown", "http://127.0.0.1/x/y", "a/b/c", "unknown/nothing", "%2e%2e/x"],
 )
 def test_no_other_repository_is_opened(client: Client, repo: str) -> None:
     with pytest.raises(NotFound):

@@ -1,4 +1,4 @@
-"""A person is erased: nothing names them any more, and nobody else's sums and ranks change."""
+"""A person is erased: nothing names them any more, and sums and ranks of others stay."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_a_person_is_erased(server: ServerProcess, oracle: pa.Table) -> None:
             assert "zara" not in "".join(hub_rows.iterdump())
         assert bob.get("/hub/api/models/zara/net").status_code in (401, 404)
         assert bob.post("/v1/simulate", json=order).json()["cached"] is False
-        # Whoever has the name next begins anew, and nobody has the neutral one.
+        # The next account of that name begins anew, and no account has the neutral one.
         with signed_in(server, "zara") as other:
             assert other.get("/v1/me").json()["credits"] == 10
         assert server.run("user", "add", becomes).returncode == 3

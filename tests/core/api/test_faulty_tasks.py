@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-import httpx
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -14,7 +13,7 @@ from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, FIRST, STOP, files_below, parquet, signed_in
+from .conftest import EVENTS, FIRST, STOP, credits_of, files_below, parquet, signed_in
 
 #: What goes wrong depends on the first track.
 SOURCE = """
@@ -117,7 +116,3 @@ def beginning_with(oracle: pa.Table, track: int) -> pa.Table:
     tracks = np.asarray(oracle["track_id"]).copy()
     tracks[0] = track
     return oracle.set_column(2, "track_id", pa.array(tracks))
-
-
-def credits_of(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])

@@ -11,7 +11,7 @@ from collidium.api.answers import WrittenPage
 from collidium.api.app import create_app
 from collidium.api.leaderboards import PAGE_OVERHEAD, PAGES_BYTES, Pages
 from collidium.api.schemas import LeaderboardQuery
-from collidium.benchmarks.leaderboard import Edition
+from collidium.benchmarks.leaderboard import BoardVersion
 
 
 @pytest.fixture
@@ -29,13 +29,13 @@ def after(number: int) -> LeaderboardQuery:
 
 @pytest.mark.parametrize("length", [0, 100_000, PAGES_BYTES // 3])
 def test_pages_of_any_size_stay_within_the_memory_for_all(pages: Pages, length: int) -> None:
-    edition = Edition("tracking", "tracking", "abc", 7)
+    version = BoardVersion("tracking", "tracking", "abc", 7)
     most = PAGES_BYTES // (length + PAGE_OVERHEAD)
     first = LeaderboardQuery(limit=1000)
-    pages[edition, first] = WrittenPage("", None)
+    pages[version, first] = WrittenPage("", None)
     for number in range(1, most + 3):
-        pages[edition, after(number)] = WrittenPage("x" * length, None)
-        assert pages.get((edition, first)), "the page that everybody asks for was dropped"
-    assert (edition, after(1)) not in pages
-    assert (edition, after(most + 2)) in pages
+        pages[version, after(number)] = WrittenPage("x" * length, None)
+        assert pages.get((version, first)), "the page that everybody asks for was dropped"
+    assert (version, after(1)) not in pages
+    assert (version, after(most + 2)) in pages
     assert sum(len(page.body) + PAGE_OVERHEAD for page in pages.values()) <= PAGES_BYTES

@@ -51,7 +51,7 @@ def ids(platform: ServerProcess, oracle: pa.Table) -> list[str]:
 
 
 @pytest.fixture
-def anybody(platform: ServerProcess) -> Iterator[httpx.Client]:
+def anonymous(platform: ServerProcess) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=platform.base_url, trust_env=False) as client:
         yield client
 
@@ -63,17 +63,17 @@ def anybody(platform: ServerProcess) -> Iterator[httpx.Client]:
         ({"hub_username": "bea"}, [(2, 2), (3, 4), (4, 0)]),
         ({"model_repo": "lab/line"}, [(2, 2), (5, 1)]),
         ({"hub_username": "bea", "model_repo": "bea/helix"}, [(3, 4), (4, 0)]),
-        ({"hub_username": "nobody' OR 1=1 --"}, []),
+        ({"hub_username": "unknown' OR 1=1 --"}, []),
         ({"model_repo": "\u202e/\U0001f600"}, []),
     ],
 )
 def test_some_places_with_the_ranks_of_all(
-    anybody: httpx.Client, ids: list[str], query: dict[str, str], wanted: list[tuple[int, int]]
+    anonymous: httpx.Client, ids: list[str], query: dict[str, str], wanted: list[tuple[int, int]]
 ) -> None:
     found: list[tuple[int, str]] = []
     url = str(httpx.URL(BOARD, params={**query, **ALL, "limit": "1"}))
     while url:
-        page = anybody.get(url)
+        page = anonymous.get(url)
         assert page.status_code == 200, page.text
         found += [(place["rank"], place["submission_id"]) for place in page.json()]
         url = page.links.get("next", {}).get("url", "")
@@ -81,36 +81,36 @@ def test_some_places_with_the_ranks_of_all(
 
 
 def test_a_part_of_the_leaderboard_is_not_mistaken_for_the_whole(
-    anybody: httpx.Client, ids: list[str]
+    anonymous: httpx.Client, ids: list[str]
 ) -> None:
     for _ in range(2):  # the second time from what was kept
-        assert len(anybody.get(BOARD, params=ALL).json()) == len(ids)
-        part = anybody.get(BOARD, params=ALL | {"hub_username": "carl"})
+        assert len(anonymous.get(BOARD, params=ALL).json()) == len(ids)
+        part = anonymous.get(BOARD, params=ALL | {"hub_username": "carl"})
         assert len(part.json()) == 2
-        same = anybody.get(
+        same = anonymous.get(
             BOARD, params=ALL | {"hub_username": "carl"}, headers={"If-None-Match": part.headers["ETag"]}
         )
         assert same.status_code == 304
 
 
-def test_the_history_tells_who_was_the_best_and_since_when(anybody: httpx.Client, ids: list[str]) -> None:
-    answer = anybody.get(HISTORY)
+def test_the_history_shows_who_was_best_and_since_when(anonymous: httpx.Client, ids: list[str]) -> None:
+    answer = anonymous.get(HISTORY)
     assert answer.status_code == 200, answer.text
     steps = answer.json()
     assert [step["submission_id"] for step in steps] == [ids[0], ids[2], ids[3]]
-    board = {place["submission_id"]: place for place in anybody.get(BOARD, params=ALL).json()}
+    board = {place["submission_id"]: place for place in anonymous.get(BOARD, params=ALL).json()}
     for step in steps:
         place = board[step["submission_id"]]
         assert step["value"] == place["scores"][EFFICIENCY]
         assert step["uncertainty"] == place["uncertainties"][EFFICIENCY]
         for name in ("submitted_at", "hub_username", "model_repo", "verified_at"):
             assert step[name] == place[name]
-    assert anybody.get(HISTORY, params={"metric": EFFICIENCY, "limit": 1}).json() == steps[-1:]
-    assert anybody.get(HISTORY, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
+    assert anonymous.get(HISTORY, params={"metric": EFFICIENCY, "limit": 1}).json() == steps[-1:]
+    assert anonymous.get(HISTORY, headers={"If-None-Match": answer.headers["ETag"]}).status_code == 304
 
 
-def test_history_falls_where_lower_is_better(anybody: httpx.Client, ids: list[str]) -> None:
-    values = [step["value"] for step in anybody.get(HISTORY, params={"metric": "fake_rate"}).json()]
+def test_history_falls_where_lower_is_better(anonymous: httpx.Client, ids: list[str]) -> None:
+    values = [step["value"] for step in anonymous.get(HISTORY, params={"metric": "fake_rate"}).json()]
     assert values == sorted(set(values), reverse=True)
     assert values
 
@@ -129,54 +129,54 @@ def test_history_falls_where_lower_is_better(anybody: httpx.Client, ids: list[st
         (f"{BOARD}?hub_username=bea&pareto=true", 422),
     ],
 )
-def test_what_cannot_be_is_told(anybody: httpx.Client, path: str, status: int) -> None:
-    answer = anybody.get(path)
+def test_invalid_queries_are_rejected(anonymous: httpx.Client, path: str, status: int) -> None:
+    answer = anonymous.get(path)
     assert answer.status_code == status
     assert answer.json()["detail"]
 
 
-def test_an_unknown_metric_is_told_with_those_there_are(anybody: httpx.Client) -> None:
-    problem = anybody.get(f"{HISTORY}?metric=beauty").json()
+def test_an_unknown_metric_is_reported_with_valid_ones(anonymous: httpx.Client) -> None:
+    problem = anonymous.get(f"{HISTORY}?metric=beauty").json()
     assert EFFICIENCY in problem["detail"]
     assert problem["errors"][0]["field"] == "metric"
 
 
-def test_a_submission_tells_what_its_truth_is_from(anybody: httpx.Client, ids: list[str]) -> None:
-    kept = anybody.get(f"/v1/submissions/{ids[0]}").json()
+def test_a_submission_names_the_source_of_its_truth(anonymous: httpx.Client, ids: list[str]) -> None:
+    kept = anonymous.get(f"/v1/submissions/{ids[0]}").json()
     assert (kept["dataset"], kept["dataset_revision"]) == ("ttbar_pu0", "local")
 
 
 @pytest.mark.parametrize("query", [{}, ALL])
 def test_results_are_all_places_in_one_file(
-    anybody: httpx.Client, ids: list[str], query: dict[str, str]
+    anonymous: httpx.Client, ids: list[str], query: dict[str, str]
 ) -> None:
-    places = anybody.get(BOARD, params=query).json()
+    places = anonymous.get(BOARD, params=query).json()
     where = "/v1/challenges/tracking/results"
-    for result, place in zip(anybody.get(where, params=query).json(), places, strict=True):
+    for result, place in zip(anonymous.get(where, params=query).json(), places, strict=True):
         assert result | place == result | {"pareto": place["pareto"]}, "fronts are of leaderboards alone"
-    table = anybody.get(where, params=query | {"format": "csv"})
+    table = anonymous.get(where, params=query | {"format": "csv"})
     assert table.headers["Content-Disposition"] == "attachment; filename=tracking-results.csv"
     rows = list(csv.DictReader(table.text.splitlines()))
     for row, place in zip(rows, places, strict=True):
         assert (row["rank"], row["account"]) == (str(place["rank"]), place["hub_username"])
         assert float(row[EFFICIENCY]) == place["scores"][EFFICIENCY]
         assert float(row[f"{EFFICIENCY}_error"]) == place["uncertainties"][EFFICIENCY]
-    assert anybody.get("/v1/challenges/no-such/results").status_code == 404
+    assert anonymous.get("/v1/challenges/no-such/results").status_code == 404
 
 
 def test_results_are_written_once_for_all_who_ask(
-    platform: ServerProcess, anybody: httpx.Client, ids: list[str]
+    platform: ServerProcess, anonymous: httpx.Client, ids: list[str]
 ) -> None:
     def hits() -> float:
-        text = anybody.get("/metrics", headers={"X-Admin-Token": platform.admin_token}).text
+        text = anonymous.get("/metrics", headers={"X-Admin-Token": platform.admin_token}).text
         line = 'collidium_cache_lookups_total{cache="results",result="hit"} '
         return next((float(one.removeprefix(line)) for one in text.splitlines() if line in one), 0.0)
 
     where, before = "/v1/challenges/tracking/results?format=csv", hits()
-    first, second = anybody.get(where), anybody.get(where)
+    first, second = anonymous.get(where), anonymous.get(where)
     assert (first.content, hits() > before) == (second.content, True)
     assert first.headers["Content-Disposition"] == second.headers["Content-Disposition"]
-    unchanged = anybody.get(where, headers={"If-None-Match": first.headers["ETag"]})
+    unchanged = anonymous.get(where, headers={"If-None-Match": first.headers["ETag"]})
     assert (unchanged.status_code, unchanged.content) == (304, b"")
 
 
@@ -185,11 +185,11 @@ def test_the_command_shows_the_same(platform: ServerProcess, ids: list[str]) -> 
         done = platform.run("leaderboard", "tracking", *arguments)
         return done.returncode, done.stdout, done.stderr
 
-    code, told, _ = leaderboard("--user", "carl", "--model", "lab/line", "--all")
-    assert (code, told.splitlines()[1].split()[:2]) == (0, ["5", "carl"])
-    assert told.splitlines()[1].split()[-1] in ids
-    code, told, _ = leaderboard("--history")
-    assert (code, [line.split()[3] for line in told.splitlines()[1:]]) == (0, ["bea", "bea", "carl"])
-    code, _, told = leaderboard("--history", "--pareto")
+    code, output, _ = leaderboard("--user", "carl", "--model", "lab/line", "--all")
+    assert (code, output.splitlines()[1].split()[:2]) == (0, ["5", "carl"])
+    assert output.splitlines()[1].split()[-1] in ids
+    code, output, _ = leaderboard("--history")
+    assert (code, [line.split()[3] for line in output.splitlines()[1:]]) == (0, ["bea", "bea", "carl"])
+    code, _, output = leaderboard("--history", "--pareto")
     assert code == 2
-    assert "whole leaderboard" in told
+    assert "whole leaderboard" in output

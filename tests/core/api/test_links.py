@@ -32,7 +32,7 @@ _rows = count(1)
 
 @pytest.fixture
 def file(oracle: pa.Table) -> bytes:
-    """Predictions that nobody sent before."""
+    """Predictions that were not sent before."""
     return parquet(oracle.slice(0, next(_rows)))
 
 
@@ -89,8 +89,8 @@ def test_another_model_of_the_same_file_is_409(alice: httpx.Client, file: bytes)
     address = submitted(alice, file, "lab/one")
     answer = submit(alice, file, "lab/other")
     assert answer.status_code == 409
-    for told in (address, "lab/one"):
-        assert told in answer.json()["detail"]
+    for part in (address, "lab/one"):
+        assert part in answer.json()["detail"]
     for same in ("lab/one", None):
         assert submit(alice, file, same).json()["deduplicated"] is True
     assert alice.get(address).json()["model_repo"] == "lab/one"
@@ -98,7 +98,7 @@ def test_another_model_of_the_same_file_is_409(alice: httpx.Client, file: bytes)
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_models_at_once_link_one(alice: httpx.Client, file: bytes, is_first: bool) -> None:
-    """Of different models for one file, one is linked, and the others are told so."""
+    """Of different models for one file, one is linked, and the others learn that from the answer."""
     if not is_first:
         submitted(alice, file)
     models = [f"lab/model{number}" for number in range(4)]
@@ -259,7 +259,7 @@ def test_changes_at_once_lose_nothing(alice: httpx.Client, file: bytes) -> None:
 
 
 def test_a_patch_and_a_repeat_at_once_agree(alice: httpx.Client, file: bytes) -> None:
-    """The repeated file links its model, or is told of the other; it never overwrites that."""
+    """The repeated file links its model, or the answer names the other; it never overwrites that."""
     address = submitted(alice, file)
     with ThreadPoolExecutor(2) as threads:
         again = threads.submit(submit, alice, file, "lab/again")

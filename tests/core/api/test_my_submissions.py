@@ -11,7 +11,7 @@ import pytest
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import parquet, signed_in
+from .conftest import parquet, signed_in, submission_ids
 
 URL = "/v1/me/submissions"
 
@@ -33,18 +33,13 @@ def submitted(accounts: list[httpx.Client], oracle: pa.Table) -> list[list[str]]
     return sent
 
 
-def ids(answer: httpx.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [submission["submission_id"] for submission in answer.json()]
-
-
 def test_an_account_sees_its_own_newest_first(
     accounts: list[httpx.Client], submitted: list[list[str]]
 ) -> None:
     for account, own in zip(accounts, submitted, strict=True):
-        assert ids(account.get(URL)) == own[::-1]
-        assert ids(account.get(f"{URL}?task=tracking")) == own[::-1]
-        assert ids(account.get(f"{URL}?task=jets")) == []
+        assert submission_ids(account.get(URL)) == own[::-1]
+        assert submission_ids(account.get(f"{URL}?task=tracking")) == own[::-1]
+        assert submission_ids(account.get(f"{URL}?task=jets")) == []
     newest = accounts[0].get(URL).json()[0]
     shown = accounts[0].get(f"/v1/submissions/{submitted[0][-1]}").json()
     assert (newest["scores"], newest["sha256"]) == (shown["scores"], shown["sha256"])
@@ -55,7 +50,7 @@ def test_pages_make_up_the_list(accounts: list[httpx.Client], submitted: list[li
     while link := pages[-1].links.get("next"):
         assert "task=tracking" in link["url"]
         pages.append(accounts[0].get(link["url"]))
-    assert [submission for page in pages for submission in ids(page)] == submitted[0][::-1]
+    assert [submission for page in pages for submission in submission_ids(page)] == submitted[0][::-1]
 
 
 @pytest.mark.parametrize(

@@ -112,7 +112,7 @@ def test_a_withdrawn_token_is_refused_at_once(server: ServerProcess, desk: Desk)
     assert desk.first.get("/admin/accounts/alice").json()["credits"] == before
     new = desk.add("bea", "reports")
     assert (new.get("/admin/usage").status_code, anna.get("/admin/usage").status_code) == (200, 401)
-    assert desk.first.post("/admin/operators/nobody/withdraw").status_code == 404
+    assert desk.first.post("/admin/operators/unknown/withdraw").status_code == 404
 
 
 @pytest.mark.parametrize(
@@ -132,7 +132,7 @@ def test_operators_that_cannot_be_are_refused(desk: Desk, body: dict[str, object
     assert "otto" not in desk.first.get("/admin/operators").text
 
 
-def test_a_token_of_nobody_is_401(desk: Desk) -> None:
+def test_an_unknown_token_is_401(desk: Desk) -> None:
     for token in ("", "é", "collidium_operator_" + "A" * 43, "x" * 5000):
         headers = {"X-Admin-Token": token.encode()}
         refused = desk.by("").get("/admin/usage", headers=headers)

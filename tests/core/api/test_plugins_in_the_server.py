@@ -1,4 +1,4 @@
-"""Plugins of strangers in a running server: what they bring works, what is wrong with them stops nobody."""
+"""Third-party plugins in a running server: what they bring works, and their faults stop nothing else."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ BAD = {
     "breaks_off": BREAKS_OFF,
 }
 
-#: Tells each call of a hook, and brings nothing.
+#: Prints each call of a hook, and brings nothing.
 CALLED = """
 import os
 from pathlib import Path
@@ -156,7 +156,7 @@ def {hook}():
     for hook in CALLED_HOOKS
 )
 
-#: Fails as its caller's token says; no message of its own may be told.
+#: Fails as its caller's token says; no message of its own may be shown.
 ODD_IDENTITY = """
 from collidium.contracts.identity import Identity, IdentityProvider
 from collidium.hookspecs import hookimpl
@@ -204,15 +204,15 @@ def get(server: ServerProcess, path: str) -> httpx.Response:
     return httpx.get(server.base_url + path, trust_env=False)
 
 
-def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServer, tmp_path: Path) -> None:
+def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartServer, tmp_path: Path) -> None:
     site = tmp_path / "site"
-    install(site, "strangers", {"greeting": GREETING, **BAD})
-    # Without the pages that come with the platform the front page is anybody's.
+    install(site, "third-party", {"greeting": GREETING, **BAD})
+    # Without the pages that come with the platform the front page is free for any plugin.
     server = start_server({"PYTHONPATH": str(site), "PLATFORM_PLUGINS_BLOCKED": "webapps"})
     assert get(server, "/greeting/leave").status_code == 500
     assert get(server, "/greeting/").json() == {"hello": "world"}
     assert get(server, "/healthz").status_code == 200
-    # Nobody is left to have a front page.
+    # No plugin is left to have a front page.
     assert get(server, "/").headers["location"] == "/openapi.json"
     for path in ("/half", "/half/", "/taken", "/odd", "/admin/mine"):
         assert get(server, path).status_code == 404
@@ -221,7 +221,7 @@ def test_a_blueprint_is_mounted_and_bad_ones_stop_nobody(start_server: StartServ
     assert sum("front page alone" in line for line in failed) == 1
     log = (server.directory / "server.log").read_text()
     for name in BAD:
-        assert any(f"plugin {name!r} of strangers" in line for line in failed)
+        assert any(f"plugin {name!r} of third-party" in line for line in failed)
         assert f"plugin {name}" in log
     listed = server.run("plugin", "list", "--json")
     assert listed.returncode == 0, listed.stderr
@@ -239,16 +239,16 @@ def test_a_serving_process_calls_each_hook_once(
     server = start_server({"PYTHONPATH": str(site), "PLATFORM_WORKERS": workers})
     calls = {path.name: path.read_text().split() for path in site.glob("calls-of-*")}
     if workers == "2":
-        # The process that looks after the others serves nobody.
+        # The process that looks after the others serves no requests.
         calls.pop(f"calls-of-{server.pid}")
     assert len(calls) == int(workers)
     assert all(sorted(hooks) == sorted(CALLED_HOOKS) for hooks in calls.values())
 
 
-def test_what_fails_around_serving_stops_nobody(start_server: StartServer, tmp_path: Path) -> None:
+def test_failures_around_serving_stop_no_other_plugin(start_server: StartServer, tmp_path: Path) -> None:
     site = tmp_path / "site"
     modules = {name: AROUND.format(name=name, around=around) for name, around in AROUND_SERVING.items()}
-    install(site, "strangers", modules)
+    install(site, "third-party", modules)
     server = start_server({"PYTHONPATH": str(site)})
     unstarted = {"before", "in_thread", "during", "never", "leaves", "interrupts", "cancels"}
     for name in AROUND_SERVING:
@@ -256,8 +256,8 @@ def test_what_fails_around_serving_stops_nobody(start_server: StartServer, tmp_p
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(unstarted)
     for name in unstarted:
-        told = f"plugin '{name}' of strangers: the start of blueprint '/{name}': "
-        assert any(line.startswith(told) for line in failed)
+        message = f"plugin '{name}' of third-party: the start of blueprint '/{name}': "
+        assert any(line.startswith(message) for line in failed)
     assert server.stop() == 0
     log = (server.directory / "server.log").read_text()
     for name in ("stopping", "endless", "after"):
@@ -277,9 +277,9 @@ def test_a_failing_identity_provider_gives_503_and_no_token(
         return httpx.get(f"{server.base_url}/v1/me", headers=headers, trust_env=False)
 
     assert me("good").json()["hub_username"] == "alice"
-    told = {"nameless-secret": "ValueError", "broken-secret": "KeyError", "text-secret": "str, no Identity"}
-    told["leaving-secret"] = "SystemExit"
-    for token, kind in told.items():
+    kinds = {"nameless-secret": "ValueError", "broken-secret": "KeyError", "text-secret": "str, no Identity"}
+    kinds["leaving-secret"] = "SystemExit"
+    for token, kind in kinds.items():
         answer = me(token)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
         assert kind in (server.directory / "server.log").read_text()
@@ -293,7 +293,7 @@ def test_an_observer_gets_public_events_and_delays_no_answer(
     install(site, "observer", {"observer": OBSERVER})
     os.mkfifo(site / "go-on")
     server = start_platform({"PYTHONPATH": str(site)})
-    # Open both ways, so that opening waits for nobody.
+    # Open both ways, so that opening waits for no writer.
     with signed_in(server, "alice") as alice, (site / "go-on").open("r+b", buffering=0) as go_on:
         answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
         assert answer.status_code == 200, answer.text

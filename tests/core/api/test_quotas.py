@@ -58,7 +58,7 @@ def test_who_is_banned_during_the_upload_gets_nothing(
 ) -> None:
     name, begun, go_on = name_of(alice), Event(), Event()
     stored = files_below(platform.data_dir / "storage" / "predictions")
-    own = parquet(oracle.slice(0, oracle.num_rows - 1))  # which nobody else has sent
+    own = parquet(oracle.slice(0, oracle.num_rows - 1))  # which no one else has sent
     with ThreadPoolExecutor(1) as thread:
         call = thread.submit(alice.post, path, content=slowly(own, begun, go_on))
         assert begun.wait(30)

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, OpenPlatform, operating, parquet, signed_in
+from .conftest import EVENTS, OpenPlatform, credits_of, operating, parquet, signed_in
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
@@ -65,10 +65,6 @@ def rescore(server: ServerProcess, *options: str) -> dict[str, Any]:
     done = server.run("benchmark", "rescore", "timed", *options, "--json")
     assert done.returncode == 0, done.stderr
     return dict(json.loads(done.stdout))
-
-
-def credits_of(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])
 
 
 def board(client: httpx.Client) -> list[str]:

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import operating, signed_in
+from .conftest import credits_of, operating, signed_in
 
 ENDED = {"completed", "failed", "cancelled"}
 JSON = {"Content-Type": "application/json"}
@@ -83,10 +83,6 @@ def ended(client: httpx.Client, request_id: str) -> dict[str, Any]:
     return seen
 
 
-def balance(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])
-
-
 # -- ordering -----------------------------------------------------------------------------------------
 
 
@@ -109,7 +105,7 @@ def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None
     assert [moment["state"] for moment in done["timeline"]] == ["queued", "running", "completed"]
     assert done["output_hub_repo"].rpartition("/")[2].startswith("single_muon-pu0-10ev-seed1-")
     assert done["output_is_mock"]
-    assert balance(alice) == round(10 - price, 3)
+    assert credits_of(alice) == round(10 - price, 3)
     charge = alice.get("/v1/me/transactions").json()[0]
     assert (charge["delta"], charge["reason"]) == (-price, "simulation_charge")
 
@@ -117,7 +113,7 @@ def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None
 def test_what_the_pipeline_cannot_make_is_never_charged(alice: httpx.Client) -> None:
     """Limits, estimates and orders are those of the pipeline that the command of jobs names."""
     assert "dihiggs" not in alice.get("/v1/limits").json()["channels"]
-    before = balance(alice)
+    before = credits_of(alice)
     for answer in (
         order(alice, channel="dihiggs", vary="colour=2"),
         alice.get("/v1/estimate?channel=dihiggs&events=10&pileup=0&vary=colour=2"),
@@ -125,7 +121,7 @@ def test_what_the_pipeline_cannot_make_is_never_charged(alice: httpx.Client) -> 
         assert answer.status_code == 422
         assert [error["field"] for error in answer.json()["errors"]] == ["channel", "vary"]
         assert "pipeline acts cannot simulate dihiggs: Pythia has no process" in answer.text
-    assert balance(alice) == before
+    assert credits_of(alice) == before
     assert alice.get("/v1/requests").json() == []
 
 
@@ -134,7 +130,7 @@ def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess,
     ended(alice, first)
     with signed_in(quick, "bob-reads") as bob, signed_in(quick, "carol-does-not") as carol:
         for client in (alice, bob):
-            before = balance(client)
+            before = credits_of(client)
             answer = order(client, seed=2)
             assert answer.status_code == 200
             assert answer.headers["Location"] == f"/v1/requests/{first}"
@@ -143,7 +139,7 @@ def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess,
             assert [moment["state"] for moment in cached["timeline"]] == ["queued", "running", "completed"]
             keyed = [order(client, {"Idempotency-Key": "k"}, seed=2) for _ in range(2)]
             assert [(again.status_code, again.json()["cached"]) for again in keyed] == [(200, True)] * 2
-            assert balance(client) == before
+            assert credits_of(client) == before
         assert bob.get(f"/v1/requests/{first}").status_code == 200
         assert bob.post(f"/v1/requests/{first}/cancel").status_code == 403
         assert bob.get("/v1/requests").json() == []
@@ -159,26 +155,29 @@ def test_a_preset_is_its_three_parameters(alice: httpx.Client) -> None:
     assert by_name.status_code == 202
     assert by_name.json()["credits_charged"] == presets["muons-quick"]["credits"]
     ended(alice, by_name.json()["request_id"])
-    by_knobs = order(alice, channel="single_muon", events=100, pileup=0, seed=3)
-    assert (by_knobs.status_code, by_knobs.json()["request_id"]) == (200, by_name.json()["request_id"])
+    by_parameters = order(alice, channel="single_muon", events=100, pileup=0, seed=3)
+    assert (by_parameters.status_code, by_parameters.json()["request_id"]) == (
+        200,
+        by_name.json()["request_id"],
+    )
 
 
 def httpx_get(server: ServerProcess | httpx.Client, path: str) -> Any:
-    """What anybody is answered."""
+    """The answer to any caller."""
     answer = httpx.get(f"{server.base_url}{path}", trust_env=False)
     assert answer.status_code == 200
     return answer.json()
 
 
 def test_the_same_key_again_gives_the_first_answer(patient: httpx.Client) -> None:
-    before = balance(patient)
+    before = credits_of(patient)
     answers = [order(patient, {"Idempotency-Key": "once"}, seed=4) for _ in range(3)]
     assert [answer.status_code for answer in answers] == [202, 202, 202]
     assert len({answer.json()["request_id"] for answer in answers}) == 1
     assert answers[2].json()["timeline"][0]["state"] == "queued"
     charged = answers[0].json()["credits_charged"]
     assert {answer.json()["credits_charged"] for answer in answers} == {charged}
-    assert balance(patient) == round(before - charged, 3)
+    assert credits_of(patient) == round(before - charged, 3)
     assert order(patient, {"Idempotency-Key": "once"}, seed=5).status_code == 409
 
 
@@ -218,7 +217,7 @@ def test_all_that_is_wrong_with_an_order_is_reported_at_once(
     assert isinstance(problem["detail"], str)
     if fields is not None:
         assert {item["field"] for item in problem["errors"]} == fields
-    assert balance(unlucky) == 10
+    assert credits_of(unlucky) == 10
     assert unlucky.get("/v1/requests").json() == []
 
 
@@ -276,7 +275,7 @@ def test_what_is_no_request_is_404(unlucky: httpx.Client, request_id: str) -> No
 
 
 def test_a_cancellation_is_202_until_it_is_done_and_then_200(patient: httpx.Client) -> None:
-    before = balance(patient)
+    before = credits_of(patient)
     request_id = order(patient, seed=300).json()["request_id"]
     answer = patient.post(f"/v1/requests/{request_id}/cancel")
     assert answer.status_code == 202
@@ -285,7 +284,7 @@ def test_a_cancellation_is_202_until_it_is_done_and_then_200(patient: httpx.Clie
     done = ended(patient, request_id)
     assert done["state"] == "cancelled"
     assert done["credits_refunded"] == done["credits_charged"]
-    assert balance(patient) == before
+    assert credits_of(patient) == before
     again = patient.post(f"/v1/requests/{request_id}/cancel")
     assert (again.status_code, again.json()["state"]) == (200, "cancelled")
 

@@ -22,7 +22,7 @@ from tests.waiting import eventually
 
 from collidium import database
 from collidium.benchmarks.models import Arrival
-from collidium.benchmarks.teams import MOST_INVITATIONS
+from collidium.benchmarks.teams import MAX_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
@@ -187,7 +187,7 @@ def test_an_organiser_takes_teams_apart(
     was = admin.delete(f"{challenge}/teams/members/{names[1].upper()}")
     assert (was.status_code, was.json()["members"]) == (200, names), was.text
     assert (places(), left(alice), left(bob)) == ([(names[1], None), (names[0], "Ωmega/1")], 1, 1)
-    for one in (names[1], "nobody-there", "%00"):
+    for one in (names[1], "unknown-there", "%00"):
         assert admin.delete(f"{challenge}/teams/members/{one}").status_code == 404
     for name, status in (("other", 404), ("\x00", 422), ("ωMEGA/1", 200)):
         answer = admin.post(f"{challenge}/teams/dissolve", json={"name": name})
@@ -265,7 +265,7 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     assert join(carol, where, code).status_code == 200, "those who were in used nothing up"
     refused(bob.post(f"{where}/team/invitations", json={}), 403, "captain")
     refused(bob.delete(f"{where}/team/members/{name_of(carol)}"), 403, "captain")
-    refused(bob.delete(f"{where}/team/members/nobody"), 404, "not in the team")
+    refused(bob.delete(f"{where}/team/members/unknown"), 404, "not in the team")
     code = code_of(alice, where, uses=5)
     refused(join(people("dora"), where, code), 409, "has its 3 members")
     full = alice.get(f"{where}/team").json()
@@ -282,7 +282,7 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
 
 def test_a_team_has_so_many_invitations_at_a_time(people: SignIn, where: str) -> None:
     new_team(people("alice"), where, "inviting")
-    for _ in range(MOST_INVITATIONS):
+    for _ in range(MAX_INVITATIONS):
         code_of(people("alice"), where)
     refused(people("alice").post(f"{where}/team/invitations", json={}), 409, "invitations already")
 

@@ -93,7 +93,7 @@ def test_cards_show_what_is_accepted(platform: ServerProcess, alice: httpx.Clien
 # -- few parameters -------------------------------------------------------------------------------------
 
 
-def test_the_leaderboard_marks_who_is_beaten_by_nobody(
+def test_the_leaderboard_marks_the_pareto_front(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     sent = ((1.0, 20_000), (0.9, 20_000), (0.5, 50), (0.3, 50), (0.2, 2_000_000))
@@ -166,9 +166,9 @@ def test_what_has_no_speed_has_no_place_and_earns_nothing(
     table = answer(oracle, "tracking_latency", 1e-6, part)
     if how == "an event left out":
         table = table.filter(pa.compute.equal(table["event_id"], FIRST))
-    # A dry run does not tell which side of the line a file is on: that would tell truth, bit by bit.
-    told = alice.post("/v1/benchmark/tracking_latency/check", content=parquet(table)).json()
-    assert not any("events_per_second" in warning for warning in told["warnings"])
+    # A dry run does not report which side of the line a file is on: that would reveal truth, bit by bit.
+    document = alice.post("/v1/benchmark/tracking_latency/check", content=parquet(table)).json()
+    assert not any("events_per_second" in warning for warning in document["warnings"])
     receipt = submit(alice, "tracking_latency", table)
     assert {"events_per_second", "wallclock_s", EFFICIENCY} - set(receipt["scores"]) == missing
     assert receipt["credits_earned"] == 0

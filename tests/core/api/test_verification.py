@@ -15,7 +15,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, operating, parquet, signed_in
+from .conftest import OpenPlatform, credits_of, operating, parquet, signed_in
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
@@ -51,10 +51,6 @@ def submit(client: httpx.Client, oracle: pa.Table, seconds: float) -> str:
     return str(answer.json()["submission_id"])
 
 
-def credits_of(client: httpx.Client) -> float:
-    return float(client.get("/v1/me").json()["credits"])
-
-
 def test_only_what_is_verified_earns_and_raises_a_best(
     sign_in: SignIn, admin: httpx.Client, oracle: pa.Table
 ) -> None:
@@ -68,7 +64,7 @@ def test_only_what_is_verified_earns_and_raises_a_best(
     verified = admin.post(f"/admin/submissions/{honest}/verify")
     assert verified.status_code == 200, verified.text
     assert verified.json()["credits_earned"] == 50
-    assert credits_of(alice) == 10 + 50, "what nobody believes is no best"
+    assert credits_of(alice) == 10 + 50, "a disqualified score is no best"
     board = alice.get("/v1/leaderboard/timed?all=true").json()
     shown = {place["submission_id"]: place["verified_at"] is not None for place in board}
     assert shown == {boast: False, honest: True}

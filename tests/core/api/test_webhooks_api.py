@@ -37,7 +37,7 @@ def receiver(authority: trustme.CA) -> Iterator[Receiver]:
 def platform(
     _databases: Databases, tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA
 ) -> Iterator[ServerProcess]:
-    """A server that may tell receivers on loopback."""
+    """A server that may notify receivers on loopback."""
     directory = tmp_path_factory.mktemp("server")
     trusted: Path = directory / "authority.pem"
     authority.cert_pem.write_to_path(str(trusted))
@@ -109,22 +109,22 @@ def test_the_end_of_a_request_is_reported_and_logged(
     request_id = ordered.json()["request_id"]
     eventually(lambda: [delivery["state"] for delivery in _log(alice)] == ["delivered"] * 2)
     eventually(lambda: len(receiver.received) == 2)
-    told = {request.path: request for request in receiver.received}
+    by_path = {request.path: request for request in receiver.received}
     for path in ("/registered", "/given"):
-        body = Webhook(secret).verify(told[path].body, told[path].headers)
+        body = Webhook(secret).verify(by_path[path].body, by_path[path].headers)
         assert body["type"] == "simulation.completed"
         assert body["data"] == alice.get(f"/v1/requests/{request_id}").json()
     first, second = _log(alice)
     assert first["id"] > second["id"]
-    assert first["event_id"] == second["event_id"] == told["/given"].headers["webhook-id"]
+    assert first["event_id"] == second["event_id"] == by_path["/given"].headers["webhook-id"]
     assert {first["url"], second["url"]} == {receiver.url("/registered"), receiver.url("/given")}
     assert (first["reference"], first["attempts"], first["last_status"]) == (request_id, 1, 204)
 
-    # Page by page, and nobody else's.
+    # Page by page, and no one else's.
     page = alice.get(f"{PATH}/deliveries?limit=1")
     assert page.json() == [first]
     assert alice.get(page.links["next"]["url"]).json() == [second]
-    with signed_in(platform, "somebody-else") as other:
+    with signed_in(platform, "someone-else") as other:
         assert _log(other) == []
 
 

@@ -1,4 +1,4 @@
-"""A stranger's task whose first metric the submitter measured: how long tracking took."""
+"""A third-party task whose first metric the submitter measured: how long tracking took."""
 
 from __future__ import annotations
 

@@ -532,7 +532,7 @@ async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
 
 
 async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platform) -> None:
-    """A scored one stays, and one that somebody else has had scored."""
+    """A scored one stays, and one that another caller has had scored."""
     await platform_run(
         platform, {"broken": b"no model", "shared": models.layers(1), "good": models.layers(2)}
     )

@@ -16,7 +16,7 @@ from toy_task import Toy
 from collidium import database
 from collidium.benchmarks import closing
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import Edition, Fronts, Selection
+from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Selection
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import Conflict, InvalidInput
@@ -24,7 +24,7 @@ from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-EDITION = Edition("traded", "traded", "truth", 1)
+VERSION = BoardVersion("traded", "traded", "truth", 1)
 SUBMISSIONS = 80
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -37,8 +37,8 @@ async def fill() -> list[Submission]:
     rows = [
         Submission(
             id=uuid.UUID(int=int(random.integers(1, 2**62))).hex,
-            challenge=EDITION.challenge,
-            task=EDITION.task,
+            challenge=VERSION.challenge,
+            task=VERSION.task,
             account_id=number % 5,
             hub_username=f"user{number % 5}",
             participant=f"account:{number % 5}",
@@ -52,7 +52,7 @@ async def fill() -> list[Submission]:
             rank_score=None if number % 10 == 9 else accuracy,
             model_repo=f"lab/model{number % 3}" if number % 3 else None,
             scorer_version="1",
-            truth_version="other" if number == 50 else EDITION.truth_version,
+            truth_version="other" if number == 50 else VERSION.truth_version,
             submitted_at=START + timedelta(minutes=number // 2),
         )
         for number in range(SUBMISSIONS)
@@ -67,7 +67,7 @@ async def fill() -> list[Submission]:
 
 def in_order(rows: list[Submission]) -> list[Submission]:
     """Those that have a rank, best first."""
-    kept = [row for row in rows if row.rank_score is not None and row.truth_version == EDITION.truth_version]
+    kept = [row for row in rows if row.rank_score is not None and row.truth_version == VERSION.truth_version]
     return sorted(kept, key=lambda row: (-(row.rank_score or 0), row.submitted_at, row.id))
 
 
@@ -83,7 +83,7 @@ def by_hand(rows: list[Submission]) -> list[tuple[str, int]]:
 
 
 async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = False) -> list[Place]:
-    front = await Fronts().of(EDITION, CARD)
+    front = await Fronts().of(VERSION, CARD)
     assert front is not None
     found: list[Place] = []
     cursor = None
@@ -94,7 +94,7 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
             )
         else:
             page, cursor = await boards.places(
-                EDITION, limit=limit, cursor=cursor, front=front, selection=selection
+                VERSION, limit=limit, cursor=cursor, front=front, selection=selection
             )
         found += page
         if cursor is None:
@@ -111,9 +111,9 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
             Selection("user1", "lab/model2"),
             lambda place: (place.hub_username, place.model_repo) == ("user1", "lab/model2"),
         ),
-        (Selection("nobody"), lambda place: False),
+        (Selection("unknown"), lambda place: False),
     ],
-    ids=["all", "account", "model", "both", "nobody"],
+    ids=["all", "account", "model", "both", "unknown"],
 )
 def test_selected_places_have_the_ranks_that_they_have_among_all(
     migrated_database_url: str, selection: Selection, wanted: Wanted
@@ -146,19 +146,19 @@ def test_all_places_are_read_some_at_a_time(
     async def compare() -> None:
         async with database.connected(migrated_database_url):
             rows = await fill()
-            challenge = Challenge(name=EDITION.challenge, task=EDITION.task, truth_version="truth")
+            challenge = Challenge(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
             await challenge.save(force_create=True)
-            some = [chunk async for chunk in boards.all_places(EDITION, **everything)]
+            some = [chunk async for chunk in boards.all_places(VERSION, **everything)]
             assert max(map(len, some)) == 7
             found = [(place.submission_id, place.rank) for chunk in some for place in chunk]
             assert found == by_hand(in_order(rows))
-            results = [one async for chunk in boards.all_results(EDITION, **everything) for one in chunk]
+            results = [one async for chunk in boards.all_results(VERSION, **everything) for one in chunk]
             expected = [None if one.baseline else rank for one, (_, rank) in zip(results, found, strict=True)]
             assert [one.rank for one in results] == expected
             challenge.truth_version = "other"
             await challenge.save()
             with pytest.raises(Conflict):
-                _ = [chunk async for chunk in boards.all_places(EDITION, **everything)]
+                _ = [chunk async for chunk in boards.all_places(VERSION, **everything)]
 
     asyncio.run(compare())
 
@@ -168,7 +168,7 @@ def test_every_submission_without_rank_says_why(migrated_database_url: str) -> N
         async with database.connected(migrated_database_url):
             rows = {row.id: row for row in await fill()}
             await Challenge.create(
-                name=EDITION.challenge, task=EDITION.task, truth_version=EDITION.truth_version
+                name=VERSION.challenge, task=VERSION.task, truth_version=VERSION.truth_version
             )
             ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
             nothing_installed = SimpleNamespace(tasks=SimpleNamespace(things={}))
@@ -192,27 +192,27 @@ def test_the_history_of_a_best_is_who_was_better_than_all_before(
             best, expected = -float("inf"), []
             for row in await fill():
                 value = row.scores.get(metric)
-                is_ranked = row.rank_score is not None and row.truth_version == EDITION.truth_version
+                is_ranked = row.rank_score is not None and row.truth_version == VERSION.truth_version
                 if is_ranked and value is not None and sign * value > best:
                     best = sign * value
                     expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
-            found = await boards.Histories().steps(EDITION, CARD, metric, limit=100)
+            found = await boards.Histories().steps(VERSION, CARD, metric, limit=100)
             assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
             assert len(found) > 3
-            assert await boards.Histories().steps(EDITION, CARD, metric, limit=2) == found[-2:]
+            assert await boards.Histories().steps(VERSION, CARD, metric, limit=2) == found[-2:]
             if metric == CARD.primary_metric.name:
-                assert await boards.Histories().steps(EDITION, CARD, None, limit=100) == found
+                assert await boards.Histories().steps(VERSION, CARD, None, limit=100) == found
 
     asyncio.run(compare())
 
 
 async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> None:
-    assert await boards.Histories().steps(EDITION, CARD, None, limit=10) == []
+    assert await boards.Histories().steps(VERSION, CARD, None, limit=10) == []
 
 
 async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
-        await boards.Histories().steps(EDITION, CARD, "beauty", limit=10)
+        await boards.Histories().steps(VERSION, CARD, "beauty", limit=10)
 
 
 async def test_files_of_killed_processes_are_forgotten(connected: str) -> None:

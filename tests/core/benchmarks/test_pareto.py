@@ -15,13 +15,13 @@ from toy_task import Toy
 
 from collidium import database
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import Edition, Front, Fronts
+from collidium.benchmarks.leaderboard import BoardVersion, Front, Fronts
 from collidium.benchmarks.models import Submission
 from collidium.records import Place
 
 #: Of accuracy more is better, of missing less.
 TRADED = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
-EDITION = Edition("traded", "traded", "truth", 1)
+VERSION = BoardVersion("traded", "traded", "truth", 1)
 PLACES = 60
 
 number = st.integers(0, 4).map(float)
@@ -55,7 +55,7 @@ def test_the_front_is_that_of_the_whole_leaderboard(
 async def compare(url: str) -> None:
     async with database.connected(url):
         await fill()
-        front = await Fronts().of(EDITION, TRADED)
+        front = await Fronts().of(VERSION, TRADED)
         assert front is not None
         board = await pages(front=front)
         scores = {
@@ -74,7 +74,7 @@ async def compare(url: str) -> None:
         assert {place.submission_id for place in board if place.pareto} == wanted
         on_front = [place for place in board if place.pareto]
         assert await pages(on_front=front) == on_front, "with the ranks that they have among all"
-        assert await Fronts().of(EDITION, Toy.card) is None
+        assert await Fronts().of(VERSION, Toy.card) is None
         assert {place.pareto for place in await pages()} == {None}
 
 
@@ -85,7 +85,7 @@ def test_rescoring_between_pages_of_a_front_drops_its_places(migrated_database_u
 async def lose_places(url: str) -> None:
     async with database.connected(url):
         await fill()
-        front = await Fronts().of(EDITION, TRADED)
+        front = await Fronts().of(VERSION, TRADED)
         assert front is not None
         whole = await pages(on_front=front)
         assert len(whole) > 5
@@ -105,7 +105,7 @@ async def pages(**fronts_by_name: Front) -> list[Place]:
             page, cursor = await boards.places_on_front(fronts_by_name["on_front"], limit=3, cursor=cursor)
         else:
             page, cursor = await boards.places(
-                EDITION, limit=3, cursor=cursor, front=fronts_by_name.get("front")
+                VERSION, limit=3, cursor=cursor, front=fronts_by_name.get("front")
             )
         found += page
         if cursor is None:
@@ -124,10 +124,10 @@ async def fill() -> None:
         rows.append(
             Submission(
                 id=uuid.UUID(int=place + 1).hex,
-                challenge=EDITION.challenge,
-                task=EDITION.task,
+                challenge=VERSION.challenge,
+                task=VERSION.task,
                 account_id=1,
-                hub_username="somebody",
+                hub_username="someone",
                 participant=f"account:{place}",
                 represents=True,
                 sha256=f"{place:064}",
@@ -136,7 +136,7 @@ async def fill() -> None:
                 scores=scores,
                 rank_score=accuracy,
                 scorer_version="1",
-                truth_version=EDITION.truth_version,
+                truth_version=VERSION.truth_version,
                 submitted_at=start + timedelta(minutes=place // 2),
             )
         )

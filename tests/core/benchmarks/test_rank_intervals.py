@@ -24,7 +24,7 @@ def test_intervals_are_those_of_ranks_counted_draw_by_draw() -> None:
     assert found[0].may_be_equal is False
 
 
-def test_what_moves_together_is_told_apart() -> None:
+def test_correlated_submissions_are_distinguished() -> None:
     """Two whose scores scatter alike differ by more than their gain's error, however large both scatter."""
     common = np.random.default_rng(2).normal(0, 1, 200)
     noise = np.random.default_rng(3).normal(0, 0.001, (3, 200))

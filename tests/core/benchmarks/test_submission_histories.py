@@ -34,7 +34,7 @@ _games = iter(range(10**9))
 
 @dataclass(frozen=True)
 class Sent:
-    """What somebody sends: accuracy, if any, and speed by the old scorer and the new, which may refuse it."""
+    """A submission: accuracy, if any, and speed by the old scorer and the new, which may refuse it."""
 
     account: int
     old: tuple[float | None, float]
@@ -85,7 +85,7 @@ class Game:
             challenge=task.card.name,
             task=task.card.name,
             account_id=account_id,
-            hub_username="somebody",
+            hub_username="someone",
             participant=f"account:{account_id}",
             sha256=f"{number:064}",
             size_bytes=1,
@@ -165,7 +165,7 @@ async def _paid(people: list[int]) -> list[Decimal]:
 
 
 async def _assert_true(game: Game, people: list[int]) -> None:
-    """What holds between any two deeds."""
+    """What holds between any two actions."""
     assert await accounts.audit() == []
     name = game.task("1").card.name
     rows = await Submission.filter(challenge=name, rank_score__isnull=False)

@@ -60,7 +60,7 @@ class Caller:
 
 @pytest.fixture
 def site(tmp_path: Path, isolated_environment: dict[str, str]) -> Path:
-    """A directory for distributions of strangers, on the path of every command of the test."""
+    """A directory for third-party distributions, on the path of every command of the test."""
     path = tmp_path / "site"
     path.mkdir()
     isolated_environment["PYTHONPATH"] = str(path)

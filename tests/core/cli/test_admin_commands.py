@@ -50,7 +50,7 @@ def test_credits_are_granted_and_taken(operator: Caller) -> None:
     assert taken.stdout == f"mallory has {before:g} credits.\n"
     for amount, code in (("NaN", 2), ("much", 2), ("1e400", 3), ("-1e6", 3), ("0.0001", 3), ("1e30", 3)):
         assert operator("admin", "grant", "mallory", amount, "--note", "x").returncode == code, amount
-    assert operator("admin", "grant", "nobody", "1", "--note", "x").returncode == 3
+    assert operator("admin", "grant", "unknown", "1", "--note", "x").returncode == 3
     assert operator("admin", "grant", "mallory", "1").returncode == 2
     assert operator.data("me")["credits"] == before
 
@@ -61,7 +61,7 @@ def test_a_ban_refuses_the_account_until_it_is_ended(operator: Caller) -> None:
     assert operator.data("admin", "audit", "--limit", "1")[0]["details"] == {"note": "a loop"}
     assert operator.data("admin", "unban", "mallory") == {"hub_username": "mallory", "banned": False}
     assert operator("me").returncode == 0
-    assert operator("admin", "unban", "nobody").returncode == 3
+    assert operator("admin", "unban", "unknown").returncode == 3
 
 
 def test_on_a_terminal_it_asks_first(operator: Caller) -> None:

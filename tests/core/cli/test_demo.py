@@ -44,8 +44,8 @@ RUNNERS = ["mock", pytest.param("local", marks=pytest.mark.long)] if SIMULATES_H
 def test_the_demo_scores_orders_pays_and_leaves_nothing(
     start_demo: StartDemo, scratch: Path, tmp_path: Path, runner: str
 ) -> None:
-    # Settings, tokens and proxies of whoever runs it change nothing, nor do they break it.
-    process, told, shown = start_demo(
+    # Settings, tokens and proxies of the caller's environment change nothing, nor do they break it.
+    process, log, shown = start_demo(
         *("--runner", runner, "--json", "--keep"),
         HF_TOKEN="of the caller",  # noqa: S106 -- of a test
         ADMIN_TOKEN="of the caller",  # noqa: S106 -- of a test
@@ -57,13 +57,13 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
         NO_PROXY="",
         no_proxy="",
     )
-    eventually(lambda: "until you press Ctrl-C" in told.read_text() or process.poll() is not None, 100)
-    assert process.poll() is None, told.read_text()
+    eventually(lambda: "until you press Ctrl-C" in log.read_text() or process.poll() is not None, 100)
+    assert process.poll() is None, log.read_text()
     outcome = json.loads(shown.read_text())
     token = Path(outcome["tokens"]["alice"]).read_text().strip()
     me = httpx.get(f"{outcome['url']}/v1/me", headers={"Authorization": f"Bearer {token}"}, trust_env=False)
     assert me.json()["hub_username"] == "alice"
-    assert token not in told.read_text()
+    assert token not in log.read_text()
     os.killpg(process.pid, signal.SIGINT)
     assert process.wait(60) == 0
     naive, best = outcome["submissions"][0], outcome["submissions"][-1]
@@ -90,7 +90,7 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     assert balances == {"collidium": 10, "alice": pytest.approx(110 - paid)}
     assert sum(entry["delta"] for entry in outcome["ledger"]["alice"]) == pytest.approx(110 - paid)
     for state in ("queued", "running", "completed"):
-        assert f"Request {first['request_id']} is {state}" in told.read_text()
+        assert f"Request {first['request_id']} is {state}" in log.read_text()
     assert outcome["card"]["eval_events"] == {"start": 3, "stop": 5}
     with pytest.raises(httpx.ConnectError):
         httpx.get(outcome["url"], trust_env=False)
@@ -100,8 +100,8 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
 
 @pytest.mark.long
 def test_a_demo_that_is_kept_shows_six_boards(start_demo: StartDemo) -> None:
-    process, told, shown = start_demo("--runner", "mock", "--json", "--keep")
-    eventually(lambda: "boards are live" in told.read_text() or process.poll() is not None, 100)
+    process, log, shown = start_demo("--runner", "mock", "--json", "--keep")
+    eventually(lambda: "boards are live" in log.read_text() or process.poll() is not None, 100)
     url = json.loads(shown.read_text())["url"]
     tasks = httpx.get(f"{url}/v1/benchmark/tasks", trust_env=False).json()
     assert len(tasks) == 6
@@ -140,11 +140,11 @@ def test_a_step_that_fails_ends_with_1(collidium: RunCommand, scratch: Path) -> 
 
 
 def test_ended_half_way_it_ends_the_server(start_demo: StartDemo, tmp_path: Path) -> None:
-    process, told, _ = start_demo("--runner", "mock", "--data-dir", str(tmp_path / "kept"))
+    process, log, _ = start_demo("--runner", "mock", "--data-dir", str(tmp_path / "kept"))
     # What comes after the start of the server.
-    eventually(lambda: "Publishing" in told.read_text() or process.poll() is not None)
+    eventually(lambda: "Publishing" in log.read_text() or process.poll() is not None)
     process.send_signal(signal.SIGTERM)
-    assert process.wait(60) == 143, told.read_text()
+    assert process.wait(60) == 143, log.read_text()
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
     assert (tmp_path / "kept" / "collidium.sqlite3").exists()
@@ -153,18 +153,18 @@ def test_ended_half_way_it_ends_the_server(start_demo: StartDemo, tmp_path: Path
 @pytest.fixture
 def start_demo(isolated_environment: dict[str, str], scratch: Path, tmp_path: Path) -> Iterator[StartDemo]:
     """Starts the demo in a session of its own; gives its process, and files of its errors and output."""
-    told, shown = tmp_path / "told", tmp_path / "shown"
+    log, shown = tmp_path / "log", tmp_path / "shown"
     with ExitStack() as ends:
 
         def start(*options: str, **variables: str) -> tuple[ForkedProcess, Path, Path]:
-            with told.open("wb") as errors, shown.open("wb") as output:
+            with log.open("wb") as errors, shown.open("wb") as output:
                 process = fork_server().start(
                     ["demo", *options], isolated_environment | variables, tmp_path, output, errors
                 )
                 assert process is not None
             ends.callback(process.wait)
             ends.callback(_kill, process.pid)
-            return process, told, shown
+            return process, log, shown
 
         yield start
 

@@ -64,8 +64,8 @@ def test_a_card(collidium: RunCommand) -> None:
     assert "event_id" in shown
     card = data(collidium, "task", "show", "tracking")["card"]
     assert card["eval_events"] == {"start": 90000, "stop": 100000}
-    for told in ("ttbar_pu200", "90000:100000", "tracker_hits", "(primary)", "floor", "no: no truth yet"):
-        assert told in shown
+    for part in ("ttbar_pu200", "90000:100000", "tracker_hits", "(primary)", "floor", "no: no truth yet"):
+        assert part in shown
 
 
 @pytest.mark.parametrize("command", ["show", "add", "remove"])

@@ -26,7 +26,7 @@ from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
 from collidium.server.run import listeners_of
 from collidium.testing.server import ServerProcess
 
-#: A request that is in flight for as long as a test wants, and one that tells which process answers.
+#: A request that is in flight for as long as a test wants, and one that names the process that answers.
 GATE = """
 import asyncio, os
 from pathlib import Path
@@ -174,7 +174,7 @@ def test_as_many_files_may_be_open_as_the_system_allows(serve: StartServe) -> No
 
 def test_what_machines_share_has_to_be_set(tmp_path: Path) -> None:
     """Each machine would make its own of a secret key, an admin token and a hub."""
-    variables = {"PLATFORM_DATABASE_URL": "postgres://nobody@127.0.0.1:1/none"}
+    variables = {"PLATFORM_DATABASE_URL": "postgres://unknown@127.0.0.1:1/none"}
     server = ServerProcess(tmp_path, env=variables)
     done = server.run("serve", "--port", "0")
     assert done.returncode == 1
@@ -253,8 +253,8 @@ def fails(serve_arguments: tuple[str, ...], environment: dict[str, str]) -> str:
 def test_a_port_that_is_taken(isolated_environment: dict[str, str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        told = fails(("--port", str(port)), isolated_environment)
-    assert f"cannot listen on port {port} of 127.0.0.1" in told
+        output = fails(("--port", str(port)), isolated_environment)
+    assert f"cannot listen on port {port} of 127.0.0.1" in output
 
 
 def test_a_host_that_is_none(isolated_environment: dict[str, str]) -> None:
@@ -263,8 +263,10 @@ def test_a_host_that_is_none(isolated_environment: dict[str, str]) -> None:
 
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_part_that_is_not_installed(isolated_environment: dict[str, str], workers: str) -> None:
-    told = fails(("--port", "0", "--workers", workers), isolated_environment | {"PLATFORM_STORAGE": "cloud"})
-    assert "PLATFORM_STORAGE: no storage named 'cloud' is installed (there are: " in told
+    output = fails(
+        ("--port", "0", "--workers", workers), isolated_environment | {"PLATFORM_STORAGE": "cloud"}
+    )
+    assert "PLATFORM_STORAGE: no storage named 'cloud' is installed (there are: " in output
 
 
 # -- how it stops ---------------------------------------------------------------------------------------

@@ -46,7 +46,7 @@ def test_sizes_are_readable(collidium: RunCommand) -> None:
     assert all(line == line.rstrip() for line in listed.splitlines())
 
 
-def test_a_table_is_not_cut_when_nobody_watches(collidium: RunCommand) -> None:
+def test_a_table_is_not_cut_without_a_terminal(collidium: RunCommand) -> None:
     done = collidium("settings", "list")
     assert "PLATFORM_IDENTITY_CACHE_SECONDS" in done.stdout
     assert "…" not in done.stdout

@@ -86,10 +86,10 @@ def test_a_dataset_is_made_and_shown(shell: Shell) -> None:
     assert done.returncode == 0, done.stderr
     assert "dataset   ttbar_pu0" in done.stdout
     assert "4 (ids 0 to 3), seed 42" in done.stdout
-    told = done.stderr.splitlines()
-    assert told[0] == "1/4 generate: hard scatter and parton shower (about 1 s)"
-    assert told[1].startswith("1/4 generate: done in ")
-    assert told[-1].startswith("Simulated in ")
+    output = done.stderr.splitlines()
+    assert output[0] == "1/4 generate: hard scatter and parton shower (about 1 s)"
+    assert output[1].startswith("1/4 generate: done in ")
+    assert output[-1].startswith("Simulated in ")
     assert "on=3" in (shell.directory / "ttbar_pu0/logs/write.log").read_text()
     again = shell(*TTBAR)
     assert (again.returncode, again.stderr) == (0, "These events existed already.\n")
@@ -108,10 +108,10 @@ def test_a_signal_stops_the_stage_and_a_rerun_resumes(shell: Shell, number: sign
     with shell.started(*ordered("hang_simulate")) as process:
         eventually(lambda: "stage simulate" in shell.log("simulate"))
         process.send_signal(number)
-        _, told = process.communicate(timeout=30)
+        _, output = process.communicate(timeout=30)
     assert process.returncode == 128 + number
-    assert "finished stages are kept in out: the same command resumes from there" in " ".join(told.split())
-    assert "Traceback" not in told
+    assert "finished stages are kept in out: the same command resumes from there" in " ".join(output.split())
+    assert "Traceback" not in output
     assert not at_work(shell.directory)
     shell.mend()
     done = shell(*ordered("hang_simulate"))
@@ -170,7 +170,7 @@ def test_a_time_limit(shell: Shell) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "message"),
     [
         (
             ("--channel", "ttbar", "--events", "0", "--pileup", "201", "--seed", "-1"),
@@ -186,10 +186,10 @@ def test_a_time_limit(shell: Shell) -> None:
         (("--pipeline", "acts", "--channel", "no", "--events", "1", "--pileup", "0"), "no channel 'no'"),
     ],
 )
-def test_wrong_usage(shell: Shell, arguments: tuple[str, ...], told: str) -> None:
+def test_wrong_usage(shell: Shell, arguments: tuple[str, ...], message: str) -> None:
     done = shell("simulate", *arguments)
     assert done.returncode == 2, done.stderr
-    assert told in done.stderr
+    assert message in done.stderr
     assert not (shell.directory / "ttbar_pu0").exists()
 
 

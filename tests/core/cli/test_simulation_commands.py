@@ -47,13 +47,13 @@ def alice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alice]:
 def test_order_and_wait(alice: Alice) -> None:
     done = alice("simulate", "--remote", "--preset", "ttbar-quick", "--wait")
     assert done.returncode == 0, done.stderr
-    told = done.stderr.splitlines()
-    assert "is queued; 0.333 credits were charged" in told[0]
-    assert told[-1] == "completed"
+    output = done.stderr.splitlines()
+    assert "is queued; 0.333 credits were charged" in output[0]
+    assert output[-1] == "completed"
     for shown in ("10 events of ttbar at pileup 0, seed 42", "completed", "0.333 charged", "(mock"):
         assert shown in done.stdout
     request_id = done.stdout.split()[1]
-    assert request_id in told[0]
+    assert request_id in output[0]
     again = alice("simulate", "--remote", "--channel", "ttbar", "--events", "10", "--pileup", "0", "--wait")
     assert again.returncode == 0
     assert request_id in again.stdout
@@ -76,8 +76,8 @@ def test_without_wait_the_status_command_is_shown(alice: Alice) -> None:
     assert f"collidium status {request_id}" in done.stderr
     eventually(lambda: alice.data("status", request_id)["state"] == "completed")
     shown = alice("status", request_id).stdout
-    for told in ("Timeline", "queued", "running", "completed"):
-        assert told in shown
+    for part in ("Timeline", "queued", "running", "completed"):
+        assert part in shown
 
 
 def test_what_the_server_refuses(alice: Alice) -> None:
@@ -178,12 +178,12 @@ def test_ctrl_c_leaves_the_request_alone(alice: Alice, tmp_path: Path) -> None:
         assert process.stderr is not None
         first = [process.stderr.readline() for _ in range(2)]
         process.send_signal(signal.SIGINT)
-        told = process.stderr.read()
+        output = process.stderr.read()
         process.stderr.close()
         assert process.wait(60) == 130
         request_id = first[0].split()[1]
         assert first[1] == "queued\n"
-        assert f"The request continues: collidium status {request_id}" in told
+        assert f"The request continues: collidium status {request_id}" in output
         assert slow.data("status", request_id)["state"] == "queued"
 
 

@@ -163,13 +163,13 @@ def test_data_that_users_could_not_fetch_is_refused(site: Site, tmp_path: Path) 
         )
 
     assert find("lena/jets")
-    for wrong, told in {
+    for wrong, message in {
         ("lena/nothing",): "lena/nothing",
         (str(tmp_path),): "is a directory",
         ("lena/jets@v9",): "no such revision",
         ("lena/jets", 61): "60:61 are missing",
     }.items():
-        with pytest.raises(CollidiumError, match=told):
+        with pytest.raises(CollidiumError, match=message):
             find(*wrong)
     before = site.done("truth", "list", "--json")
     refused = site.run(

@@ -21,8 +21,8 @@ def test_a_table_that_fits_has_no_spaces_at_the_ends_of_lines() -> None:
 
 
 def test_a_wide_table_becomes_records_with_whole_words() -> None:
-    told = list(table_lines(COLUMNS, ROWS, 40))
-    assert told[:4] == [
+    lines = list(table_lines(COLUMNS, ROWS, 40))
+    assert lines[:4] == [
         "rank                         1",
         "trackml_weighted_efficiency  0.9002",
         "model                        alice/helix",

@@ -44,9 +44,9 @@ def test_all_missing_settings_are_reported_at_once(tmp_path: Path) -> None:
     (tmp_path / "mine" / "work").write_text("of weeks")
     with pytest.raises(InvalidInput) as refused:
         write_package("X" * 70, tmp_path / "mine", TAKEN)
-    told = [problem["detail"] for problem in refused.value.errors]
-    assert len(told) == 3
-    assert told[-1] == f"{tmp_path / 'mine'} exists already"
+    problems = [problem["detail"] for problem in refused.value.errors]
+    assert len(problems) == 3
+    assert problems[-1] == f"{tmp_path / 'mine'} exists already"
     assert (tmp_path / "mine" / "work").read_text() == "of weeks"
 
 

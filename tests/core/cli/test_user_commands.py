@@ -225,7 +225,7 @@ def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "message"),
     [
         ((), 2, "nothing to change"),
         (("--remove", "code", "--code-url", "https://a.example"), 2, "both set and removed"),
@@ -236,11 +236,11 @@ def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path:
     ],
 )
 def test_links_that_cannot_be_set(
-    alice: RunCommand, arguments: tuple[str, ...], code: int, told: str
+    alice: RunCommand, arguments: tuple[str, ...], code: int, message: str
 ) -> None:
     done = alice("link", "0" * 32, *arguments)
     assert (done.returncode, done.stdout) == (code, "")
-    assert told in " ".join(done.stderr.split())
+    assert message in " ".join(done.stderr.split())
 
 
 def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> None:
@@ -306,8 +306,8 @@ def test_the_tasks_of_the_server(alice: RunCommand) -> None:
     assert "tracking" in alice("tasks").stdout
     assert "tracking" in [card["name"] for card in json.loads(alice("tasks", "--json").stdout)]
     shown = alice("tasks", "tracking").stdout
-    for told in ("3:5", "tracker_hits", "track_id", "trackml_weighted_efficiency (primary)", "floor", "50"):
-        assert told in shown
+    for part in ("3:5", "tracker_hits", "track_id", "trackml_weighted_efficiency (primary)", "floor", "50"):
+        assert part in shown
     assert json.loads(alice("tasks", "tracking", "--json").stdout)["eval_events"] == {"start": 3, "stop": 5}
 
 

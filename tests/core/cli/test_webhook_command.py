@@ -70,9 +70,10 @@ def test_a_webhook_from_its_beginning_to_its_end(
         request = client.simulate("single_muon", 1, 0)
         eventually(lambda: [d.state for d in client.webhook_deliveries()] == ["delivered"])
         assert "secret" not in repr(client.webhook())
-    (told,) = receiver.received
+    (delivery,) = receiver.received
     assert (
-        Webhook(rotated["secret"]).verify(told.body, told.headers)["data"]["request_id"] == request.request_id
+        Webhook(rotated["secret"]).verify(delivery.body, delivery.headers)["data"]["request_id"]
+        == request.request_id
     )
     (delivery,) = json.loads(alice("webhook", "deliveries", "--json").stdout)
     assert (delivery["reference"], delivery["last_status"]) == (request.request_id, 204)

@@ -68,7 +68,7 @@ def hanging_up(connection: socket.socket) -> None:
 
 
 def dripping(connection: socket.socket) -> None:
-    """Answers a byte at a time and never ends, as long as anybody listens."""
+    """Answers a byte at a time and never ends, as long as a client listens."""
     read_headers(connection)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
     connection.settimeout(0.05)
@@ -77,11 +77,11 @@ def dripping(connection: socket.socket) -> None:
             connection.sendall(b" ")
             with suppress(TimeoutError):
                 connection.recv(1)
-                return  # nobody listens any more
+                return  # no client listens any more
 
 
 def flooding(connection: socket.socket) -> None:
-    """Answers as fast as it can and never ends, as long as anybody listens."""
+    """Answers as fast as it can and never ends, as long as a client listens."""
     read_headers(connection)
     connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n")
     with suppress(OSError):
@@ -90,7 +90,7 @@ def flooding(connection: socket.socket) -> None:
 
 
 def relaying(backend: str, *, answer: bool = True) -> Behaviour:
-    """Passes one request on to the server at ``backend``; without ``answer`` nobody hears what it said."""
+    """Passes one request on to the server at ``backend``; without ``answer`` its answer is dropped."""
 
     def behave(connection: socket.socket) -> None:
         request = read_message(connection).replace(b"\r\nHost:", b"\r\nConnection: close\r\nHost:", 1)

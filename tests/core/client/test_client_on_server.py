@@ -36,7 +36,7 @@ def client(server: ServerProcess, token: str) -> Iterator[Client]:
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Path:
-    """Perfect predictions in a file that nobody sent before."""
+    """Perfect predictions in a file that was not sent before."""
     path = tmp_path / "oracle.parquet"
     write_oracle(path, seed=next(_seeds))
     return path
@@ -106,5 +106,5 @@ def test_a_large_file_is_refused_early_by_the_real_server(server: ServerProcess,
     path = tmp_path / "large.parquet"
     with path.open("wb") as file:
         file.truncate(256 * 1024**2)
-    with Client(server.base_url, "wrong") as stranger, pytest.raises(Unauthenticated):
-        stranger.submit("tracking", path)
+    with Client(server.base_url, "wrong") as unauthenticated, pytest.raises(Unauthenticated):
+        unauthenticated.submit("tracking", path)

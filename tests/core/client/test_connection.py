@@ -143,14 +143,14 @@ def test_an_invalid_token_is_rejected_without_being_shown(token: str) -> None:
 # -- broken exchanges --------------------------------------------------------------------------------
 
 
-def test_nobody_listens() -> None:
+def test_no_server_listens() -> None:
     with serving() as url:
         pass
     with Client(url) as client, pytest.raises(Unreachable, match=f"cannot reach {url}.*collidium serve"):
         client.health()
 
 
-async def test_nobody_listens_to_the_async_client() -> None:
+async def test_no_server_listens_for_the_async_client() -> None:
     with serving() as url:
         pass
     async with AsyncClient(url) as client:
@@ -279,8 +279,8 @@ async def test_an_answer_that_does_not_end_is_not_read_on(behave: Behaviour) -> 
 # -- several accounts over one pool ----------------------------------------------------------------------
 
 
-def whoever_calls() -> Quart:
-    app = Quart("whoever")
+def echoing_caller() -> Quart:
+    app = Quart("echo")
 
     @app.get("/v1/me")
     async def me() -> tuple[dict[str, object], dict[str, str]]:
@@ -294,9 +294,9 @@ def whoever_calls() -> Quart:
 
 
 async def test_a_server_in_process_serves_several_accounts() -> None:
-    way = httpx.ASGITransport(whoever_calls())  # type: ignore[arg-type]  # Quart's own types are narrower
-    async with AsyncClient("http://here", token="", admin_token="secret", transport=way) as nobody:  # noqa: S106
-        alice, bob = nobody.acting_as("alice"), nobody.acting_as("bob")
+    way = httpx.ASGITransport(echoing_caller())  # type: ignore[arg-type]  # Quart's own types are narrower
+    async with AsyncClient("http://here", token="", admin_token="secret", transport=way) as anonymous:  # noqa: S106
+        alice, bob = anonymous.acting_as("alice"), anonymous.acting_as("bob")
         assert (await alice.me()).hub_username == "alice"
         assert (await bob.me()).hub_username == "bob"
-        assert alice.backend == nobody.backend == "http://here"
+        assert alice.backend == anonymous.backend == "http://here"

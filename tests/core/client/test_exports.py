@@ -41,7 +41,7 @@ def test_both_clients_have_the_same_methods() -> None:
 
 
 def test_every_call_of_the_async_client_is_a_coroutine_function() -> None:
-    for name in set(methods(AsyncClient)) - {"acting_as"}:  # which calls nobody
+    for name in set(methods(AsyncClient)) - {"acting_as"}:  # which makes no call
         assert inspect.iscoroutinefunction(getattr(AsyncClient, name)), name
 
 

@@ -45,18 +45,18 @@ def client(server: ServerProcess, token: str) -> Iterator[Client]:
 
 
 def test_order_and_wait(client: Client) -> None:
-    told: list[SimulationRequest] = []
+    reports: list[SimulationRequest] = []
     before = client.me().credits
     ordered = client.simulate(**MUONS, seed=next(_seeds))
     assert (ordered.state, ordered.cached, ordered.has_ended) == ("queued", False, False)
     assert ordered.credits_charged == client.estimate("single_muon", 10, 0).credits == Decimal("0.014")
-    done = client.wait(ordered.request_id, timeout=60, on_change=told.append)
+    done = client.wait(ordered.request_id, timeout=60, on_change=reports.append)
     assert done.state == "completed"
     assert done.has_ended
     assert done.output_is_mock
     assert [moment.state for moment in done.timeline] == ["queued", "running", "completed"]
-    assert told[-1] == done
-    assert [seen.state for seen in told] == sorted({seen.state for seen in told}, key=ORDER.index)
+    assert reports[-1] == done
+    assert [seen.state for seen in reports] == sorted({seen.state for seen in reports}, key=ORDER.index)
     assert client.request(ordered.request_id) == done
     again = client.simulate("single_muon", 10, 0, seed=done.seed)
     assert (again.request_id, again.cached, again.credits_charged) == (done.request_id, True, 0)

@@ -90,13 +90,13 @@ async def test_a_server_that_refuses_early_is_heard(
     status: str, kind: type[Exception], large_file: Path
 ) -> None:
     # The server closes with most of the file unread, which resets the connection under the upload.
-    behave = answering(refusing(status, "told early"))
+    behave = answering(refusing(status, "too early"))
     for _ in range(5):
-        with serving(behave) as url, Client(url, "t") as client, pytest.raises(kind, match="told early"):
+        with serving(behave) as url, Client(url, "t") as client, pytest.raises(kind, match="too early"):
             client.submit("tracking", large_file)
         with serving(behave) as url:
             async with AsyncClient(url, "t") as client_:
-                with pytest.raises(kind, match="told early"):
+                with pytest.raises(kind, match="too early"):
                     await client_.submit("tracking", large_file)
 
 
@@ -167,7 +167,7 @@ async def test_a_cancelled_upload_ends(large_file: Path) -> None:
             upload.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await upload
-            # The thread that sends finds that nobody waits and hangs up.
+            # The thread that sends finds no waiter and hangs up.
             reading.set()
             assert await asyncio.to_thread(ended.wait, 20)
     assert sum(received) < 32 * MEBIBYTE

@@ -21,9 +21,9 @@ def test_releases_of_one_series_understand_each_other(version: str) -> None:
 
 @pytest.mark.parametrize("version", ["0.0.1", "99.0", f"{SERIES}1.0", "", "weird"])
 def test_others_are_named(version: str) -> None:
-    told = version_mismatch(version)
-    assert told is not None
-    assert __version__ in told
+    warning = version_mismatch(version)
+    assert warning is not None
+    assert __version__ in warning
 
 
 def test_a_server_without_an_overview_is_older() -> None:
@@ -31,7 +31,7 @@ def test_a_server_without_an_overview_is_older() -> None:
     answer = response("404 Not Found", problem, "application/problem+json")
     with (
         serving(answering(answer)) as url,
-        Client(url, admin_token="t") as client,  # noqa: S106 -- nobody's
+        Client(url, admin_token="t") as client,  # noqa: S106 -- of no account
         pytest.raises(UpstreamError, match="older than this program"),
     ):
         client.admin_overview()
@@ -41,7 +41,7 @@ def test_a_page_that_is_not_there_is_no_older_server() -> None:
     answer = response("404 Not Found", b"nothing here", "text/html")
     with (
         serving(answering(answer)) as url,
-        Client(url, admin_token="t") as client,  # noqa: S106 -- nobody's
+        Client(url, admin_token="t") as client,  # noqa: S106 -- of no account
         pytest.raises(NotFound, match="not an answer of a Collidium server"),
     ):
         client.admin_overview()

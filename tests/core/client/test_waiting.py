@@ -48,8 +48,8 @@ def test_it_ends_with_the_request(state: str) -> None:
 
 
 def test_only_changes_are_reported() -> None:
-    told: list[tuple[str, str | None]] = []
-    waiting = Waiting(None, lambda seen: told.append((seen.state, seen.reason)))
+    reports: list[tuple[str, str | None]] = []
+    waiting = Waiting(None, lambda seen: reports.append((seen.state, seen.reason)))
     for seen in (
         request("queued"),
         request("queued"),
@@ -58,7 +58,7 @@ def test_only_changes_are_reported() -> None:
         request("running"),
     ):
         waiting.has_ended(seen)
-    assert told == [("queued", None), ("queued", "the hub is away"), ("running", None)]
+    assert reports == [("queued", None), ("queued", "the hub is away"), ("running", None)]
 
 
 def test_the_last_look_is_when_time_is_up() -> None:
@@ -98,9 +98,9 @@ def test_trouble_does_not_outlast_the_time_that_was_given() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "pause"), [("7", 7), ("100000", LONGEST_PAUSE), ("²", 0.5), ("Fri, 20 Nov 2026", 0.5)]
+    ("retry_after", "pause"), [("7", 7), ("100000", LONGEST_PAUSE), ("²", 0.5), ("Fri, 20 Nov 2026", 0.5)]
 )
-def test_the_server_may_say_when_to_come_again(told: str, pause: float) -> None:
+def test_the_server_may_say_when_to_come_again(retry_after: str, pause: float) -> None:
     trouble = errors.Unavailable("frozen")
-    trouble.headers["Retry-After"] = told
+    trouble.headers["Retry-After"] = retry_after
     assert Waiting(None, None).pause_after(trouble) == pause

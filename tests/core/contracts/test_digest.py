@@ -106,12 +106,12 @@ def test_all_that_is_not_a_number_is_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "told"),
+    ("values", "message"),
     [
         (pa.array([[1, None]]), "column n has nulls"),
         (pa.array(["one"]), "column n holds neither numbers nor lists of them, but string"),
     ],
 )
-def test_what_has_no_digest(values: pa.Array, told: str) -> None:
-    with pytest.raises(ValueError, match=told):
+def test_what_has_no_digest(values: pa.Array, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         event_digests(pa.table({"n": values}))

@@ -29,14 +29,14 @@ from collidium.errors import ConfigurationError
 
 
 def of_sqlite(code: int, kind: type[sqlite3.Error] = sqlite3.OperationalError) -> sqlite3.Error:
-    error = kind("told")
+    error = kind("message")
     error.sqlite_errorcode = code
     return error
 
 
-def told(state: str, severity: str = "ERROR") -> Exception:
+def postgres_error(state: str, severity: str = "ERROR") -> Exception:
     """What asyncpg makes of PostgreSQL's message."""
-    error: Exception = asyncpg.PostgresError.new({"C": state, "M": "told", "V": severity, "S": "FEHLER"})
+    error: Exception = asyncpg.PostgresError.new({"C": state, "M": "message", "V": severity, "S": "FEHLER"})
     return error
 
 
@@ -46,21 +46,21 @@ AWAY = {
     "asyncpg: closed already": asyncpg.InterfaceError("cannot perform operation: connection is closed"),
     "asyncpg: out of step": asyncpg.InternalClientError("cannot switch to state 12"),
     "asyncpg: half an answer": asyncpg.exceptions.ProtocolError("unexpected end"),
-    "shutdown": told("57P01", "FATAL"),
-    "crash": told("57P02", "FATAL"),
-    "starting up": told("57P03", "FATAL"),
-    "dropped": told("57P04", "FATAL"),
-    "cancelled": told("57014"),
-    "too many connections": told("53300", "FATAL"),
-    "disk full": told("53100"),
-    "input or output": told("58030"),
-    "wrong password after a restart": told("28P01", "FATAL"),
-    "a state that nobody knows": told("ZZZZZ", "PANIC"),
-    "connection failure": told("08006"),
-    "standby": TransactionManagementError(told("25006")),
-    "idle too long": TransactionManagementError(told("25P03", "FATAL")),
-    "no lock in time": told("55P03"),
-    "deadlock": told("40P01"),
+    "shutdown": postgres_error("57P01", "FATAL"),
+    "crash": postgres_error("57P02", "FATAL"),
+    "starting up": postgres_error("57P03", "FATAL"),
+    "dropped": postgres_error("57P04", "FATAL"),
+    "cancelled": postgres_error("57014"),
+    "too many connections": postgres_error("53300", "FATAL"),
+    "disk full": postgres_error("53100"),
+    "input or output": postgres_error("58030"),
+    "wrong password after a restart": postgres_error("28P01", "FATAL"),
+    "a state that no one knows": postgres_error("ZZZZZ", "PANIC"),
+    "connection failure": postgres_error("08006"),
+    "standby": TransactionManagementError(postgres_error("25006")),
+    "idle too long": TransactionManagementError(postgres_error("25P03", "FATAL")),
+    "no lock in time": postgres_error("55P03"),
+    "deadlock": postgres_error("40P01"),
     "SQLite, locked": OperationalError(of_sqlite(sqlite3.SQLITE_BUSY)),
     "SQLite, locked by a snapshot": OperationalError(of_sqlite(sqlite3.SQLITE_BUSY_SNAPSHOT)),
     "SQLite, no turn": TransactionManagementError(of_sqlite(sqlite3.SQLITE_BUSY)),
@@ -70,19 +70,19 @@ AWAY = {
     "SQLite, read-only": of_sqlite(sqlite3.SQLITE_READONLY),
 }
 HERE = {
-    "a bug": ValueError("told"),
-    "not the database's": ConnectionRefusedError("told"),
-    "no row": DoesNotExist("told"),
-    "twice": IntegrityError(told("23505")),
-    "syntax": OperationalError(told("42601")),
-    "no table": OperationalError(told("42P01")),
-    "failed transaction": TransactionManagementError(told("25P02")),
+    "a bug": ValueError("message"),
+    "not the database's": ConnectionRefusedError("message"),
+    "no row": DoesNotExist("message"),
+    "twice": IntegrityError(postgres_error("23505")),
+    "syntax": OperationalError(postgres_error("42601")),
+    "no table": OperationalError(postgres_error("42P01")),
+    "failed transaction": TransactionManagementError(postgres_error("25P02")),
     "finished": TransactionManagementError("Transaction already finalised"),
     "asyncpg: an argument": BadArgument("invalid input for query argument $1"),
-    "asyncpg: another schema": asyncpg.OutdatedSchemaCacheError("told"),
+    "asyncpg: another schema": asyncpg.OutdatedSchemaCacheError("message"),
     "SQLite, no table": OperationalError(of_sqlite(sqlite3.SQLITE_ERROR)),
     "SQLite, broken": of_sqlite(sqlite3.SQLITE_CORRUPT, sqlite3.DatabaseError),
-    "SQLite, without a code": sqlite3.ProgrammingError("told"),
+    "SQLite, without a code": sqlite3.ProgrammingError("message"),
 }
 
 
@@ -100,9 +100,9 @@ async def test_socket_errors_of_the_driver_are_recognised(tmp_path: Path) -> Non
     with pytest.raises(FileNotFoundError) as of_the_database:
         await asyncpg.connect(host=str(tmp_path))
     assert is_away(of_the_database.value)
-    with pytest.raises(FileNotFoundError) as of_somebody:
-        await asyncio.open_unix_connection(str(tmp_path / "nobody"))
-    assert not is_away(of_somebody.value)
+    with pytest.raises(FileNotFoundError) as missing:
+        await asyncio.open_unix_connection(str(tmp_path / "missing"))
+    assert not is_away(missing.value)
 
 
 # -- PostgreSQL ----------------------------------------------------------------------------------------------
@@ -179,9 +179,9 @@ async def test_a_transaction_that_is_torn_leaves_nothing(
 async def test_a_refused_connection_reports_an_unreachable_database(
     connected: str, terminate: Callable[[str], None]
 ) -> None:
-    stranger = connected.replace("app@", "stranger@")
+    unknown_user = connected.replace("app@", "unknown@")
     with pytest.raises(ConfigurationError, match="cannot be reached: role"):
-        await database.check(stranger)
+        await database.check(unknown_user)
 
 
 # -- SQLite --------------------------------------------------------------------------------------------------

@@ -62,7 +62,7 @@ def write(directory: Path, tables: Mapping[str, pa.Table], *, events_per_shard: 
 
 
 def write_older(directory: Path, tables: Mapping[str, pa.Table]) -> Path:
-    """The same in the older layout, shards of three events in an order that their names do not tell."""
+    """The same in the older layout, shards of three events in an order that their names do not show."""
     folder = directory / "data" / CONFIG
     folder.mkdir(parents=True)
     for name, table in tables.items():

@@ -21,7 +21,7 @@ from collidium.datasets.schemas import ALIASES, canonical
         ("tracks", ["particle_id"], {"majority_particle_id": "particle_id"}),
         ("tracks", ["tx"], {"tx": "tx"}),
         ("tracker_hits", ["weight", "true_x"], {"weight": "weight", "true_x": "true_x"}),
-        ("a_table_of_somebody_else", ["tx", "x"], {"tx": "tx", "x": "x"}),
+        ("a_table_of_another_package", ["tx", "x"], {"tx": "tx", "x": "x"}),
     ],
 )
 def test_every_name_finds_its_meaning(table: str, stored: list[str], expected: dict[str, str]) -> None:

@@ -208,7 +208,7 @@ def test_events_that_a_shard_leaves_out_are_named(tmp_path: Path) -> None:
 
 
 def test_shards_without_a_folder_are_read(tmp_path: Path) -> None:
-    """As a simulation with --flat writes them; what is hidden is somebody's work."""
+    """As a simulation with --flat writes them; what is hidden is a user's work."""
     for number, events in enumerate((range(3), range(3, 5))):
         pq.write_table(hits(events), tmp_path / f"tracker_hits-{number:05}-of-00002.parquet")
     (tmp_path / ".collidium").mkdir()

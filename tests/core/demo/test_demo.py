@@ -16,13 +16,13 @@ from collidium.testing.server import ServerProcess
 
 
 def test_a_request_that_fails_ends_the_demo(tmp_path: Path) -> None:
-    told: list[str] = []
+    reports: list[str] = []
     env = {"PLATFORM_MOCK_OUTCOME": "failed", "PLATFORM_MOCK_SECONDS": "0.2"}
     with ServerProcess(tmp_path, env=env) as server:
         tokens = {name: server.add_user(name) for name in ("alice", "collidium")}
         with pytest.raises(CollidiumError, match="is failed, not completed: the mock runner is set to fail"):
-            order_events(server.base_url, tokens, told.append, MOCK)
-    assert told[-1].endswith("is failed")
+            order_events(server.base_url, tokens, reports.append, MOCK)
+    assert reports[-1].endswith("is failed")
 
 
 def test_the_same_order_must_be_answered_by_the_first(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_every_hit_is_a_point_of_its_volume(event: dict[str, Any], stored: dict[
     hits = stored["tracker_hits"]
     for volume in set(hits["volume_id"]):
         collection = event["Hits"][f"Hits, volume {volume}"]
-        # Kind and colour of all are told by the first; its colour is read by parseInt without a base.
+        # Kind and colour of all are those of the first; its colour is read by parseInt without a base.
         assert collection[0]["type"] == "Point"
         assert int(collection[0]["color"], 16) > 0
         rows = [row for row, of in enumerate(hits["volume_id"]) if of == volume]
@@ -166,17 +166,17 @@ def test_the_command_writes_a_file(tmp_path: Path) -> None:
     arguments = ("datasets", "export", str(sample.DIRECTORY), "--events", "1:2", "-o", str(place), "--json")
     done = run_command(arguments, isolated_environment(tmp_path, {}), tmp_path)
     assert done.returncode == 0, done.stderr
-    told = json.loads(done.stdout)
-    assert (told["events"], told["bytes"]) == (1, place.stat().st_size)
+    output = json.loads(done.stdout)
+    assert (output["events"], output["bytes"]) == (1, place.stat().st_size)
     assert list(json.loads(place.read_bytes())) == ["Event 1"]
 
 
 @pytest.mark.parametrize(
-    ("config", "told"), [("ttbar_pu9", "there is no config ttbar_pu9"), (None, "several configs")]
+    ("config", "message"), [("ttbar_pu9", "there is no config ttbar_pu9"), (None, "several configs")]
 )
-def test_the_config_must_be_one_of_those_there_are(tmp_path: Path, config: str | None, told: str) -> None:
+def test_the_config_must_be_one_of_those_there_are(tmp_path: Path, config: str | None, message: str) -> None:
     tables = tables_of(range(1))
     directory = write(tmp_path / "events", tables)
     (directory / f"data/{CONFIG}_particles").rename(directory / "data/zee_pu0_particles")
-    with pytest.raises(UnusableDataset, match=told):
+    with pytest.raises(UnusableDataset, match=message):
         export(directory, EventRange(0, 1), tmp_path / "file.json", config=config)

@@ -1,4 +1,4 @@
-"""Files and directories in use are spared, and gone once nobody uses them."""
+"""Files and directories in use are spared, and gone once no process uses them."""
 
 from __future__ import annotations
 

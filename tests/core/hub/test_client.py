@@ -64,7 +64,7 @@ async def test_nonsense_is_tried_later(body: str) -> None:
     assert isinstance(await outcome(200, body), HubUnavailable)
 
 
-async def test_nobody_there_is_tried_later(unused_tcp_port: int) -> None:
+async def test_an_unreachable_hub_is_tried_later(unused_tcp_port: int) -> None:
     with pytest.raises(HubUnavailable, match="cannot be reached"):
         await Hub(f"http://127.0.0.1:{unused_tcp_port}", KEPT).ask(lambda api: api.whoami())
 

@@ -1,4 +1,4 @@
-"""The zoo against a hub on loopback that answers as it is told."""
+"""The zoo against a hub on loopback with scripted answers."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ async def zoo(hub: FakeHub) -> AsyncIterator[ModelZoo]:
     await zoo.close()
 
 
-async def told(zoo: ModelZoo, hub: FakeHub, *items: object) -> tuple[HubModel, ...]:
+async def listed(zoo: ModelZoo, hub: FakeHub, *items: object) -> tuple[HubModel, ...]:
     hub.body = json.dumps(items)
     return (await zoo.models(ModelQuery())).models
 
@@ -117,13 +117,13 @@ async def test_a_refusal_is_not_remembered(zoo: ModelZoo, hub: FakeHub) -> None:
     ],
 )
 async def test_what_should_not_be_there_is_left_out(zoo: ModelZoo, hub: FakeHub, item: object) -> None:
-    assert [model.model_repo for model in await told(zoo, hub, item, GOOD | {"id": "ada/other"})] == [
+    assert [model.model_repo for model in await listed(zoo, hub, item, GOOD | {"id": "ada/other"})] == [
         "ada/other"
     ]
 
 
 async def test_untrusted_text_is_one_visible_line(zoo: ModelZoo, hub: FakeHub) -> None:
-    (model,) = await told(
+    (model,) = await listed(
         zoo,
         hub,
         GOOD
@@ -159,14 +159,14 @@ async def test_untrusted_text_is_one_visible_line(zoo: ModelZoo, hub: FakeHub) -
 async def test_numbers_and_times_make_sense_or_are_left_out(
     zoo: ModelZoo, hub: FakeHub, name: str, value: object, kept: object
 ) -> None:
-    (model,) = await told(zoo, hub, GOOD | {name: value})
+    (model,) = await listed(zoo, hub, GOOD | {name: value})
     field = {"lastModified": "updated_at", "cardData": "description"}.get(name, name)
     assert getattr(model, field) == kept
 
 
 async def test_tasks_are_names_that_tasks_can_have(zoo: ModelZoo, hub: FakeHub) -> None:
     tags = ["collidium", *(f"collidium-task:{name}" for name in ("tracking", "", "../x", "Jets", "a b"))]
-    (model,) = await told(zoo, hub, GOOD | {"tags": tags})
+    (model,) = await listed(zoo, hub, GOOD | {"tags": tags})
     assert (model.tasks, model.tags) == (("tracking",), ())
 
 

@@ -30,7 +30,7 @@ async def test_a_deduction_never_goes_below_zero_and_leaves_no_trace(alice: acco
     with pytest.raises(InvalidInput):
         await operations.grant("alice", Decimal("NaN"), "fun", actor="admin", http_request_id="r2")
     with pytest.raises(NotFound):
-        await operations.grant("nobody", Decimal(1), "who", actor="admin", http_request_id="r3")
+        await operations.grant("unknown", Decimal(1), "who", actor="admin", http_request_id="r3")
     assert await operations.audit_log(limit=10) == []
 
 

@@ -84,7 +84,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(receiver.body)
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 -- its name there
-        """Nothing to tell."""
+        """Nothing is logged."""
 
 
 @contextmanager

@@ -87,7 +87,7 @@ async def resolve_to(*addresses: str) -> Sequence[str]:
     return addresses
 
 
-async def nobody(host: str, port: int, account_id: int | None) -> Sequence[str]:
+async def no_addresses(host: str, port: int, account_id: int | None) -> Sequence[str]:
     raise OSError("no such host")
 
 
@@ -143,7 +143,7 @@ async def test_a_host_with_any_address_that_is_not_public_is_refused(addresses: 
         await require_reachable(
             "https://x.example/", settings.load(), resolve=lambda *_: resolve_to(*addresses)
         )
-    # An operator's private names are nobody's business.
+    # An operator's private names are not shown.
     assert not any(address in str(refused.value) for address in addresses)
     allowed = settings.load(webhook_private_addresses=True)
     await require_reachable("https://x.example/", allowed, resolve=lambda *_: resolve_to(*addresses))
@@ -157,7 +157,7 @@ async def test_the_canonical_url_does_not_depend_on_its_addresses() -> None:
         canonical_url("http://127.0.0.1/", field="url")
     assert refused.value.errors[0]["field"] == "url"
     with pytest.raises(InvalidInput, match="cannot be found"):
-        await require_reachable(kept, settings.load(), resolve=nobody)
+        await require_reachable(kept, settings.load(), resolve=no_addresses)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +191,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
         await post.announce("r1")
         await post.deliver(changing)
         assert (len(receiver.received), len(other.received)) == (1, 0)
-    assert next(answers) == ["127.0.0.2"]  # nobody asked a second time
+    assert next(answers) == ["127.0.0.2"]  # not asked a second time
 
 
 async def test_the_next_address_is_tried_where_one_does_not_connect(post: Post, receiver: Receiver) -> None:
@@ -202,7 +202,7 @@ async def test_the_next_address_is_tried_where_one_does_not_connect(post: Post, 
 
 
 async def test_the_certificate_must_be_the_host_s(post: Post, trusted: object, authority: trustme.CA) -> None:
-    with receiving(authority, "somebody-else.example") as receiver:
+    with receiving(authority, "someone-else.example") as receiver:
         receiver.host = HOST
         delivery = await post.attempt(receiver.url())
         assert receiver.received == []
@@ -241,8 +241,10 @@ async def test_errors_do_not_reveal_open_ports(post: Post, receiver: Receiver) -
             await post.register(url, account_id)
             await post.announce(f"r{account_id}", account_id=account_id)
         await post.deliver(webhook_timeout_seconds=0.5)
-    told = [(delivery.last_status, delivery.last_error) for n in (1, 2, 3) for delivery in await post.log(n)]
-    assert told == [(None, "no HTTPS answer")] * 3
+    logged = [
+        (delivery.last_status, delivery.last_error) for n in (1, 2, 3) for delivery in await post.log(n)
+    ]
+    assert logged == [(None, "no HTTPS answer")] * 3
 
 
 async def test_hosts_of_one_address_never_share_a_connection(

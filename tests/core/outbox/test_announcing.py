@@ -1,4 +1,4 @@
-"""Announcing: the event and its deliveries are there exactly when what they tell has happened."""
+"""Announcing: the event and its deliveries are there exactly when what they report has happened."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ async def test_registered_and_given_url_each_receive_one_event(connected: str) -
     await announce(1, GIVEN, record("r1"))
     await announce(1, OURS, record("r2"))
     await announce(1, None, record("r3"))
-    told = [
+    events = [
         (d.event.reference, d.url, d.state)
         for d in await Delivery.all().prefetch_related("event").order_by("id")
     ]
-    assert told == [
+    assert events == [
         ("r1", OURS, "pending"),
         ("r1", GIVEN, "pending"),
         ("r2", OURS, "pending"),

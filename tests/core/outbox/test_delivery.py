@@ -27,10 +27,10 @@ async def test_the_receiver_can_verify_what_it_got(post: Post, receiver: Receive
     assert request.path == "/hook?k=v"
     assert request.headers["content-type"] == "application/json"
     assert request.headers["host"] == f"{receiver.host}:{receiver.port}"
-    told = Webhook(secret).verify(request.body, request.headers)
-    assert set(told) == {"type", "timestamp", "data"}
-    assert told["type"] == "simulation.completed"
-    assert told["data"] == {"request_id": "r1", "state": "completed"}
+    event = Webhook(secret).verify(request.body, request.headers)
+    assert set(event) == {"type", "timestamp", "data"}
+    assert event["type"] == "simulation.completed"
+    assert event["data"] == {"request_id": "r1", "state": "completed"}
     (delivery,) = await post.log()
     assert (delivery.state, delivery.attempts, delivery.last_status) == ("delivered", 1, 204)
     assert (delivery.delivered_at, delivery.next_attempt_at) == (post.clock.moment, None)
@@ -95,7 +95,7 @@ async def test_redirects_are_not_followed(post: Post, receiver: Receiver) -> Non
 
 
 async def test_cookies_are_not_kept(post: Post, receiver: Receiver) -> None:
-    """They would pile up in a client that lives long, and go to whoever shares the host."""
+    """They would pile up in a client that lives long, and go to others on the same host."""
     await post.register(receiver.url())
     receiver.headers = {"Set-Cookie": "session=1; Secure"}
     async with post.deliverer() as deliverer:
@@ -121,7 +121,7 @@ async def test_a_long_answer_is_not_read(post: Post, receiver: Receiver) -> None
 async def test_an_endless_response_head_is_abandoned(
     post: Post, receiver: Receiver, flood: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Else whoever sends informational answers for ever has the whole process read and parse them."""
+    """Else a receiver that sends informational answers for ever has the whole process read and parse them."""
     caplog.set_level("INFO", "collidium.outbox")
     receiver.flood = flood
     delivery = await post.attempt(receiver.url())

@@ -36,7 +36,7 @@ async def test_the_documented_receiver_verifies_and_deduplicates(
     example: dict[str, Any] = {"__name__": "example"}
     first = await outbox.register(1, post.secrets)
     monkeypatch.setenv("COLLIDIUM_WEBHOOK_SECRET", str(first.secret))
-    exec(the_example(), example)  # noqa: S102 -- what the page tells to run
+    exec(the_example(), example)  # noqa: S102 -- the page's own example
     server = example["ThreadingHTTPServer"](("127.0.0.1", 0), example["Receiver"])
     server.socket = context.wrap_socket(server.socket, server_side=True)
     thread = Thread(target=server.serve_forever, args=(0.01,))
@@ -61,7 +61,7 @@ async def test_the_documented_receiver_verifies_and_deduplicates(
 
 
 async def _forge(port: int, trusted: Path) -> int:
-    """The answer to somebody who does not know the secret."""
+    """The answer to a sender who does not know the secret."""
     context = ssl.create_default_context(cafile=str(trusted))
     context.check_hostname = False  # it is called by its address
     headers = {"webhook-id": "evt_1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA"}

@@ -317,13 +317,13 @@ async def test_text_of_users_makes_no_headers(post: Post, mail: MailServer) -> N
 async def test_few_links_are_sent_in_a_day(post: Post, mail: MailServer) -> None:
     """Else an account could fill the mailboxes of others."""
     for number in range(recipients.CONFIRMATIONS_A_DAY):
-        await change(email=f"somebody{number}@example.org")
+        await change(email=f"someone{number}@example.org")
     with pytest.raises(TooManyRequests):
         await change(email="one-more@example.org")
     post.clock.forward(seconds=1)
     assert await post.deliver() == 1, "of an address that was changed meanwhile none"
     (asked,) = mail.messages
-    assert asked["To"] == f"somebody{recipients.CONFIRMATIONS_A_DAY - 1}@example.org"
+    assert asked["To"] == f"someone{recipients.CONFIRMATIONS_A_DAY - 1}@example.org"
 
 
 async def test_a_server_without_mail_takes_no_address(post: Post) -> None:

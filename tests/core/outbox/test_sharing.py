@@ -68,7 +68,7 @@ async def test_what_one_is_taking_is_not_taken_by_another(
     slow = asyncio.create_task(take_slowly())
     await held.wait()
     if database_kind == "sqlite":
-        release.set()  # it lets nobody else in before its end
+        release.set()  # it lets no other in before its end
     try:
         async with asyncio.timeout(30):
             assert await take() == []

@@ -18,7 +18,7 @@ from collidium.pipelines.stages import Progress
 
 @dataclass
 class Machine:
-    """Simulates in one directory with one pipeline, and keeps what was told."""
+    """Simulates in one directory with one pipeline, and keeps what was reported."""
 
     directory: Path
     pipeline: Pipeline
@@ -36,7 +36,7 @@ class Machine:
         watch: Callable[[Progress], None] | None = None,
         **options: object,
     ) -> Simulated:
-        def tell(progress: Progress) -> None:
+        def note(progress: Progress) -> None:
             self.progress.append(progress)
             if watch:
                 watch(progress)
@@ -47,7 +47,7 @@ class Machine:
             self.directory,
             RunOptions(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **options}),  # type: ignore[arg-type]
             get={self.pipeline.name: self.pipeline}.__getitem__,
-            report=tell,
+            report=note,
             note=self.notes.append,
             first_event=first_event,
         )
@@ -55,7 +55,7 @@ class Machine:
     @property
     def ended(self) -> list[tuple[str, str]]:
         """The stages in order, each with how it ended."""
-        return [(told.stage.name, told.state) for told in self.progress if told.state != "running"]
+        return [(step.stage.name, step.state) for step in self.progress if step.state != "running"]
 
     @property
     def work(self) -> Path:

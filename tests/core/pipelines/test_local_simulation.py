@@ -47,8 +47,8 @@ def test_stages_run_in_order_and_leave_a_dataset(machine: Machine) -> None:
     assert machine.log("generate") == f"stage generate of ttbar: {parameters} {{braces}} environment: 42\n"
     assert not machine.work.exists()
     card = (machine.directory / "README.md").read_text()
-    for told in ("| seed | 42 |", "| pipeline | shell, version 1 |", "| Detector | none |", "0 to 3"):
-        assert told in card
+    for part in ("| seed | 42 |", "| pipeline | shell, version 1 |", "| Detector | none |", "0 to 3"):
+        assert part in card
     owners = {path.stat().st_uid for path in machine.directory.rglob("*")}
     assert owners == {os.getuid()}
 
@@ -62,12 +62,12 @@ def test_processes_start_where_events_take_longer_than_starting() -> None:
 
 def test_progress_is_reported_by_stages_or_estimated(here: Machine) -> None:
     here.simulate("noisy_generate")
-    told = [progress for progress in here.progress if progress.stage.name == "generate"]
-    assert (told[0].fraction, told[0].guessed) == (pytest.approx(0, abs=0.1), True)
-    assert told[0].remaining_seconds == pytest.approx(1, abs=0.5)
-    assert [(p.fraction, p.guessed) for p in told if not p.guessed][:1] == [(0.5, False)]
-    assert (told[-1].state, told[-1].fraction) == ("done", 1.0)
-    assert "collidium-progress 2 0\ncollidium-progress\n" in here.log("generate"), "these tell nothing"
+    reported = [progress for progress in here.progress if progress.stage.name == "generate"]
+    assert (reported[0].fraction, reported[0].guessed) == (pytest.approx(0, abs=0.1), True)
+    assert reported[0].remaining_seconds == pytest.approx(1, abs=0.5)
+    assert [(p.fraction, p.guessed) for p in reported if not p.guessed][:1] == [(0.5, False)]
+    assert (reported[-1].state, reported[-1].fraction) == ("done", 1.0)
+    assert "collidium-progress 2 0\ncollidium-progress\n" in here.log("generate"), "these report nothing"
     assert "collidium-progress 1 2" not in here.log("generate")
 
 
@@ -265,13 +265,13 @@ def test_a_container_sees_its_work_and_nothing_else(
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     monkeypatch.setenv("https_proxy", "http://alice:secret@proxy.example:3128")
     in_containers.simulate("around_generate")
-    told = in_containers.log("generate")
-    assert "secret" not in told
-    assert "CapEff:\t0000000000000000" in told
-    assert "NoNewPrivs:\t1" in told
-    assert "\nlo\n" in told
-    assert "eth0" not in told
-    assert f"user {os.getuid()}:{os.getgid()}" in told or "user 0:0" in told
+    log = in_containers.log("generate")
+    assert "secret" not in log
+    assert "CapEff:\t0000000000000000" in log
+    assert "NoNewPrivs:\t1" in log
+    assert "\nlo\n" in log
+    assert "eth0" not in log
+    assert f"user {os.getuid()}:{os.getgid()}" in log or "user 0:0" in log
 
 
 def test_a_native_stage_sees_no_token(here: Machine, monkeypatch: pytest.MonkeyPatch) -> None:

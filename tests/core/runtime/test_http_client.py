@@ -101,7 +101,7 @@ async def test_a_call_may_take_longer_than_others() -> None:
 
 
 async def test_a_compressed_body_counts_as_it_was_sent() -> None:
-    """Nobody asked for it; unpacked, the first of its bytes could be a thousand times the limit."""
+    """It was not asked for; unpacked, the first of its bytes could be a thousand times the limit."""
     bomb = gzip.compress(bytes(10**7))
 
     async def send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -1,4 +1,4 @@
-"""Plans: every event in one job, every row group told of once, bounded memory."""
+"""Plans: every event in one job, every row group reported once, bounded memory."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_every_event_is_in_one_job_and_every_row_group_once(
         assert rows * len(claims) > MAX_WAITING_ROWS or rows > MAX_GROUP_ROWS
         return
     assert [block for span in spans for block in span.blocks] == list(TRUTH)
-    told = [piece.group.index for span in spans for piece in span.pieces if piece.reports]
-    assert sorted(told) == list(range(len(claims)))
+    groups = [piece.group.index for span in spans for piece in span.pieces if piece.reports]
+    assert sorted(groups) == list(range(len(claims)))
     for span in spans:
         read = {piece.group.index for piece in span.pieces}
         for group in file.groups:

@@ -102,8 +102,8 @@ def test_a_type_without_a_value_within_bounds_leaves_no_row() -> None:
 rows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max_size=12).map(sorted)
 
 
-def told(kind: Literal["event", "file"], table: pa.Table, cuts: Sequence[int]) -> dict[str, Any] | None:
-    """The problem that is told of a table which comes in blocks of whole events."""
+def problem_of(kind: Literal["event", "file"], table: pa.Table, cuts: Sequence[int]) -> dict[str, Any] | None:
+    """The problem that is reported for a table which comes in blocks of whole events."""
     columns = (Column(name="value", kind="integer", description="Value.", one_per=kind),)
     events = np.asarray(table["event_id"])
     edges = [0, *np.searchsorted(events, cuts), len(events)]
@@ -123,12 +123,12 @@ def test_a_constant_column_is_judged_the_same_in_any_batches(
     events, values = zip(*pairs, strict=True)
     table = pa.table({"event_id": events, "value": values})
     for kind in ("event", "file"):
-        assert told(kind, table, cuts) == told(kind, table, [])
+        assert problem_of(kind, table, cuts) == problem_of(kind, table, [])
     by_event = {event: [value for other, value in pairs if other == event] for event in events}
     split = [own for own in by_event.values() if len(set(own)) > 1]
-    whole = told("event", table, [])
+    whole = problem_of("event", table, [])
     assert (whole["count"] if whole else 0) == sum(map(len, split))
-    whole = told("file", table, [])
+    whole = problem_of("file", table, [])
     assert (whole["count"] if whole else 0) == len(values) - values.count(min(values))
 
 
@@ -141,14 +141,14 @@ async def test_all_problems_are_reported_whatever_the_jobs(
     seconds = np.asarray(table["event_id"]) / 4
     sizes = np.full(table.num_rows, 1000)
     values = np.asarray(table["value"]).copy()
-    assert await told_by_the_engine(executor, truth, tmp_path, strict(table, values, seconds, sizes)) == {}
+    assert await problem_of_the_engine(executor, truth, tmp_path, strict(table, values, seconds, sizes)) == {}
     seconds[-1], seconds[0] = 9.25, -1
     sizes[-1], sizes[30] = 2000, 0
     values[40:43] = 1000.5
     wrong = strict(table, values, seconds, sizes)
     if layout == "shuffled":
         wrong = wrong.take(np.random.default_rng(5).permutation(table.num_rows))
-    assert await told_by_the_engine(executor, truth, tmp_path, wrong) == {
+    assert await problem_of_the_engine(executor, truth, tmp_path, wrong) == {
         ("out-of-bounds", "value"): 3,
         ("out-of-bounds", "seconds"): 1,
         ("out-of-bounds", "size"): 1,
@@ -162,7 +162,7 @@ def strict(table: pa.Table, values: Any, seconds: Any, sizes: Any) -> pa.Table:
     return pa.table({"event_id": table["event_id"], "item_id": table["item_id"], **columns})
 
 
-async def told_by_the_engine(
+async def problem_of_the_engine(
     executor: Processes, truth: Truth, directory: Path, table: pa.Table
 ) -> dict[tuple[str, str], int]:
     """The rows with each problem, which are the same however the file is cut into jobs."""

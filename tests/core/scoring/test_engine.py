@@ -1,4 +1,4 @@
-"""Scores that depend on nothing but the predictions; faults told from bad files."""
+"""Scores that depend on nothing but the predictions; faults distinguished from bad files."""
 
 from __future__ import annotations
 
@@ -166,19 +166,19 @@ async def test_rows_that_are_not_submitted_count_as_missing(
 
 async def test_progress_ends_with_all_events(executor: Processes, truth: Truth, tmp_path: Path) -> None:
     write_predictions(answers(), tmp_path / "p.parquet")
-    told: list[tuple[int, int]] = []
+    reports: list[tuple[int, int]] = []
     await evaluate(
         Toy(),
         truth,
         tmp_path / "p.parquet",
         executor=executor,
         limits=LIMITS,
-        progress=lambda done, total: told.append((done, total)),
+        progress=lambda done, total: reports.append((done, total)),
         job_rows=1,
     )
-    assert told == sorted(told)
-    assert len(told) > 1
-    assert told[-1] == (7, 7)
+    assert reports == sorted(reports)
+    assert len(reports) > 1
+    assert reports[-1] == (7, 7)
 
 
 async def test_rows_are_sorted_on_disk_when_memory_is_short(
@@ -260,11 +260,11 @@ async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
 async def test_a_worker_killed_while_scoring_fails_one_evaluation(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
-    path, told = tmp_path / "p.parquet", tmp_path / "pid"
+    path, pid_file = tmp_path / "p.parquet", tmp_path / "pid"
     write_predictions(answers(), path)
-    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(told)))
-    await until(told.exists)
-    os.kill(int(told.read_text()), signal.SIGKILL)
+    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(pid_file)))
+    await until(pid_file.exists)
+    os.kill(int(pid_file.read_text()), signal.SIGKILL)
     with pytest.raises(ScoringFailed):
         await scoring
     assert (await score(executor, truth, path)).warnings == [repr(expected(answers()))]
@@ -273,16 +273,16 @@ async def test_a_worker_killed_while_scoring_fails_one_evaluation(
 async def test_cancelling_leaves_neither_work_nor_files(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
-    path, told = tmp_path / "p.parquet", tmp_path / "pid"
+    path, pid_file = tmp_path / "p.parquet", tmp_path / "pid"
     FILES["no statistics"](answers(), path)
-    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(told)))
-    await until(told.exists)
+    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(pid_file)))
+    await until(pid_file.exists)
     scoring.cancel()
     with pytest.raises(asyncio.CancelledError):
         await scoring
-    assert sorted(tmp_path.iterdir()) == [path, told]
+    assert sorted(tmp_path.iterdir()) == [path, pid_file]
     with pytest.raises(ProcessLookupError):
-        os.kill(int(told.read_text()), 0)
+        os.kill(int(pid_file.read_text()), 0)
 
 
 async def test_workers_import_what_scoring_needs_and_no_server(

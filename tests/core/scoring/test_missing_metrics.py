@@ -47,7 +47,7 @@ async def test_a_missing_metric_has_no_error_and_gives_no_place(
     assert bad.missing == [
         "There is no accuracy when less than half is right: the submission has no place on the leaderboard."
     ]
-    assert bad.warnings == [], "a dry run tells these, and no score"
+    assert bad.warnings == [], "a dry run reports these, and no score"
     assert scorings.rank_score(Gated.card, Submission(scores=bad.metrics)) is None
 
 

@@ -338,7 +338,7 @@ async def test_extra_columns_that_are_ignored_change_nothing(
     executor: Processes, truth: Truth, tmp_path: Path
 ) -> None:
     pq.write_table(good(), tmp_path / "plain.parquet")
-    # Far more than could be decoded if anybody did.
+    # Far more than could be decoded.
     texts = pa.array(["a" * 10_000] * ROWS)
     more = good().append_column("lists", pa.array([[1, 2]] * ROWS)).append_column("texts", texts)
     pq.write_table(more, tmp_path / "more.parquet", use_dictionary=False)

@@ -1,4 +1,4 @@
-"""Truth: the same input gives the same version, whole or not at all, and nobody changes it unnoticed."""
+"""Truth: the same input gives the same version, whole or not at all, and no change goes unnoticed."""
 
 from __future__ import annotations
 
@@ -135,9 +135,9 @@ async def test_importing_again_leaves_what_is_there(
 
 
 async def test_progress_counts_events(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
-    told: list[tuple[int, int]] = []
-    await make(executor, dataset, tmp_path, progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (7, 7)
+    reports: list[tuple[int, int]] = []
+    await make(executor, dataset, tmp_path, progress=lambda done, total: reports.append((done, total)))
+    assert reports[-1] == (7, 7)
 
 
 async def test_missing_events_are_refused_and_leave_nothing(

@@ -168,7 +168,7 @@ def _keys(table: pa.Table) -> Any:
 
 
 class Telling(Toy):
-    """Tells what it counted."""
+    """Reports what it counted."""
 
     def warnings(self, tally: ToyTally) -> list[str]:
         return [*super().warnings(tally), repr(tally)]
@@ -312,7 +312,7 @@ BROKEN = (
 
 
 class Waits(Toy):
-    """Tells its process id in a file, once, and then never comes to an end."""
+    """Writes its process id to a file, once, and then never comes to an end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

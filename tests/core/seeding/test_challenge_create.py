@@ -46,7 +46,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 @pytest.fixture(scope="module")
 def made(server: ServerProcess) -> dict[str, Any]:
-    """The last run's answer; the runs before it were killed, and nobody saw the challenge meanwhile."""
+    """The last run's answer; the runs before it were killed, and the challenge was not visible meanwhile."""
     options = (*OPTIONS, "--public", "50", "--title", "Tracks", "--json")
     for place in KILLS:
         killed = create(server, *options, COLLIDIUM_FAILPOINT=place)
@@ -117,8 +117,8 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     assert "has 5 events, not 3 and 3" in create(server, *few, name="few-tracks").stderr
     public = ("--dataset", f"baselines/{NAME}-train", "--task", "tracking_small", "--events", "1")
     assert "is public" in create(server, *public, "--eval", "2", name="no-secret").stderr
-    told = create(server, "--task", "anomaly", *OPTIONS[2:], name="told-mix")
-    assert "the channels of a mix are truth" in told.stderr
+    done = create(server, "--task", "anomaly", *OPTIONS[2:], name="unblinded-mix")
+    assert "the channels of a mix are truth" in done.stderr
     reading = create(server, "--task", "data_loading", *OPTIONS[2:], name="read-it")
     assert "is scored on public events" in reading.stderr
     planned = create(server, *OPTIONS, "--dry-run", "--json", name="more-tracks-2027")

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """A process that orders, cancels if it is told to, and follows, as far as its failpoint."""
+    """A process that orders, cancels if asked to, and follows, as far as its failpoint."""
 
     failpoint: str
     channel: str = "single_muon"
@@ -47,7 +47,7 @@ class Life:
 
     @property
     def name(self) -> str:
-        """What tells it from the others."""
+        """What distinguishes it from the others."""
         return f"{self.failpoint}:{self.channel}:{self.cancelled}"
 
 
@@ -112,7 +112,7 @@ async def _follow(plan: Mapping[str, Any]) -> None:
     terminated = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminated.set)
     async with opened(Path(plan["jobs"]), plan["settings"]) as platform, simulations.following(platform):
-        _tell("following")
+        _print("following")
         await terminated.wait()
 
 
@@ -137,7 +137,7 @@ def _fork(number: int, life: Life, plan: Mapping[str, Any]) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
-def _tell(line: str) -> None:
+def _print(line: str) -> None:
     sys.stdout.write(line + "\n")
     sys.stdout.flush()
 
@@ -147,7 +147,7 @@ def _main() -> None:
     if "lives" in plan:
         _import()
         lives = [Life(**life) for life in plan["lives"]]
-        _tell(json.dumps([_fork(number, life, plan) for number, life in enumerate(lives)]))
+        _print(json.dumps([_fork(number, life, plan) for number, life in enumerate(lives)]))
     else:
         asyncio.run(_follow(plan))
 

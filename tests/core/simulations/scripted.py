@@ -1,4 +1,4 @@
-"""A runner whose jobs do what a test tells them, as batch systems do on bad days."""
+"""A runner whose jobs do what a test sets, as batch systems do on bad days."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ COMPLETED = JobStatus(JobState.COMPLETED, Decimal("0.100"))
 class Scripted(Runner):
     """Jobs complete at their first poll, or poll as ``answers`` says; its last one is said for ever.
 
-    ``submitting`` is called with each new job, and may raise. The counters tell what was asked of it.
+    ``submitting`` is called with each new job, and may raise. The counters record what was asked of it.
     """
 
     name = "scripted"

@@ -16,7 +16,7 @@ from .conftest import ORDER, OpenPlatform, order, sign_up
 from .scripted import Scripted
 
 
-async def test_the_backlog_is_of_what_nobody_works_on(open_platform: OpenPlatform) -> None:
+async def test_the_backlog_counts_requests_without_a_lease(open_platform: OpenPlatform) -> None:
     async with open_platform(Scripted()) as platform:
         alice = await sign_up("alice")
         for seed in range(2):

@@ -1,4 +1,4 @@
-"""What goes wrong inside the platform is told to its operators, and to owners only that it did."""
+"""Internal errors are reported in full to operators; owners learn only that there was one."""
 
 from __future__ import annotations
 

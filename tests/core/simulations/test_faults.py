@@ -55,11 +55,11 @@ __all__ = ["own_hub"]
 RUNNING = JobStatus(JobState.RUNNING, Decimal("0.001"))
 
 
-# -- jobs that nobody would stop -----------------------------------------------------------------------------
+# -- jobs that nothing would stop ----------------------------------------------------------------------------
 
 
 class Slow(Scripted):
-    """Hands the first job over only when it is told to."""
+    """Hands the first job over only when the test lets it."""
 
     def __init__(self, *answers: Answer) -> None:
         super().__init__(*answers)
@@ -97,7 +97,7 @@ async def test_a_job_submitted_while_its_request_ended_is_stopped(
     open_platform: OpenPlatform, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Blinking(Slow):
-        """Is asked for a job, looks, and answers when the job has been handed over by somebody else."""
+        """Is asked for a job, looks, and answers when the job has been handed over by another process."""
 
         async def find(self, request_id: str) -> str | None:
             found = await super().find(request_id)
@@ -176,7 +176,7 @@ async def test_a_request_ends_although_its_job_cannot_be_stopped(
 
 
 async def test_a_refund_may_exceed_the_largest_balance(open_platform: OpenPlatform) -> None:
-    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
+    runner = Scripted(JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         rest = LARGEST - await balance("alice")
@@ -190,7 +190,7 @@ async def test_a_refund_may_exceed_the_largest_balance(open_platform: OpenPlatfo
 async def test_a_ban_keeps_neither_paid_events_nor_refunds_back(
     open_platform: OpenPlatform,
 ) -> None:
-    runner = Scripted(RUNNING, JobStatus(JobState.FAILED, reason="told"))
+    runner = Scripted(RUNNING, JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         await operations.ban("alice", True, actor="test", http_request_id="test")
@@ -330,8 +330,8 @@ async def test_two_processes_that_follow_do_nothing_twice(
             requests = [await ended(one.request_id) for one in placed]
             assert [request.state for request in requests] == ["completed", "failed"] * 5
             for request in requests:
-                told = [moment.state for moment in request.timeline]
-                assert (told.count("running"), told.count(request.state)) in [(1, 1), (0, 1)]
+                states = [moment.state for moment in request.timeline]
+                assert (states.count("running"), states.count(request.state)) in [(1, 1), (0, 1)]
             await assert_sound()
     api = own_hub.api("grace")
     for request in requests[::2]:
@@ -352,7 +352,7 @@ QUICK = {
 
 
 class Orders:
-    """Clients that order without a pause, each order another one, until they are told to stop."""
+    """Clients that order without a pause, each order another one, until they are stopped."""
 
     def __init__(self, server: ServerProcess, clients: int = 2) -> None:
         self._token = server.add_user("carol")
@@ -425,8 +425,8 @@ class Orders:
 def failures(server: ServerProcess) -> str:
     """What the server wrote down of answers with status 500, with tracebacks."""
     log = (server.directory / "server.log").read_text()
-    told = re.split(r"(?m)^(?=\d{4}-)", log)
-    return "\n".join(entry for entry in told if "unexpected error" in entry)
+    entries = re.split(r"(?m)^(?=\d{4}-)", log)
+    return "\n".join(entry for entry in entries if "unexpected error" in entry)
 
 
 def assert_audited(server: ServerProcess, orders: Orders) -> None:

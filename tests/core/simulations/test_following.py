@@ -244,7 +244,7 @@ async def test_a_handle_that_another_request_has_is_not_taken(open_platform: Ope
 
 
 async def test_many_followers_share_the_work_and_nothing_is_done_twice(open_platform: OpenPlatform) -> None:
-    runner = Scripted(*[QUEUED] * 20, *[RUNNING] * 20, JobStatus(JobState.FAILED, reason="told"))
+    runner = Scripted(*[QUEUED] * 20, *[RUNNING] * 20, JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(20)]
@@ -273,9 +273,9 @@ async def test_what_a_stopped_follower_had_is_taken_over_at_once(open_platform: 
         async with simulations.following(platform):
             await handing_over.wait()
         hang.set()
-        runner.answers = [JobStatus(JobState.FAILED, reason="told")]
+        runner.answers = [JobStatus(JobState.FAILED, reason="it broke")]
         async with simulations.following(platform):
-            assert (await ended(request_id)).reason == "told"
+            assert (await ended(request_id)).reason == "it broke"
 
 
 async def test_what_a_stopping_follower_was_leasing_is_free_at_once(
@@ -308,13 +308,13 @@ async def test_a_clock_that_was_set_back_delays_nothing_for_long(open_platform: 
 
 async def test_an_order_is_tried_also_after_its_deadline(open_platform: OpenPlatform) -> None:
     """A clock that jumped ahead, or a long stop of all servers, ends no order that was never handed over."""
-    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
+    runner = Scripted(JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner) as platform:
         request_id = await order(platform, await sign_up("alice"))
         await SimulationRequest.all().update(deadline_at=now() - timedelta(days=1))
         async with simulations.following(platform):
             request = await ended(request_id)
-        assert (request.reason, request.credits_refunded) == ("told", PRICE)
+        assert (request.reason, request.credits_refunded) == ("it broke", PRICE)
         await assert_sound()
 
 
@@ -334,7 +334,7 @@ async def make_due(request_id: str) -> None:
 
 
 async def until_tried(request_id: str) -> None:
-    """Wait until nobody works on the request and nothing about it is due."""
+    """Wait until no process works on the request and nothing about it is due."""
 
     async def rests() -> bool:
         row = await SimulationRequest.get(request_id=request_id)

@@ -35,28 +35,28 @@ from collidium.simulations.follower import Lane
 from collidium.simulations.models import SimulationRequest
 
 RUNNING = JobStatus(JobState.RUNNING)
-FAILED = JobStatus(JobState.FAILED, Decimal("0.001"), "told")
-STOPPED = JobStatus(JobState.CANCELLED, Decimal("0.001"), "told")
+FAILED = JobStatus(JobState.FAILED, Decimal("0.001"), "it broke")
+STOPPED = JobStatus(JobState.CANCELLED, Decimal("0.001"), "it broke")
 PEOPLE = 2
 _serial = count()
 T = TypeVar("T")
 
 
-class Told(Scripted):
-    """Each job runs until it is told how to end. Nothing is published."""
+class Directed(Scripted):
+    """Each job runs until a test sets how it ends. Nothing is published."""
 
     is_mock = True
 
     def __init__(self) -> None:
         super().__init__()
-        self.told: dict[str, JobStatus] = {}
+        self.ends: dict[str, JobStatus] = {}
         self.away = False
 
     async def poll(self, handle: str) -> JobStatus:
         if self.away:
             raise RunnerUnavailable("away")
-        if handle in self.told:
-            return self.told[handle]
+        if handle in self.ends:
+            return self.ends[handle]
         return STOPPED if handle in self.cancelled else RUNNING
 
 
@@ -102,7 +102,7 @@ async def answer(call: Awaitable[T]) -> T | CollidiumError:
 class World:
     """Two accounts of one example on a database that all examples share."""
 
-    runner: Told
+    runner: Directed
     platform: Platform
     names: list[str]
     people: list[accounts.AccountView] = field(default_factory=list)
@@ -146,18 +146,18 @@ class World:
 
     async def cancel(self, person: int, which: int) -> None:
         if request_id := self.newest(which):
-            told = await answer(simulations.cancel(self.platform, request_id, self.people[person]))
+            result = await answer(simulations.cancel(self.platform, request_id, self.people[person]))
             if await self.owner(request_id) == self.names[person]:
-                assert isinstance(told, records.SimulationRequest | Conflict)
+                assert isinstance(result, records.SimulationRequest | Conflict)
             else:
-                assert isinstance(told, NotFound | Forbidden)
+                assert isinstance(result, NotFound | Forbidden)
 
     async def owner(self, request_id: str) -> str:
         return (await simulations.find(request_id)).hub_username
 
     async def end(self, which: int, how: JobStatus) -> None:
         if request_id := self.newest(which):
-            self.runner.told.setdefault(request_id, how)
+            self.runner.ends.setdefault(request_id, how)
 
     async def away(self, away: bool) -> None:
         self.runner.away = away
@@ -206,7 +206,7 @@ class World:
     async def follow_to_the_end(self) -> list[records.SimulationRequest]:
         self.runner.away = False
         for request_id in self.ids:
-            self.runner.told.setdefault(request_id, FAILED)
+            self.runner.ends.setdefault(request_id, FAILED)
         while await SimulationRequest.filter(step__not="", request_id__in=self.ids).exists():
             await self.turn()
         return [await simulations.find(request_id) for request_id in self.ids]
@@ -244,7 +244,7 @@ async def test_whatever_happens_at_once_the_books_are_right(
 ) -> None:
     number = next(_serial)
     names = [f"a{number}", f"b{number}"]
-    runner = Told()
+    runner = Directed()
     opened = partial(open_platform, runner, burst_requests=1000, unfinished_requests=4)
     async with AsyncExitStack() as life:
         world = World(runner, await life.enter_async_context(opened()), names)

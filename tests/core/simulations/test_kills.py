@@ -109,7 +109,7 @@ async def recover(platform: Platform, token: str) -> list[records.SimulationRequ
 
 
 async def expire_leases() -> None:
-    """Have the time pass in which nobody else touches what the killed processes worked on."""
+    """Have the time pass in which no other process touches what the killed processes worked on."""
     await SimulationRequest.exclude(lease="").update(leased_until=now())
 
 

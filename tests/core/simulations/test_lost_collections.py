@@ -84,8 +84,8 @@ async def test_a_request_survives_one_lost_worker(
         assert "the hub does not take the token" in ((await ended(request_id)).reason or ""), (
             "it was published"
         )
-        told = await HistoryLine.filter(request__request_id=request_id).values_list("reason", flat=True)
-        assert any("more than its" in (reason or "") for reason in told)
+        reasons = await HistoryLine.filter(request__request_id=request_id).values_list("reason", flat=True)
+        assert any("more than its" in (reason or "") for reason in reasons)
         assert runner.calls["collect"] == 2
 
 

@@ -185,7 +185,7 @@ async def test_keeping_again_gives_the_same(job: Finished) -> None:
 
 
 @pytest.mark.parametrize(
-    ("events", "told"),
+    ("events", "message"),
     [
         (range(5), "holds 5 events, not the 6 that were ordered"),
         (range(7), "holds 7 events, not the 6 that were ordered"),
@@ -197,10 +197,10 @@ async def test_keeping_again_gives_the_same(job: Finished) -> None:
     ],
 )
 async def test_every_event_that_was_ordered_is_there_once(
-    job: Finished, events: Sequence[int | None], told: str
+    job: Finished, events: Sequence[int | None], message: str
 ) -> None:
     write(job.folder, particles=table(range(6)), tracker_hits=table(list(events)))
-    assert told in await job.refusal()
+    assert message in await job.refusal()
 
 
 async def test_an_event_in_two_shards_is_refused(job: Finished) -> None:
@@ -209,7 +209,7 @@ async def test_an_event_in_two_shards_is_refused(job: Finished) -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "told"),
+    ("names", "message"),
     [
         (["tracks-0-of-2"], "lacks shards"),
         (["tracks-0-of-1", "tracks-1-of-2"], "lacks shards"),
@@ -219,11 +219,13 @@ async def test_an_event_in_two_shards_is_refused(job: Finished) -> None:
         (["tracks\n"], "no table of a dataset"),
     ],
 )
-async def test_shards_are_complete_and_named_as_promised(job: Finished, names: list[str], told: str) -> None:
+async def test_shards_are_complete_and_named_as_promised(
+    job: Finished, names: list[str], message: str
+) -> None:
     for number, name in enumerate(names):
         events = range(number * 6 // len(names), (number + 1) * 6 // len(names))
         pq.write_table(table(events), job.folder / f"{name}.parquet")
-    assert told in await job.refusal()
+    assert message in await job.refusal()
 
 
 async def test_no_output_is_not_what_was_ordered(job: Finished) -> None:
@@ -325,7 +327,7 @@ async def test_shards_of_parts_are_numbered_in_their_order(parts: Finished) -> N
 
 
 @pytest.mark.parametrize(
-    ("second", "told"),
+    ("second", "message"),
     [
         ({"particles": table(range(3, 5))}, "holds 2 events, not the 3 that were ordered"),
         ({"particles": table(range(2, 5))}, "lacks 1 of the 3 events 3:6, for example 5"),
@@ -334,11 +336,11 @@ async def test_shards_of_parts_are_numbered_in_their_order(parts: Finished) -> N
     ],
 )
 async def test_parts_have_their_events_and_the_same_tables(
-    parts: Finished, second: dict[str, pa.Table], told: str
+    parts: Finished, second: dict[str, pa.Table], message: str
 ) -> None:
     (parts.folder / "1" / "particles.parquet").unlink()
     write(parts.folder / "1", **second)
-    with pytest.raises(InvalidOutput, match=told):
+    with pytest.raises(InvalidOutput, match=message):
         await parts.keep()
     assert not parts.scratch.exists()
 

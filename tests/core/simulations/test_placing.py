@@ -43,7 +43,7 @@ from collidium.errors import (
 from collidium.platform import Platform
 from collidium.simulations import DeliveryOptions, Order
 
-#: More than anybody has.
+#: More than any account has.
 EXPENSIVE = Order("ttbar", events=10_000, pileup=200)
 
 
@@ -157,17 +157,17 @@ async def test_requests_of_banned_accounts_answer_no_order(open_platform: OpenPl
 async def test_a_repeated_key_is_answered_without_the_webhooks_host(
     open_platform: OpenPlatform,
 ) -> None:
-    told = replace(DELIVERY, idempotency_key="once", webhook_url="https://localhost/told")
+    notified = replace(DELIVERY, idempotency_key="once", webhook_url="https://localhost/hook")
     async with open_platform(webhook_private_addresses=True) as platform:
         alice = await sign_up("alice")
         with pytest.raises(InvalidInput, match="signing secret"):
-            await simulations.place(platform, alice, ORDER, told)
+            await simulations.place(platform, alice, ORDER, notified)
         await outbox.register(alice.id, platform.secrets)
-        first = await simulations.place(platform, alice, ORDER, told)
+        first = await simulations.place(platform, alice, ORDER, notified)
     async with open_platform() as platform:
-        assert (await simulations.place(platform, alice, ORDER, told)) == first
+        assert (await simulations.place(platform, alice, ORDER, notified)) == first
         with pytest.raises(InvalidInput, match="webhook_url"):
-            await simulations.place(platform, alice, ORDER, replace(told, idempotency_key="twice"))
+            await simulations.place(platform, alice, ORDER, replace(notified, idempotency_key="twice"))
 
 
 async def test_only_so_many_keys_are_remembered(
@@ -373,4 +373,4 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
 
 
 def test_delivery_options_do_not_show_the_token() -> None:
-    assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))  # noqa: S106 -- nobody's
+    assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))  # noqa: S106 -- of no account

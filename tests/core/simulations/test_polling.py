@@ -69,7 +69,7 @@ async def test_more_than_are_claimed_in_one_go_are_followed(
     open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(follower, "CLAIM", 2)
-    runner = Scripted(JobStatus(JobState.FAILED, reason="told"))
+    runner = Scripted(JobStatus(JobState.FAILED, reason="it broke"))
     async with open_platform(runner, burst_requests=100, unfinished_requests=100) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(7)]

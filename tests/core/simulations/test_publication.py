@@ -1,4 +1,4 @@
-"""Publishing on a real hub: whole, once, by whoever comes first, and never with a token in an error."""
+"""Publishing on a real hub: whole, once, by the first process, and never with a token in an error."""
 
 from __future__ import annotations
 

@@ -230,7 +230,9 @@ async def test_operators_at_once_pay_each_request_once(
             return ()
 
     paid = [
-        request_id for told in await asyncio.gather(*(one() for _ in range(operators))) for request_id in told
+        request_id
+        for refunded in await asyncio.gather(*(one() for _ in range(operators)))
+        for request_id in refunded
     ]
     assert len(paid) == len(set(paid))
     await refund_everything()

@@ -64,8 +64,18 @@ class Good(Task):
         truth_sources=("answers",),
         rows_of="answers",
         metrics=(
-            Metric(name="accuracy", higher_is_better=True, description="Items told right.", bounds=(0, 1)),
-            Metric(name="missed", higher_is_better=False, description="Items not told right.", bounds=(0, 1)),
+            Metric(
+                name="accuracy",
+                higher_is_better=True,
+                description="Items classified correctly.",
+                bounds=(0, 1),
+            ),
+            Metric(
+                name="missed",
+                higher_is_better=False,
+                description="Items not classified correctly.",
+                bounds=(0, 1),
+            ),
         ),
     )
     version: ClassVar[str] = "1"
@@ -92,9 +102,9 @@ class Good(Task):
 
     def score(self, block: Block) -> Any:
         truth = block.truth["answers"]
-        told = dict(zip(self._keys(block.predictions), block.predictions["value"].to_pylist(), strict=True))
+        found = dict(zip(self._keys(block.predictions), block.predictions["value"].to_pylist(), strict=True))
         answers = zip(self._keys(truth), truth["answer"].to_pylist(), strict=True)
-        return Counts(truth.num_rows, sum(told.get(key) == answer for key, answer in answers))
+        return Counts(truth.num_rows, sum(found.get(key) == answer for key, answer in answers))
 
     def merge(self, tallies: Sequence[Any]) -> Any:
         return Counts(sum(tally.items for tally in tallies), sum(tally.right for tally in tallies))
@@ -155,8 +165,8 @@ class Demanding(Good):
         return {"zeros": lambda tables: _measured(zeros(tables))}
 
     def oracle(self, truth: Tables) -> pa.Table | None:
-        told = super().oracle(truth)
-        return None if told is None else _measured(told)
+        found = super().oracle(truth)
+        return None if found is None else _measured(found)
 
 
 def _measured(predictions: pa.Table) -> pa.Table:
@@ -227,8 +237,8 @@ class BaselineKnowsTheBlock(Good):
         def only_first(tables: Tables) -> pa.Table:
             places = positions_in_event(list_lengths(tables["items"], "item_id"))
             first = np.arange(len(places)) < 3
-            told = flatten(tables["items"], ["item_id"])
-            return told.append_column("value", pa.array(np.where(first, 0.0, 9.0)))
+            found = flatten(tables["items"], ["item_id"])
+            return found.append_column("value", pa.array(np.where(first, 0.0, 9.0)))
 
         return {"only_first": only_first}
 
@@ -243,8 +253,8 @@ class AnswersDiffer(Demanding):
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         def growing(tables: Tables) -> pa.Table:
-            told = _measured(zeros(tables))
-            return _with("size", 1 + np.arange(told.num_rows), told)
+            found = _measured(zeros(tables))
+            return _with("size", 1 + np.arange(found.num_rows), found)
 
         return {"growing": growing}
 
@@ -452,7 +462,7 @@ class EveryRowWithEveryRow(Good):
         return super().score(block)
 
 
-#: Each broken task, and the check that is to tell it.
+#: Each broken task, and the check that must detect it.
 FAULTS: Mapping[type[Good], str] = {
     Untitled: "card_is_complete",
     BoundsTheWrongWay: "card_is_complete",

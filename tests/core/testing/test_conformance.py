@@ -1,4 +1,4 @@
-"""The conformance suite passes what keeps its contract and tells exactly what does not."""
+"""The conformance suite passes what keeps its contract and names exactly what does not."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_a_good_storage_passes(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
         (LinkingFolder, "must return the content of the last put|must not depend on the source"),
         (TrustingFolder, "must raise ValueError"),
@@ -113,11 +113,11 @@ async def test_a_good_storage_passes(tmp_path: Path) -> None:
     ],
 )
 async def test_a_broken_promise_of_a_storage_is_reported(
-    broken: Callable[[Path], Storage], told: str, tmp_path: Path
+    broken: Callable[[Path], Storage], message: str, tmp_path: Path
 ) -> None:
     (tmp_path / "scratch").mkdir()
     (tmp_path / "root").mkdir()
-    with pytest.raises(Nonconforming, match=told):
+    with pytest.raises(Nonconforming, match=message):
         await check_storage(broken(tmp_path / "root"), tmp_path / "scratch")
 
 
@@ -163,7 +163,7 @@ async def test_a_good_identity_provider_passes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("provider", "unreachable", "told"),
+    ("provider", "unreachable", "message"),
     [
         (Prefix(), None, "must give None"),
         (Strict(), None, "but raises UnicodeEncodeError"),
@@ -172,9 +172,9 @@ async def test_a_good_identity_provider_passes() -> None:
     ],
 )
 async def test_a_broken_promise_of_an_identity_provider_is_reported(
-    provider: IdentityProvider, unreachable: IdentityProvider | None, told: str
+    provider: IdentityProvider, unreachable: IdentityProvider | None, message: str
 ) -> None:
-    with pytest.raises(Nonconforming, match=told):
+    with pytest.raises(Nonconforming, match=message):
         await check_identity_provider(provider, "secret", "anna", unreachable=unreachable)
 
 
@@ -306,7 +306,7 @@ async def test_a_handle_that_only_its_own_instance_knows_is_reported(tmp_path: P
 
 
 @pytest.mark.parametrize(
-    ("broken", "told"),
+    ("broken", "message"),
     [
         (TwoJobs, "must give one job"),
         (Searching, "find must give the handle"),
@@ -324,7 +324,7 @@ async def test_a_handle_that_only_its_own_instance_knows_is_reported(tmp_path: P
     ],
 )
 async def test_a_broken_promise_of_a_runner_is_reported(
-    broken: Callable[[], Runner], told: str, tmp_path: Path
+    broken: Callable[[], Runner], message: str, tmp_path: Path
 ) -> None:
-    with pytest.raises(Nonconforming, match=told):
+    with pytest.raises(Nonconforming, match=message):
         await check_runner(broken(), tmp_path, interval=0)

@@ -43,7 +43,7 @@ async def test_each_migrated_database_is_a_copy_of_its_own(
             assert first != second
 
 
-async def test_a_database_is_dropped_even_with_somebody_connected(postgres_server: PostgresServer) -> None:
+async def test_a_database_is_dropped_in_spite_of_connections(postgres_server: PostgresServer) -> None:
     with PostgresDatabases(postgres_server).empty() as url:
         left_open = await asyncpg.connect(url)
     with pytest.raises(asyncpg.InvalidCatalogNameError):

@@ -1,4 +1,4 @@
-"""The suite passes a task that keeps its contract, and tells each promise that another one breaks."""
+"""The suite passes a task that keeps its contract, and names each promise that another one breaks."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ def test_what_the_engine_sees_to_is_not_asked_of_the_task() -> None:
 
 @pytest.mark.parametrize("faulty", FAULTS, ids=lambda faulty: faulty.__name__)
 def test_a_broken_promise_is_reported_by_the_check_of_it(faulty: type[Good]) -> None:
-    told = outcome(faulty(), FAULTS[faulty])
-    assert told.state == "broken"
-    assert told.detail
+    result = outcome(faulty(), FAULTS[faulty])
+    assert result.state == "broken"
+    assert result.detail
 
 
 def test_every_check_fails_a_bad_task_and_names_its_promise() -> None:
@@ -47,27 +47,27 @@ def test_every_check_fails_a_bad_task_and_names_its_promise() -> None:
 def test_all_promises_that_a_task_breaks_are_reported() -> None:
     with pytest.raises(Nonconforming) as raised:
         check_task(faulty_tasks.Random(), dataset())
-    told = [line.partition(":")[0] for line in str(raised.value).splitlines()]
-    assert {"scoring_is_deterministic", "scoring_is_independent_of_blocks"} <= set(told)
-    assert "card_is_complete" not in told
+    broken = [line.partition(":")[0] for line in str(raised.value).splitlines()]
+    assert {"scoring_is_deterministic", "scoring_is_independent_of_blocks"} <= set(broken)
+    assert "card_is_complete" not in broken
 
 
 def test_nothing_is_checked_on_broken_ground() -> None:
-    told = outcome(faulty_tasks.WideIds(), "scoring_is_deterministic")
-    assert (told.state, told.detail) == ("not checked", "truth_is_well_formed comes first")
+    result = outcome(faulty_tasks.WideIds(), "scoring_is_deterministic")
+    assert (result.state, result.detail) == ("not checked", "truth_is_well_formed comes first")
 
 
 def test_what_a_task_raises_is_reported_with_its_place() -> None:
-    told = outcome(faulty_tasks.BaselineLooksUpTheTruth(), "answers_are_valid")
-    assert told.detail is not None
-    assert told.detail.startswith("it raises KeyError: 'answers' (faulty_tasks.py:")
+    result = outcome(faulty_tasks.BaselineLooksUpTheTruth(), "answers_are_valid")
+    assert result.detail is not None
+    assert result.detail.startswith("it raises KeyError: 'answers' (faulty_tasks.py:")
 
 
 def test_hostile_predictions_are_reported_minimised() -> None:
-    told = outcome(faulty_tasks.TrustsIds(), "hostile_predictions_never_crash")
-    assert told.detail is not None
-    assert told.detail.startswith("it raises IndexError")
-    assert "; predictions of 1 rows: [{'event_id': 7, " in told.detail
+    result = outcome(faulty_tasks.TrustsIds(), "hostile_predictions_never_crash")
+    assert result.detail is not None
+    assert result.detail.startswith("it raises IndexError")
+    assert "; predictions of 1 rows: [{'event_id': 7, " in result.detail
 
 
 def test_given_predictions_are_scored_instead_of_the_baseline() -> None:

@@ -54,7 +54,7 @@ def ends(particles: Particles, fate: int = NOT_SIMULATED) -> Ends:
 
 
 def measured(particles: Particles) -> np.ndarray:
-    """Energy of each particle that the cells tell, GeV."""
+    """Energy of each particle as recorded in the cells, GeV."""
     hits = deposits(particles, ends(particles), np.random.default_rng(1))
     return energy_of(hits, len(particles))
 

@@ -60,5 +60,5 @@ def test_a_neutral_particle_flies_straight() -> None:
 
 def test_no_particles_have_no_perigees() -> None:
     nothing: dict[str, Any] = {field.name: np.empty(0) for field in fields(Particles)}
-    nobody = Particles(**nothing)
-    assert [len(values) for values in perigee(nobody, FIELD_TESLA)] == [0, 0]
+    none = Particles(**nothing)
+    assert [len(values) for values in perigee(none, FIELD_TESLA)] == [0, 0]

@@ -50,7 +50,7 @@ def particles(*events: Sequence[Particle]) -> pa.Table:
     """Table ``particles``, of events 0, 1, …"""
     columns: dict[str, list[list[Any]]] = {name: [] for name in SCHEMAS["particles"].names[1:]}
     for ones in events:
-        told: dict[str, list[Any]] = {
+        values: dict[str, list[Any]] = {
             "particle_id": [*range(1, len(ones) + 1)],
             "pdg_id": [one.pdg_id for one in ones],
             "px": [one.pt * cos(one.phi) for one in ones],
@@ -60,7 +60,7 @@ def particles(*events: Sequence[Particle]) -> pa.Table:
             "vertex_primary": [one.vertex for one in ones],
         }
         for name, column in columns.items():
-            column.append(told.get(name, [0] * len(ones)))
+            column.append(values.get(name, [0] * len(ones)))
     return _table("particles", columns)
 
 

@@ -1,4 +1,4 @@
-"""Jets are those of anti-kt, told by trying every pair."""
+"""Jets are those of anti-kt, found by trying every pair."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which hadrons tell the flavour of a jet."""
+"""Which hadrons decide the flavour of a jet."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ OTHERS = {
 def test_flavours_of_particles(names: dict[str, int], flavour: int) -> None:
     ids = np.array(list(names.values()))
     for sign in (1, -1):
-        told = dict(zip(names, flavour_of(sign * ids).tolist(), strict=True))
-        assert told == dict.fromkeys(names, flavour)
+        flavours = dict(zip(names, flavour_of(sign * ids).tolist(), strict=True))
+        assert flavours == dict.fromkeys(names, flavour)
 
 
 def test_flavours_are_those_of_the_heaviest_quark() -> None:

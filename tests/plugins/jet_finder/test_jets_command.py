@@ -82,7 +82,7 @@ def test_no_flavours_are_invented(tmp_path: Path) -> None:
     assert files(tmp_path) == before
 
 
-def test_the_five_real_events_cannot_tell() -> None:
+def test_the_five_real_events_have_no_jet_flavours() -> None:
     before = files(EVENTS_DIRECTORY)
     with pytest.raises(UnusableDataset):
         add_jets(EVENTS_DIRECTORY, None)

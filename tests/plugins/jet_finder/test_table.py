@@ -89,10 +89,10 @@ def test_hadrons_change_nothing_but_the_flavour() -> None:
     random = np.random.default_rng(3)
     cells = scattered(random, 200, 5)
     ones = [Particle(B0, *cell) for cell in scattered(random, 20, 1e8)]
-    told, untold = of(cells, ones), of(cells)
-    assert {**told, "flavour": None} == untold
-    assert len(told["pt"]) > 5
-    assert set(told["flavour"]) == {0, 5}
+    labelled, unlabelled = of(cells, ones), of(cells)
+    assert {**labelled, "flavour": None} == unlabelled
+    assert len(labelled["pt"]) > 5
+    assert set(labelled["flavour"]) == {0, 5}
 
 
 def test_jets_do_not_reveal_the_order_of_cells() -> None:

@@ -1,4 +1,4 @@
-"""Jets of a benchmark's public part: they are what its deposits tell, and nothing more."""
+"""Jets of a benchmark's public part: they are made of its deposits, and of nothing more."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def served_apart(
 
 
 def free_port() -> int:
-    """A port that nobody has: for an address that has to be known before it is listened on."""
+    """A port that is free: for an address that has to be known before it is listened on."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return int(listener.getsockname()[1])
 

@@ -68,7 +68,7 @@ def browser() -> Iterator[Browser]:
 
 @pytest.fixture
 def context(browser: Browser, web: ServerProcess) -> Iterator[BrowserContext]:
-    """A profile that nobody used before, at home on the server's address."""
+    """A profile that was not used before, at home on the server's address."""
     with browser.new_context(base_url=web.base_url, viewport={"width": 1280, "height": 800}) as context:
         context.set_default_timeout(PATIENCE)
         yield context
@@ -82,7 +82,7 @@ def watch(context: BrowserContext, web: ServerProcess) -> Watch:
 
 @pytest.fixture
 def page(context: BrowserContext, watch: Watch) -> Iterator[Page]:
-    """A page; the test fails when anything went wrong on it that ``watch`` was not told to allow."""
+    """A page; the test fails when anything went wrong on it that ``watch`` does not allow."""
     yield context.new_page()
     assert watch.problems == []
 

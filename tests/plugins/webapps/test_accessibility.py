@@ -42,7 +42,7 @@ PUBLIC = (
     "/docs",
     "/models/nothing-here",
 )
-#: Addresses of somebody who has signed in.
+#: Addresses of a signed-in user.
 OWN = (
     "/",
     "/simulate",

@@ -158,7 +158,7 @@ def test_made_up_cookie_is_refused(web: ServerProcess, cookie: str) -> None:
 
 
 def test_uploaded_page_is_not_rendered(anna: Visitor, token: Callable[[str], str]) -> None:
-    """A page of a user's, opened at our origin, would act for whoever opens it."""
+    """A page of a user's, opened at our origin, would act for every user who opens it."""
     api = HfApi(f"{anna.origin}/hub", token("mallory"))
     api.create_repo("mallory/trap", repo_type="dataset", exist_ok=True)
     for name in ("index.html", "page.svg", "page.xhtml"):

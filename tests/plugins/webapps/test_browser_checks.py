@@ -10,7 +10,7 @@ from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overfl
 
 
 @pytest.mark.parametrize(
-    ("script", "told"),
+    ("script", "message"),
     [
         ("console.error('broken')", "on the console: broken"),
         ("setTimeout(() => { throw new Error('thrown') })", "exception: thrown"),
@@ -22,13 +22,13 @@ from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overfl
     ],
 )
 def test_what_goes_wrong_on_a_page_is_reported(
-    script: str, told: str, context: BrowserContext, watch: Watch
+    script: str, message: str, context: BrowserContext, watch: Watch
 ) -> None:
     page = context.new_page()
     page.goto("/healthz")
     assert watch.problems == []
     page.evaluate(f"() => {{ {script} }}")
-    eventually(lambda: page.evaluate("1") and any(told in problem for problem in watch.problems))
+    eventually(lambda: page.evaluate("1") and any(message in problem for problem in watch.problems))
     watch.allow(".")
     assert watch.problems == []
 

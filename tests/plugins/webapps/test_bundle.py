@@ -55,7 +55,7 @@ def test_the_lock_file_names_packages_by_content_and_no_host() -> None:
 
 @pytest.mark.parametrize("name", ["three.js", "flechette.js", "hyparquet.js"])
 def test_nothing_in_it_makes_code_out_of_text(name: str) -> None:
-    """The content security policy would refuse it, in the middle of somebody's work."""
+    """The content security policy would refuse it, in the middle of a user's work."""
     text = (VENDOR / name).read_text()
 
     assert "new Function(" not in text

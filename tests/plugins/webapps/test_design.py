@@ -87,15 +87,15 @@ class Policed(HTMLParser):
         self.found: list[str] = []
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        told = dict(attrs)
-        if tag == "style" or "style" in told:
+        attributes = dict(attrs)
+        if tag == "style" or "style" in attributes:
             self.found.append(f"a style in <{tag}>")
-        if tag == "script" and "src" not in told and told.get("type") != "application/json":
+        if tag == "script" and "src" not in attributes and attributes.get("type") != "application/json":
             self.found.append("a script without src")
-        self.found += [f"{name} of <{tag}>" for name in told if name.startswith("on")]
+        self.found += [f"{name} of <{tag}>" for name in attributes if name.startswith("on")]
         self.found += [
             f"{value} in <{tag}>"
-            for name, value in told.items()
+            for name, value in attributes.items()
             if name in {"src", "srcset", "href"} and tag not in {"a", "use"} and "//" in (value or "")
         ]
 

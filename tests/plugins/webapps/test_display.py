@@ -24,7 +24,7 @@ from collidium.testing.server import ServerProcess
 WEB_ENVIRONMENT: dict[str, str] = {}
 
 EVENT: Final = "/events?repo=sample&config=ttbar_pu0&event=0"
-#: Scored by a task here, so that its truth is nobody's.
+#: Scored by a task here, so that its truth is of no other.
 SCORED: Final = 3
 
 
@@ -112,7 +112,7 @@ def test_cuts_change_what_is_shown_by_keys_and_by_numbers(page: Page) -> None:
     for cut in ("#pt", "#eta", "#time-low", "#time-high"):
         expect(page.locator(cut)).to_have_value("")
         expect(page.locator(cut)).to_have_attribute("placeholder", "any")
-    page.locator("#time-cut").evaluate("it => it.hidden = false")  # the sample tells no times
+    page.locator("#time-cut").evaluate("it => it.hidden = false")  # the sample has no times
     page.locator("#time-high-slider").focus()
     page.keyboard.press("ArrowLeft")
     expect(page).to_have_url(re.compile("#time=,0.99$"))

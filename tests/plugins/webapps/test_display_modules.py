@@ -43,15 +43,15 @@ def facts(server: ServerProcess, tmp_path: Path, event_id: int) -> dict[str, Any
 
 
 def test_the_display_reads_what_the_server_sends(web: ServerProcess, tmp_path: Path) -> None:
-    told = facts(web, tmp_path, 0)
+    shown = facts(web, tmp_path, 0)
 
-    assert told["rows"] == {"particles": 51, "tracker_hits": 465, "calo_hits": 1127, "tracks": 13}
-    assert told["position"] == [-83.02413940429688, -34.6954460144043, -1516.800048828125]
-    assert (told["source"]["event_id"], told["source"]["config"]) == ("0", sample.CONFIG)
-    assert told["detector"] == "Open Data Detector"
-    assert told["particlesTold"]
-    assert not told["withheld"]
-    assert 0.3 < told["towers"] < 0.65, "of 0.647 GeV in all cells, flakes are left out"
+    assert shown["rows"] == {"particles": 51, "tracker_hits": 465, "calo_hits": 1127, "tracks": 13}
+    assert shown["position"] == [-83.02413940429688, -34.6954460144043, -1516.800048828125]
+    assert (shown["source"]["event_id"], shown["source"]["config"]) == ("0", sample.CONFIG)
+    assert shown["detector"] == "Open Data Detector"
+    assert shown["particlesKnown"]
+    assert not shown["withheld"]
+    assert 0.3 < shown["towers"] < 0.65, "of 0.647 GeV in all cells, flakes are left out"
 
 
 def test_tracks_of_real_events_run_through_their_hits(web: ServerProcess, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What plots of leaderboards say, and how they mark what nobody has verified."""
+"""What plots of leaderboards say, and how they mark what is not verified."""
 
 from __future__ import annotations
 

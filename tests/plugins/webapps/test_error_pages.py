@@ -1,4 +1,4 @@
-"""What goes wrong is told in words, in a real browser: no page is ever blank, and nothing strikes."""
+"""What goes wrong is explained in words, in a real browser: no page is ever blank, and nothing strikes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def without_backend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]
         yield pages
 
 
-def require_told(page: Page) -> None:
+def require_shown(page: Page) -> None:
     """There is a page with a heading, words in it, and a way on."""
     assert len(page.get_by_role("main").inner_text()) > 40
     expect(page.get_by_role("heading", level=1)).to_be_visible()
@@ -44,16 +44,16 @@ def require_told(page: Page) -> None:
 def test_the_backend_is_away(path: str, page: Page, watch: Watch, without_backend: Pages) -> None:
     watch.allow("status of 50|another host|ERR_")
     page.goto(f"{without_backend.base_url}{path}")
-    require_told(page)
+    require_shown(page)
     expect(page.get_by_role("main")).to_contain_text(re.compile("cannot|away|did not"))
     expect(page.get_by_role("main")).not_to_contain_text("PLATFORM_BACKEND right")
 
 
 def test_a_dataset_that_is_not_there(page: Page, watch: Watch) -> None:
     watch.allow("status of 404")
-    page.goto("/events?dataset=nobody/nothing/ttbar_pu0&event=0")
-    expect(page.get_by_role("main")).to_contain_text("nobody/nothing")
-    require_told(page)
+    page.goto("/events?dataset=unknown/nothing/ttbar_pu0&event=0")
+    expect(page.get_by_role("main")).to_contain_text("unknown/nothing")
+    require_shown(page)
 
 
 def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, sign_in: SignIn) -> None:
@@ -65,7 +65,7 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
         db.execute("DELETE FROM web_sessions")
     page.get_by_role("button", name="Order").click()
     expect(page.get_by_role("main")).to_contain_text(re.compile("sign in", re.IGNORECASE))
-    require_told(page)
+    require_shown(page)
     page.get_by_role("main").get_by_role("link", name="Sign in").first.click()
     expect(page.get_by_label("Token of your account")).to_be_visible()
 
@@ -89,7 +89,7 @@ def test_names_that_would_strike(page: Page, web: ServerProcess, token: Callable
         page.goto(path, wait_until="networkidle")
         assert page.evaluate("window.struck") is None
         assert overflow(page) == 0, path
-        require_told(page)
+        require_shown(page)
 
 
 def hostile_card() -> bytes:
@@ -105,8 +105,8 @@ def test_the_hub_is_away(page: Page, watch: Watch, tmp_path: Path) -> None:
         for path, what in (
             ("/models", "hub"),
             ("/web/sign-in", "identity provider"),
-            ("/events?dataset=somebody/else/ttbar_pu0&event=0", "hub"),
+            ("/events?dataset=someone/else/ttbar_pu0&event=0", "hub"),
         ):
             page.goto(f"{lonely.base_url}{path}")
             expect(page.get_by_role("main")).to_contain_text(what)
-            require_told(page)
+            require_shown(page)

@@ -28,7 +28,7 @@ BOARD = "/leaderboard/tracking"
 
 @pytest.fixture(scope="module")
 def filled(web: ServerProcess) -> ServerProcess:
-    """Two leaderboards; one has nobody, and others have no truth."""
+    """Two leaderboards; one is empty, and others have no truth."""
     for task in ("tracking", "tracking_small", "tracking_latency"):
         give_truth(web, task)
     fill(web, TrackingTask(), PLACES)
@@ -37,7 +37,7 @@ def filled(web: ServerProcess) -> ServerProcess:
 
 
 @pytest.fixture(scope="module")
-def anybody(filled: ServerProcess) -> Iterator[httpx.Client]:
+def anonymous(filled: ServerProcess) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=filled.base_url, trust_env=False, timeout=60) as client:
         yield client
 
@@ -66,60 +66,60 @@ def words(page: str) -> str:
 # -- the leaderboard ------------------------------------------------------------------------------------
 
 
-def test_the_first_page_is_of_a_task_that_takes_submissions(anybody: httpx.Client) -> None:
-    answer = anybody.get("/leaderboard")
+def test_the_first_page_is_of_a_task_that_takes_submissions(anonymous: httpx.Client) -> None:
+    answer = anonymous.get("/leaderboard")
     assert answer.status_code == 303
     assert answer.headers["Location"] == BOARD
 
 
 @pytest.mark.parametrize("path", ["/", BOARD])
-def test_a_score_is_written_alike_wherever_it_stands(anybody: httpx.Client, best: Place, path: str) -> None:
+def test_a_score_is_written_alike_wherever_it_stands(anonymous: httpx.Client, best: Place, path: str) -> None:
     metric = TrackingTask().card.primary_metric.name
-    assert written(best.scores[metric], best.uncertainties.get(metric)) in anybody.get(path).text
+    assert written(best.scores[metric], best.uncertainties.get(metric)) in anonymous.get(path).text
 
 
-def test_a_page_shows_task_places_and_plots_within_its_size(anybody: httpx.Client, best: Place) -> None:
-    answer = anybody.get(BOARD)
+def test_a_page_shows_task_places_and_plots_within_its_size(anonymous: httpx.Client, best: Place) -> None:
+    answer = anonymous.get(BOARD)
     assert answer.status_code == 200
     page = answer.text
     assert len(answer.content) < 150_000
     assert ranks(page) == list(range(1, ROWS + 1))
     assert f'href="/leaderboard/submissions/{best.submission_id}"' in page
-    told = words(page)
-    assert "Charged-particle tracking" in told
-    assert "higher is better: TrackML efficiency trackml_weighted_efficiency" in told
-    assert "lower is better: Fake rate fake_rate" in told
-    assert f"{best.scores['fake_rate']:.4f} ± 0.0040" in told
+    shown = words(page)
+    assert "Charged-particle tracking" in shown
+    assert "higher is better: TrackML efficiency trackml_weighted_efficiency" in shown
+    assert "lower is better: Fake rate fake_rate" in shown
+    assert f"{best.scores['fake_rate']:.4f} ± 0.0040" in shown
     assert page.count('role="img"') == len(TrackingTask.card.metrics)
-    assert "The last 50 steps lead from" in told
+    assert "The last 50 steps lead from" in shown
     assert "style=" not in page
     assert "nan" not in re.findall(r'(?:points|cx|cy|x1|y1)="([^"]*)"', page)
 
 
-def test_ranks_have_their_intervals(anybody: httpx.Client, filled: ServerProcess) -> None:
+def test_ranks_have_their_intervals(anonymous: httpx.Client, filled: ServerProcess) -> None:
     with Client(filled.base_url) as client:
         places = client.leaderboard("tracking", limit=ROWS).items
     unsure = [place for place in places if place.rank_low != place.rank_high]
     assert len(unsure) > 5
-    page = anybody.get(BOARD).text
+    page = anonymous.get(BOARD).text
     shown = re.findall(r"(≈ )?(\d+) to (\d+)</span>", page)
     assert shown == [("≈ " * bool(p.may_be_equal), str(p.rank_low), str(p.rank_high)) for p in unsure]
     assert "interval of 95" in page
 
 
-def test_every_task_with_truth_is_a_tab(anybody: httpx.Client) -> None:
-    tabs = re.search(r'<nav class="tabs".*?</nav>', anybody.get(BOARD).text, re.DOTALL)
+def test_every_task_with_truth_is_a_tab(anonymous: httpx.Client) -> None:
+    tabs = re.search(r'<nav class="tabs".*?</nav>', anonymous.get(BOARD).text, re.DOTALL)
     assert tabs
     assert 'href="/leaderboard/tracking_small"' in tabs[0]
     assert "/leaderboard/jets" not in tabs[0], "it has no truth yet"
     assert re.findall(r'href="([^"]+)" aria-current="page"', tabs[0]) == [BOARD]
 
 
-def test_pages_lead_through_all_places_by_links_alone(anybody: httpx.Client) -> None:
+def test_pages_lead_through_all_places_by_links_alone(anonymous: httpx.Client) -> None:
     found: list[int] = []
     address: str | None = BOARD
     while address:
-        page = anybody.get(address).text
+        page = anonymous.get(address).text
         found += ranks(page)
         assert ('role="img"' in page) == (address == BOARD), "plots are on the first page alone"
         address = next_page(page)
@@ -127,58 +127,58 @@ def test_pages_lead_through_all_places_by_links_alone(anybody: httpx.Client) -> 
 
 
 def test_a_part_has_the_ranks_of_the_whole_on_every_page(
-    anybody: httpx.Client, filled: ServerProcess
+    anonymous: httpx.Client, filled: ServerProcess
 ) -> None:
     with Client(filled.base_url) as client:
         places = client.leaderboard("tracking", limit=1000, user="user-3")
-    page = anybody.get(BOARD, params={"user": "user-3"}).text
+    page = anonymous.get(BOARD, params={"user": "user-3"}).text
     assert ranks(page) == [place.rank for place in places]
     assert 'value="user-3"' in page
-    model = anybody.get(BOARD, params={"user": "user-3", "model": "user-3/model-1"}).text
+    model = anonymous.get(BOARD, params={"user": "user-3", "model": "user-3/model-1"}).text
     wanted = [place.rank for place in places if place.model_repo == "user-3/model-1"]
     assert ranks(model) == wanted
     assert 0 < len(wanted) < len(places)
 
 
-def test_traded_metrics_have_their_front_drawn(anybody: httpx.Client, filled: ServerProcess) -> None:
-    page = anybody.get("/leaderboard/tracking_small").text
+def test_traded_metrics_have_their_front_drawn(anonymous: httpx.Client, filled: ServerProcess) -> None:
+    page = anonymous.get("/leaderboard/tracking_small").text
     assert "Pareto front of trackml_weighted_efficiency and n_params" in words(page)
     with Client(filled.base_url) as client:
         front = client.leaderboard("tracking_small", pareto=True, limit=1000)
     assert page.count('<g class="front">') == len(front)
-    only = anybody.get("/leaderboard/tracking_small", params={"pareto": "1"}).text
+    only = anonymous.get("/leaderboard/tracking_small", params={"pareto": "1"}).text
     assert ranks(only) == [place.rank for place in front]
 
 
-def test_what_is_self_reported_stands_apart(anybody: httpx.Client, filled: ServerProcess) -> None:
+def test_what_is_self_reported_stands_apart(anonymous: httpx.Client, filled: ServerProcess) -> None:
     """Where the platform measures models; of predictions alone it measures nothing."""
-    page = anybody.get("/leaderboard/tracking_small").text
+    page = anonymous.get("/leaderboard/tracking_small").text
     apart = words(page.partition('<h2 id="apart">')[2].partition("</section>")[0])
     assert "Self-reported, without a rank" in apart
     with Client(filled.base_url) as client:
         newest = client.self_reported("tracking_small", limit=1)[0]
     assert newest.hub_username in apart
-    assert 'id="apart"' not in anybody.get(BOARD).text
+    assert 'id="apart"' not in anonymous.get(BOARD).text
 
 
 @pytest.mark.parametrize(
-    ("address", "told"),
+    ("address", "message"),
     [
         ("/leaderboard/tracking_latency", "No submissions yet"),
         ("/leaderboard/jets", "It opens when its truth is imported"),
-        (f"{BOARD}?user=nobody", "No such places"),
+        (f"{BOARD}?user=unknown", "No such places"),
         (f"{BOARD}?user=%20%20&model=", "Ranking"),
     ],
 )
-def test_an_empty_leaderboard_says_why(anybody: httpx.Client, address: str, told: str) -> None:
-    answer = anybody.get(address)
+def test_an_empty_leaderboard_says_why(anonymous: httpx.Client, address: str, message: str) -> None:
+    answer = anonymous.get(address)
     assert answer.status_code == 200
-    assert told in words(answer.text)
-    assert ('class="filters"' in answer.text) == ("?" in address), "nothing to filter where nobody is"
+    assert message in words(answer.text)
+    assert ('class="filters"' in answer.text) == ("?" in address), "nothing to filter on an empty leaderboard"
 
 
 @pytest.mark.parametrize(
-    ("address", "status", "told"),
+    ("address", "status", "message"),
     [
         ("/leaderboard/nothing", 404, "There is no challenge"),
         ("/leaderboard/%3Cscript%3Ealert(1)", 404, "There is no challenge '<script>alert(1)"),
@@ -190,20 +190,20 @@ def test_an_empty_leaderboard_says_why(anybody: httpx.Client, address: str, told
         ("/leaderboard/submissions/%2E", 404, "Page not found"),
     ],
 )
-def test_what_is_not_there_is_told_on_a_page(
-    anybody: httpx.Client, address: str, status: int, told: str
+def test_what_is_missing_is_named_on_a_page(
+    anonymous: httpx.Client, address: str, status: int, message: str
 ) -> None:
-    answer = anybody.get(address)
+    answer = anonymous.get(address)
     assert answer.status_code == status
-    assert told in words(answer.text)
+    assert message in words(answer.text)
     assert "<script>alert" not in answer.text
 
 
 @pytest.mark.parametrize(
     "name", ['"><img src=x onerror=alert(1)>', "\u202egnihtemos", "{{ 7*7 }}", "' OR 1=1"]
 )
-def test_what_is_asked_for_is_shown_and_never_run(anybody: httpx.Client, name: str) -> None:
-    page = anybody.get(BOARD, params={"user": name, "model": name}).text
+def test_what_is_asked_for_is_shown_and_never_run(anonymous: httpx.Client, name: str) -> None:
+    page = anonymous.get(BOARD, params={"user": name, "model": name}).text
     assert "<img src=x" not in page
     shown = re.search(r'id="pick-user" name="user" value="([^"]*)"', page)
     assert shown
@@ -213,49 +213,51 @@ def test_what_is_asked_for_is_shown_and_never_run(anybody: httpx.Client, name: s
 # -- a submission ---------------------------------------------------------------------------------------
 
 
-def test_a_submission_tells_what_its_scores_rest_on(anybody: httpx.Client, best: Place) -> None:
-    answer = anybody.get(f"/leaderboard/submissions/{best.submission_id}")
+def test_a_submission_shows_what_its_scores_rest_on(anonymous: httpx.Client, best: Place) -> None:
+    answer = anonymous.get(f"/leaderboard/submissions/{best.submission_id}")
     assert answer.status_code == 200
-    told = words(answer.text)
-    kept = anybody.get(f"/v1/submissions/{best.submission_id}").json()
+    shown = words(answer.text)
+    kept = anonymous.get(f"/v1/submissions/{best.submission_id}").json()
     for part in (kept["sha256"], kept["truth_version"], f"version {kept['scorer_version']}", "7,890 rows"):
-        assert part in told
-    assert "ttbar_pu0, imported from a directory of the server" in told
-    assert "Rank 1 of the leaderboard" in told
+        assert part in shown
+    assert "ttbar_pu0, imported from a directory of the server" in shown
+    assert "Rank 1 of the leaderboard" in shown
     assert f"echo '{kept['sha256']}  predictions.parquet' | sha256sum --check" in unescape(answer.text)
-    assert "2 events, 3 to 4" in told
+    assert "2 events, 3 to 4" in shown
 
 
 @pytest.mark.parametrize("rank", [1, ROWS, ROWS + 1])
 def test_a_submission_leads_back_to_its_place(
-    anybody: httpx.Client, filled: ServerProcess, rank: int
+    anonymous: httpx.Client, filled: ServerProcess, rank: int
 ) -> None:
     with Client(filled.base_url) as client:
         place = client.leaderboard("tracking", limit=rank)[-1]
-    page = anybody.get(f"/leaderboard/submissions/{place.submission_id}").text
+    page = anonymous.get(f"/leaderboard/submissions/{place.submission_id}").text
     back = re.search(rf'href="({BOARD}[^"]*)#(s-{place.submission_id})"', page)
     assert back
-    board = anybody.get(unescape(back[1])).text
+    board = anonymous.get(unescape(back[1])).text
     assert f'id="{back[2]}"' in board
     assert ("A part of the ranking" in board) == (rank > ROWS), "the whole board where it can"
 
 
-def test_what_nobody_verified_is_marked_on_its_page(anybody: httpx.Client, filled: ServerProcess) -> None:
+def test_unverified_submissions_are_marked_on_their_page(
+    anonymous: httpx.Client, filled: ServerProcess
+) -> None:
     with Client(filled.base_url) as client:
         submission = client.leaderboard("tracking_small", limit=1)[0].submission_id
-    assert "self-reported, not verified" in anybody.get(f"/leaderboard/submissions/{submission}").text
+    assert "self-reported, not verified" in anonymous.get(f"/leaderboard/submissions/{submission}").text
 
 
-def test_results_are_on_one_page_and_in_files(anybody: httpx.Client) -> None:
-    page = anybody.get(f"{BOARD}/results").text
+def test_results_are_on_one_page_and_in_files(anonymous: httpx.Client) -> None:
+    page = anonymous.get(f"{BOARD}/results").text
     found = re.findall(r'<td class="rank" data-label="Rank">([\d,]+)<', page)
     assert [int(rank.replace(",", "")) for rank in found] == list(range(1, 1001))
-    told = words(page)
-    assert "more than 1,000" in told
-    assert "all events 3 to 4 of ttbar_pu0" in told
-    assert f'href="{BOARD}/results"' in anybody.get(BOARD).text
+    shown = words(page)
+    assert "more than 1,000" in shown
+    assert "all events 3 to 4 of ttbar_pu0" in shown
+    assert f'href="{BOARD}/results"' in anonymous.get(BOARD).text
     (address,) = re.findall(r'href="([^"]+format=csv)"', page)
-    assert len(anybody.get(urljoin(BOARD, address)).text.splitlines()) == 1 + PLACES
+    assert len(anonymous.get(urljoin(BOARD, address)).text.splitlines()) == 1 + PLACES
 
 
 # -- in a browser ---------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""The model zoo by HTTP, as somebody without scripts sees it."""
+"""The model zoo by HTTP, as a browser without scripts shows it."""
 
 from __future__ import annotations
 

@@ -57,9 +57,9 @@ def test_submissions_come_newest_first_in_pages_with_their_ranks(anna: Visitor, 
     assert 'class="num">1</td>' in second
     other = submitted[-1]
     for address in (MINE, f"/leaderboard/submissions/{other}"):
-        told = anna.get(address).text
-        assert "not your best" in told or "not the best of its participant" in told
-        assert "of the leaderboard</a>" not in told, (
+        shown = anna.get(address).text
+        assert "not your best" in shown or "not the best of its participant" in shown
+        assert "of the leaderboard</a>" not in shown, (
             "a rank is that of the leaderboard, which has an account's best alone"
         )
     assert "First page" in second
@@ -80,5 +80,5 @@ def test_what_there_is_not_is_reported_on_a_page(anna: Visitor, web: ServerProce
         assert answer.status_code in {404, 422}
         assert "<h1>" in answer.text
         assert "<b>" not in answer.text
-    with Visitor(web.base_url) as nobody:
-        assert nobody.get(MINE).status_code == 401
+    with Visitor(web.base_url) as anonymous:
+        assert anonymous.get(MINE).status_code == 401

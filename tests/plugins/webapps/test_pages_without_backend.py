@@ -15,7 +15,7 @@ from .visiting import Visitor
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pages]:
-    # Nobody listens there.
+    # No server listens there.
     with served_apart(tmp_path_factory.mktemp("web"), "http://127.0.0.1:1") as pages:
         yield pages
 

@@ -52,7 +52,7 @@ def cookie_line(answer: httpx.Response, name: str) -> str:
 # -- what works --------------------------------------------------------------------------------------------
 
 
-def test_somebody_signs_in_acts_and_signs_out(visitor: Visitor, token: Callable[[str], str]) -> None:
+def test_a_user_signs_in_acts_and_signs_out(visitor: Visitor, token: Callable[[str], str]) -> None:
     assert visitor.get("/v1/me").status_code == 401
     answer = visitor.sign_in(token("worth"), "/events?config=ttbar_pu0&event=3")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/events?config=ttbar_pu0&event=3")
@@ -101,7 +101,7 @@ def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
         assert "Domain" not in line
 
 
-def test_pages_of_somebody_are_kept_by_no_cache(visitor: Visitor, token: Callable[[str], str]) -> None:
+def test_pages_of_a_user_are_not_cached(visitor: Visitor, token: Callable[[str], str]) -> None:
     visitor.sign_in(token("worth"))
     assert visitor.get("/").headers["Cache-Control"] == "private, no-store"
     assert visitor.get("/v1/me").headers["Cache-Control"] == "private, no-store"
@@ -144,10 +144,10 @@ def test_another_state_is_rejected_and_changes_nothing(visitor: Visitor, token: 
     assert visitor.get(back).status_code == 303
 
 
-def test_nobody_is_signed_in_as_somebody_else(
+def test_a_sign_in_is_not_planted_in_another_browser(
     visitor: Visitor, other: Visitor, token: Callable[[str], str]
 ) -> None:
-    """Somebody's own code, put under another's eyes: the browser did not begin that sign-in (login CSRF)."""
+    """An attacker's own code in a victim's browser, which did not begin that sign-in (login CSRF)."""
     theirs = other.consent(other.leave(), token("mallory"))
     assert visitor.get(theirs).status_code == 400
     visitor.leave()
@@ -304,7 +304,7 @@ def test_the_way_out_is_no_link(visitor: Visitor, token: Callable[[str], str]) -
 
 
 async def came_from(referer: str, **form: str) -> str:
-    """Where somebody goes on whose session ended while they filled in that page's form."""
+    """Where a user goes on whose session ended while they filled in that page's form."""
     sent = {"path": "/simulate/order", "method": "POST", "form": form, "headers": {"Referer": referer}}
     async with Quart("pages").test_request_context(**sent):  # type: ignore[arg-type]  # read from a table
         return await forms.page_to_return_to()

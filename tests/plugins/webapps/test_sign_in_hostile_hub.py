@@ -1,4 +1,4 @@
-"""Signing in with hubs that lie, break or are not themselves: nobody is signed in, nothing is sent astray."""
+"""Signing in with hubs that lie, break or are not themselves: no one is signed in, nothing is sent astray."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Scripted:
     url: str
     sign_in: PendingSignIn
     #: What the documents have in addition, by their paths.
-    told: dict[str, dict[str, Any]] = field(default_factory=dict)
+    overrides: dict[str, dict[str, Any]] = field(default_factory=dict)
     #: What the id token claims in addition.
     claims: dict[str, Any] = field(default_factory=dict)
     #: Raw answers by path: status and body.
@@ -56,7 +56,10 @@ class Scripted:
 
     def answer(self, path: str) -> tuple[int, bytes]:
         self.asked.append(path)
-        return self.raw.get(path) or (200, json.dumps(self.document(path) | self.told.get(path, {})).encode())
+        return self.raw.get(path) or (
+            200,
+            json.dumps(self.document(path) | self.overrides.get(path, {})).encode(),
+        )
 
     def document(self, path: str) -> dict[str, Any]:
         if path == DISCOVERY:
@@ -147,7 +150,7 @@ async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
     asked = Provider(hub.url)
     client = Client(asked, "pages", None)
     await client.redeem(hub.sign_in, "first")
-    hub.told["/jwks"] = {"keys": [OTHER_KEY.as_dict(private=False)]}
+    hub.overrides["/jwks"] = {"keys": [OTHER_KEY.as_dict(private=False)]}
     hub.sign = lambda claims: signed(claims, OTHER_KEY, "two")
     asked._keys_since -= 20  # it was asked a while ago
     assert (await client.redeem(hub.sign_in, "second")).token == "hub_secret"  # noqa: S105 -- the scripted one
@@ -157,7 +160,7 @@ async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
 
 
 async def test_issuer_may_end_in_a_slash(hub: Scripted) -> None:
-    hub.told[DISCOVERY] = {"issuer": f"{hub.url}/"}
+    hub.overrides[DISCOVERY] = {"issuer": f"{hub.url}/"}
     asked = Provider(f"{hub.url}/")
     assert (await asked.endpoints()).issuer == f"{hub.url}/"
     assert hub.asked == [DISCOVERY]
@@ -187,7 +190,7 @@ async def test_issuer_may_end_in_a_slash(hub: Scripted) -> None:
         {"at_hash": "another"},
     ],
 )
-async def test_a_claim_that_is_wrong_signs_nobody_in(hub: Scripted, claims: dict[str, Any]) -> None:
+async def test_a_wrong_claim_does_not_sign_in(hub: Scripted, claims: dict[str, Any]) -> None:
     hub.claims = claims
     with pytest.raises(UpstreamError, match="id token"):
         await redeem(hub)
@@ -220,7 +223,7 @@ def with_the_public_key(claims: dict[str, Any]) -> str:
         lambda claims: "é",
     ],
 )
-async def test_a_signature_that_is_not_the_hubs_signs_nobody_in(
+async def test_a_signature_of_another_key_does_not_sign_in(
     hub: Scripted, sign: Callable[[dict[str, Any]], str]
 ) -> None:
     hub.sign = sign
@@ -232,7 +235,7 @@ async def test_a_signature_that_is_not_the_hubs_signs_nobody_in(
 
 
 @pytest.mark.parametrize(
-    "told",
+    "overrides",
     [
         {"issuer": "https://elsewhere.example"},
         {"issuer": None},
@@ -246,8 +249,8 @@ async def test_a_signature_that_is_not_the_hubs_signs_nobody_in(
         {"jwks_uri": "http://[::1"},
     ],
 )
-async def test_a_hub_that_sends_secrets_astray_is_not_asked(hub: Scripted, told: dict[str, Any]) -> None:
-    hub.told[DISCOVERY] = told
+async def test_a_hub_that_sends_secrets_astray_is_not_asked(hub: Scripted, overrides: dict[str, Any]) -> None:
+    hub.overrides[DISCOVERY] = overrides
     with pytest.raises(UpstreamError):
         await redeem(hub)
     assert hub.forms == []
@@ -304,7 +307,7 @@ async def test_a_hub_that_is_down_is_reported_and_asked_again_later(hub: Scripte
 
 @pytest.mark.parametrize("seconds", [None, "60", True, float("inf"), -5, 0])
 async def test_a_strange_life_of_a_token_is_no_trouble(hub: Scripted, seconds: object) -> None:
-    hub.told["/token"] = {"expires_in": seconds}
+    hub.overrides["/token"] = {"expires_in": seconds}
     grant = await redeem(hub)
     assert grant.expires_in in {None, -5.0, 0.0}
 

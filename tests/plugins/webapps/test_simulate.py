@@ -34,14 +34,14 @@ WEB_ENVIRONMENT = {
 
 
 @pytest.fixture
-def nobody(web: ServerProcess) -> Iterator[Visitor]:
+def anonymous(web: ServerProcess) -> Iterator[Visitor]:
     with Visitor(web.base_url) as visitor:
         yield visitor
 
 
 @pytest.fixture
 def name() -> str:
-    """An account that nobody used before."""
+    """An account that was not used before."""
     return f"orders{next(_serial)}"
 
 
@@ -91,29 +91,29 @@ def ended(visitor: Visitor, request_id: str) -> str:
 # -- the form -----------------------------------------------------------------------------------------
 
 
-def test_nobody_sees_presets_and_prices_and_is_led_to_sign_in(nobody: Visitor) -> None:
-    page = nobody.get("/simulate")
+def test_anonymous_visitors_see_prices_and_are_led_to_sign_in(anonymous: Visitor) -> None:
+    page = anonymous.get("/simulate")
     assert page.status_code == 200
-    for told in ("ttbar-quick", "0.333 credits", "Sign in to order", "How it works", "1 to 100,000"):
-        assert told in page.text
+    for part in ("ttbar-quick", "0.333 credits", "Sign in to order", "How it works", "1 to 100,000"):
+        assert part in page.text
     assert "Your requests" not in page.text
-    assert nobody.post("/simulate", data=SMALL).status_code == 401
+    assert anonymous.post("/simulate", data=SMALL).status_code == 401
     for address in ("/simulate/latest", "/simulate/requests", f"/simulate/requests/{'0' * 32}"):
-        assert nobody.get(address).status_code == 401
+        assert anonymous.get(address).status_code == 401
 
 
-def test_the_price_is_shown_without_scripts(nobody: Visitor) -> None:
-    shown = nobody.get("/simulate", params={"channel": "ttbar", "events": "100", "pileup": "40"}).text
+def test_the_price_is_shown_without_scripts(anonymous: Visitor) -> None:
+    shown = anonymous.get("/simulate", params={"channel": "ttbar", "events": "100", "pileup": "40"}).text
     assert re.search(r"<output[^>]*>4\.583 credits", shown)
-    named = nobody.get("/simulate?preset=ttbar-hl-lhc").text
+    named = anonymous.get("/simulate?preset=ttbar-hl-lhc").text
     assert 'name="pileup" inputmode="numeric" required step="1" min="0" max="200" value="200"' in named
 
 
 @pytest.mark.parametrize(
     "hostile", ["", "ten", "1e3", "99999999999999999999", "\uff11\uff10", "-1", "0", "%00", "<b>", "9" * 5000]
 )
-def test_what_is_no_order_is_reported_at_its_field(nobody: Visitor, hostile: str) -> None:
-    page = nobody.get("/simulate", params={**SMALL, "events": hostile})
+def test_what_is_no_order_is_reported_at_its_field(anonymous: Visitor, hostile: str) -> None:
+    page = anonymous.get("/simulate", params={**SMALL, "events": hostile})
     assert page.status_code == 200
     assert re.search(r'data-fault="events">a (whole )?number', page.text)
     assert "<b>" not in page.text
@@ -126,8 +126,8 @@ def test_an_order_is_charged_followed_and_listed(anna: Visitor) -> None:
     assert parse_qs(urlsplit(answer.headers["Location"]).query) == {"ordered": ["now"]}
     assert "Ordered" in anna.get(answer.headers["Location"]).text
     page = ended(anna, request_id)
-    for told in ("completed", "0.014 credits charged", "10 events of single_muon", "(a mock)", "Running"):
-        assert told in page
+    for part in ("completed", "0.014 credits charged", "10 events of single_muon", "(a mock)", "Running"):
+        assert part in page
     assert "Cancel this request" not in page
     assert "9.986 credits" in anna.get("/simulate").text
     for address in (

@@ -84,8 +84,8 @@ def test_a_team_is_made_and_joined_by_links(
     assert not re.search(">(Leave|Remove)<", ada.get(TEAM).text)
     stays = ada.fill_in(TEAM, action="remove", account="team-ben")
     assert (stays.status_code, "has submitted" in stays.text) == (409, True)
-    with Visitor(web.base_url) as nobody:
-        assert nobody.get(f"{TEAM}?invitation=x").status_code == 401
+    with Visitor(web.base_url) as anonymous:
+        assert anonymous.get(f"{TEAM}?invitation=x").status_code == 401
     assert ada.get("/leaderboard/nothing-here/team").status_code == 404
 
     page = f"/leaderboard/submissions/{sent}"

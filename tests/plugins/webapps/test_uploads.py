@@ -31,7 +31,7 @@ _serial = count(1)
 
 @pytest.fixture
 def anna(web: ServerProcess, token: Callable[[str], str]) -> Iterator[Visitor]:
-    """An account that nobody used before."""
+    """An account that was not used before."""
     with Visitor(web.base_url) as visitor:
         visitor.sign_in(token(f"submits{next(_serial)}"))
         yield visitor
@@ -39,7 +39,7 @@ def anna(web: ServerProcess, token: Callable[[str], str]) -> Iterator[Visitor]:
 
 @pytest.fixture
 def oracle(tmp_path: Path) -> Path:
-    """Perfect predictions in a file that nobody sent before."""
+    """Perfect predictions in a file that was not sent before."""
     path = tmp_path / "oracle.parquet"
     write_oracle(path, seed=next(_serial))
     return path
@@ -66,16 +66,16 @@ def send(
 
 
 def test_the_format_of_files_is_public(web: ServerProcess) -> None:
-    with Visitor(web.base_url) as nobody:
-        page = nobody.get(SUBMIT)
+    with Visitor(web.base_url) as anonymous:
+        page = anonymous.get(SUBMIT)
         assert page.status_code == 200
-        for told in ("Sign in to submit", "track_id", "Events 3 to 4", "collidium check tracking"):
-            assert told in page.text
+        for part in ("Sign in to submit", "track_id", "Events 3 to 4", "collidium check tracking"):
+            assert part in page.text
         assert "upload-form" not in page.text
         assert 'id="quota"' not in page.text
-        assert nobody.get("/leaderboard/nothing/submit").status_code == 404
-        assert "No predictions are taken yet" in nobody.get("/leaderboard/jets/submit").text
-        assert nobody.post(SUBMIT, files={"predictions": b"x"}).status_code == 401
+        assert anonymous.get("/leaderboard/nothing/submit").status_code == 404
+        assert "No predictions are taken yet" in anonymous.get("/leaderboard/jets/submit").text
+        assert anonymous.post(SUBMIT, files={"predictions": b"x"}).status_code == 401
 
 
 def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
@@ -106,8 +106,8 @@ def test_every_problem_is_listed(anna: Visitor, bad: Path) -> None:
         answer = send(anna, action, bad.read_bytes())
         assert answer.status_code == 422
         headed = "The file has problems" if action == "check" else "Nothing was submitted"
-        for told in ("hit_id is negative", "track_id is negative", "for example", "hit_id=-5", headed):
-            assert told in answer.text
+        for part in ("hit_id is negative", "track_id is negative", "for example", "hit_id=-5", headed):
+            assert part in answer.text
         assert "column hit_id" not in answer.text, "the words name it already"
 
 
@@ -151,8 +151,8 @@ def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path
     receipt = send(anna, "submit", oracle.read_bytes()).headers["Location"]
     (kept,) = anna.get("/v1/me/submissions").json()
     elsewhere = receipt.replace("/tracking/", "/jets/")
-    with Visitor(web.base_url) as nobody:
-        for visitor, address in ((nobody, receipt), (anna, elsewhere)):
+    with Visitor(web.base_url) as anonymous:
+        for visitor, address in ((anonymous, receipt), (anna, elsewhere)):
             answer = visitor.get(address)
             assert answer.status_code == 303
             assert urlsplit(answer.headers["Location"]).path.endswith(kept["submission_id"])
@@ -178,9 +178,9 @@ def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerP
     assert re.search(r'<span class="badge warn" title="[^"]+">missing</span>', shown)
     for board in ("/leaderboard/tracking", "/leaderboard/mine", "/models/anna/none"):
         assert ">missing</span>" in anna.get(board).text, board
-    with Visitor(web.base_url) as nobody:
-        assert "Save links" not in nobody.get(page).text
-        assert nobody.post(page, data={"model_repo": "anna/other"}).status_code == 401
+    with Visitor(web.base_url) as anonymous:
+        assert "Save links" not in anonymous.get(page).text
+        assert anonymous.post(page, data={"model_repo": "anna/other"}).status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -215,9 +215,9 @@ def test_from_the_choice_of_a_file_to_the_receipt(
     text.write_text("not parquet, whatever its name")
     with huge.open("wb") as sparse:
         sparse.truncate(9 * 10**9)
-    for path, told in ((text, "is no parquet file"), (huge, "has 9 GB; at most")):
+    for path, trouble in ((text, "is no parquet file"), (huge, "has 9 GB; at most")):
         file.set_input_files(path)
-        expect(page.locator("#file-trouble")).to_contain_text(told)
+        expect(page.locator("#file-trouble")).to_contain_text(trouble)
     check.click()
     expect(page.locator("#file-trouble")).to_contain_text("has 9 GB")
 
@@ -233,11 +233,11 @@ def test_from_the_choice_of_a_file_to_the_receipt(
     file.set_input_files(oracle)
     check.click()
     expect(page.get_by_text("Good to submit")).to_be_visible()
-    page.get_by_label("Model").fill("somebody/helix")
+    page.get_by_label("Model").fill("someone/helix")
     submit.click()
     expect(page.get_by_role("heading", name=re.compile(r"Rank \d"))).to_be_visible()
     page.get_by_role("link", name="Your submissions").click()
-    expect(page.get_by_role("cell", name="somebody/helix")).to_be_visible()
+    expect(page.get_by_role("cell", name="someone/helix")).to_be_visible()
 
 
 def test_an_upload_is_stopped_and_an_ended_session_is_reported(

@@ -96,7 +96,7 @@ def colours(screenshot: bytes) -> dict[tuple[int, int, int], int]:
 
 
 def compete(page: Page, directory: Path) -> None:
-    """A bad file first: all that is wrong with it is told. Then a good one, which leads the board."""
+    """A bad file first: all that is wrong with it is shown. Then a good one, which leads the board."""
     page.get_by_role("navigation", name="Main").get_by_role("link", name="Leaderboards").click()
     page.get_by_role("link", name="Submit").first.click()
     good = reconstruction(0.99)
@@ -125,7 +125,7 @@ def look_around(page: Page) -> None:
 
 
 def leave(page: Page) -> None:
-    """Signed out, the page of somebody's own things asks to sign in."""
+    """Signed out, a page of the user's own things asks to sign in."""
     page.locator("summary").filter(has_text="emmy").click()
     page.get_by_role("button", name="Sign out").click()
     expect(page.get_by_role("link", name="Sign in").first).to_be_visible()

@@ -10,7 +10,7 @@ import httpx
 
 
 class Visitor(httpx.Client):
-    """Somebody's browser: it keeps cookies, and shows what it is given."""
+    """A user's browser: it keeps cookies, and shows what it is given."""
 
     def __init__(self, address: str) -> None:
         super().__init__(

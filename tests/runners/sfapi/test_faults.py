@@ -102,7 +102,7 @@ async def test_what_is_fetched_stops_with_the_first_failure(
         # Far less than the other call would wait for its answer.
         async with asyncio.timeout(10):
             await runner.collect(done, tmp_path, 2**30)
-    # A call that nobody waits for ends at its own deadline.
+    # A call without a waiter ends at its own deadline.
     going_on = {task for task in asyncio.all_tasks() if "HttpClient._exchange" not in repr(task)}
     assert going_on == {asyncio.current_task()}
     api.behave()
@@ -221,7 +221,7 @@ async def test_a_submission_that_takes_a_while(api: Superfacility, runner: Runne
     assert submitted == handle(next(iter(api.batch.jobs)))
 
 
-async def test_what_somebody_can_mend_is_tried_again(api: Superfacility, make_runner: MakeRunner) -> None:
+async def test_what_operators_can_mend_is_tried_again(api: Superfacility, make_runner: MakeRunner) -> None:
     with unavailable("rejected the job", operators="Invalid account"):
         await make_runner(sfapi_account="another").submit(job())
 
@@ -271,11 +271,11 @@ async def test_a_rejected_token_is_not_retried_forever(api: Superfacility, runne
 
 
 async def test_an_unreachable_address(unused_tcp_port: int, make_runner: MakeRunner) -> None:
-    nobody = f"http://127.0.0.1:{unused_tcp_port}"
+    unused = f"http://127.0.0.1:{unused_tcp_port}"
     with pytest.raises(RunnerUnavailable, match="did not answer"):
-        await make_runner(sfapi_url=nobody).find("r1")
+        await make_runner(sfapi_url=unused).find("r1")
     with pytest.raises(RunnerUnavailable, match="gave no access token"):
-        await make_runner(sfapi_token_url=nobody).find("r1")
+        await make_runner(sfapi_token_url=unused).find("r1")
 
 
 async def test_an_answer_that_trickles_is_given_up(api: Superfacility, make_runner: MakeRunner) -> None:

@@ -2,7 +2,7 @@
 
 All of it lies in a temporary directory: configuration, keys, sockets, state. Run as root, the controller
 belongs to the user ``slurm``, ``munged`` to ``munge`` and the REST API to ``nobody``: it refuses root. Run
-as anybody else, everything is theirs. Accounting is off, as on the smallest clusters. Debian's packages
+as another user, everything is theirs. Accounting is off, as on the smallest clusters. Debian's packages
 ``slurm-wlm``, ``slurmrestd``, ``munge`` and ``slurm-wlm-jwt-plugin`` bring the programs.
 """
 
@@ -96,7 +96,7 @@ def _programs() -> dict[str, str]:
 
 @dataclass(slots=True)
 class SlurmCluster:
-    """A cluster of its own; a context manager. Jobs belong to whoever started it."""
+    """A cluster of its own; a context manager. Jobs belong to the user who started it."""
 
     directory: Path = field(init=False)
     #: Where ``slurmrestd`` answers, without a path.
@@ -137,8 +137,8 @@ class SlurmCluster:
 
     def token(self, seconds: int = 3600) -> str:
         """A JWT of :attr:`user`, good for so long."""
-        told = self.command("scontrol", "token", f"lifespan={seconds}", f"username={self.user}")
-        return told.strip().removeprefix("SLURM_JWT=")
+        answer = self.command("scontrol", "token", f"lifespan={seconds}", f"username={self.user}")
+        return answer.strip().removeprefix("SLURM_JWT=")
 
     def command(self, program: str, *arguments: str) -> str:
         """What one of Slurm's commands prints; raises CalledProcessError when it fails."""
@@ -259,16 +259,16 @@ class SlurmCluster:
         return (self.directory / "log" / program).read_text(errors="replace")[-4000:]
 
     def _controller_answers(self) -> bool:
-        return self._tells("scontrol", "ping").count("is UP") == 1
+        return self._output("scontrol", "ping").count("is UP") == 1
 
     def _node_is_up(self) -> bool:
-        return self._tells("sinfo", "--noheader", "--format=%T").strip() in {"idle", "mixed", "allocated"}
+        return self._output("sinfo", "--noheader", "--format=%T").strip() in {"idle", "mixed", "allocated"}
 
     def _has_sent_all(self) -> bool:
-        told = self._tells("sdiag")
-        return "Agent count:          0" in told and "Agent queue size:     0" in told
+        answer = self._output("sdiag")
+        return "Agent count:          0" in answer and "Agent queue size:     0" in answer
 
-    def _tells(self, program: str, *arguments: str) -> str:
+    def _output(self, program: str, *arguments: str) -> str:
         try:
             return self.command(program, *arguments)
         except subprocess.CalledProcessError:
@@ -283,9 +283,9 @@ class SlurmCluster:
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def _end_jobs(self) -> None:
-        """Jobs are nobody's children: they would outlive the cluster."""
-        self._tells("scancel", f"--user={self.user}")
-        self._wait("slurmctld", lambda: not self._tells("squeue", "--noheader"))
+        """Jobs have no parent process: they would outlive the cluster."""
+        self._output("scancel", f"--user={self.user}")
+        self._wait("slurmctld", lambda: not self._output("squeue", "--noheader"))
 
     def _kill(self, program: str, how: signal.Signals) -> None:
         process = self._running[program]
@@ -307,7 +307,7 @@ def _service_user(name: str) -> str:
 
 
 def _free_ports(count: int) -> list[int]:
-    """Ports that nobody has; all held until all are known, so that none is given twice."""
+    """Ports that are free; all held until all are known, so that none is given twice."""
     sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
     ports = [held.getsockname()[1] for held in sockets]
     for held in sockets:

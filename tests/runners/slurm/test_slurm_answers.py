@@ -141,7 +141,7 @@ def test_slurm_precedes_the_record_and_the_record_the_rest() -> None:
 
 
 def test_a_part_without_any_state_is_lost() -> None:
-    """Part 0 is told by Slurm, part 1 by its record, and part 2 by nobody, unless it has not begun."""
+    """Part 0 is known to Slurm, part 1 by its record, and part 2 by neither, unless it has not begun."""
     seen = [ReportedTask(1, NAME, 0, ("RUNNING",))]
     left = FolderState(known=True, records={1: TaskRecord(0, 0, 1)})
     assert is_lost(3, seen, left)

@@ -82,7 +82,7 @@ async def test_jobs_forgotten_by_slurm_are_recovered_from_records(
     ]
     assert statuses == await other.poll_many(handles)
     assert len(await other.collect(handles[0], tmp_path / "output", 2**30)) == 2
-    # As if whoever submitted had been killed before it could write the answer down.
+    # As if the process that submitted had been killed before it could write the answer down.
     (folder / done.request_id / "job").unlink()
     assert await other.find(done.request_id) == handles[0] == await other.submit(done)
     # The node ends what its controller does not know.
@@ -104,7 +104,7 @@ async def test_a_job_whose_submitter_was_killed_is_found(
 
 
 def lose_answers(runner: SlurmRunner) -> None:
-    """Jobs are queued, and nobody learns of it."""
+    """Jobs are queued, and no answer reports it."""
     submit = runner._backend.submit
 
     async def lose(submission: Submission) -> int:
@@ -171,7 +171,7 @@ async def test_a_token_file_that_holds_no_token_is_reported(
 
 @pytest.fixture
 async def answering() -> AsyncIterator[Callable[[bytes], str]]:
-    """Starts servers that answer whatever they are told to; gives their addresses."""
+    """Starts servers with given answers; gives their addresses."""
     answers: list[bytes] = []
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -182,15 +182,15 @@ async def answering() -> AsyncIterator[Callable[[bytes], str]]:
 
     async with listening(answer) as url:
 
-        def start(told: bytes) -> str:
-            answers.append(told)
+        def start(answer: bytes) -> str:
+            answers.append(answer)
             return url
 
         yield start
 
 
 @pytest.mark.parametrize(
-    "told",
+    "answer",
     [
         response(200, "<html>maintenance</html>"),
         response(502, "<html>maintenance</html>"),
@@ -207,9 +207,9 @@ async def answering() -> AsyncIterator[Callable[[bytes], str]]:
     ],
 )
 async def test_nonsense_is_asked_again_later(
-    make_runner: MakeRunner, answering: Callable[[bytes], str], order: Order, told: bytes, tmp_path: Path
+    make_runner: MakeRunner, answering: Callable[[bytes], str], order: Order, answer: bytes, tmp_path: Path
 ) -> None:
-    runner = make_runner("rest", slurm_url=answering(told), slurm_timeout_seconds=10)
+    runner = make_runner("rest", slurm_url=answering(answer), slurm_timeout_seconds=10)
     for call in (runner.submit(order()), runner.poll("1.1.x"), runner.cancel("1.1.x")):
         with pytest.raises(RunnerUnavailable) as error:
             await call

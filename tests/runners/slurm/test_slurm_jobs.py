@@ -98,8 +98,8 @@ async def test_node_hours_are_what_slurm_counted(
     handle = await runner.submit(order(events=6))
     await reaches(runner, handle)
     job_id = handle.partition(".")[0]
-    told = slurm_cluster.command("scontrol", "--oneliner", "show", "job", job_id)
-    times = re.findall(r" RunTime=00:00:(\d\d) ", told)
+    shown = slurm_cluster.command("scontrol", "--oneliner", "show", "job", job_id)
+    times = re.findall(r" RunTime=00:00:(\d\d) ", shown)
     assert len(times) == 2
     tasks = await runner._backend.tasks([int(job_id)])
     assert sum(task.node_seconds or 0 for task in tasks) == sum(map(int, times))
@@ -196,10 +196,10 @@ async def test_another_job_with_the_id_is_not_taken_for_it(
     """A controller that lost its state gives ids anew."""
     runner = make_runner(backend)
     handle = await runner.submit(order("gated"))
-    stranger = handle.rpartition(".")[0] + "." + order().request_id
+    unknown = handle.rpartition(".")[0] + "." + order().request_id
     with pytest.raises(RunnerRefused, match="does not know this job"):
-        await runner.poll(stranger)
-    await runner.cancel(stranger)
+        await runner.poll(unknown)
+    await runner.cancel(unknown)
     open_gate()
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
 
@@ -207,7 +207,7 @@ async def test_another_job_with_the_id_is_not_taken_for_it(
 async def test_a_job_that_is_put_back_into_the_queue_is_followed(
     make_runner: MakeRunner, backend: str, order: Order, slurm_cluster: SlurmCluster, folder: Path
 ) -> None:
-    """It has told that it was terminated, and it will run again."""
+    """It has recorded that it was terminated, and it will run again."""
     runner = make_runner(backend)
     job = order("gated")
     handle = await runner.submit(job)

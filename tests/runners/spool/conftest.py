@@ -38,7 +38,7 @@ case $channel in
     fail) echo simulating; echo "no such geometry: odd" >&2; exit 3 ;;
     crash) kill -SEGV $$ ;;
     memory) exec tail /dev/zero ;;
-    deaf) trap '' TERM; echo deaf >"$output/told"; while true; do sleep 0.05; done ;;
+    deaf) trap '' TERM; echo deaf >"$output/seen"; while true; do sleep 0.05; done ;;
     family)
         setsid sh -c 'echo $$ >"$0/runaway"; exec sleep 1000' "$output" &
         sleep 1000 & echo $! >"$output/child"
@@ -47,9 +47,9 @@ case $channel in
     link) cp -s /etc/passwd "$output/particles.parquet"; exit 0 ;;
     loud) seq 1 4000000; exit 1 ;;
     environment_of_process)
-        { env; pwd; nice; umask; ulimit -d; ls -l /proc/self/fd; } >"$output/told" ;;
+        { env; pwd; nice; umask; ulimit -d; ls -l /proc/self/fd; } >"$output/seen" ;;
     environment_of_container)
-        { env; ls /sys/class/net; cat /proc/self/status; touch /here; } >"$output/told" 2>&1 ;;
+        { env; ls /sys/class/net; cat /proc/self/status; touch /here; } >"$output/seen" 2>&1 ;;
 esac
 cp "${0%/*}/events.parquet" "$output/particles.parquet"
 """

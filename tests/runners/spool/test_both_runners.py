@@ -133,7 +133,7 @@ async def test_a_job_that_does_not_heed_the_signal_is_killed(
 ) -> None:
     runner = make_runner()
     handle = await runner.submit(order("deaf"))
-    await until((jobs / "output" / handle / "0" / "told").exists)
+    await until((jobs / "output" / handle / "0" / "seen").exists)
     await runner.cancel(handle)
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.CANCELLED, "cancelled: exit code 137 (SIGKILL)")
@@ -142,7 +142,7 @@ async def test_a_job_that_does_not_heed_the_signal_is_killed(
 async def test_no_more_jobs_run_than_there_are_slots(
     kind: str, make_runner: MakeRunner, order: Order, release: Release, left: Callable[[], int]
 ) -> None:
-    """Whoever asks: two processes that submit and poll at once never start one too many."""
+    """From any process: two that submit and poll at once never start one too many."""
     runners = [make_runner(**{f"{kind}_jobs": 2}) for _ in range(2)]
     jobs = [order("gated") for _ in range(5)]
     handles = await asyncio.gather(*(runners[n % 2].submit(job) for n, job in enumerate(jobs)))
@@ -222,7 +222,7 @@ def _submit_and_be_killed(kind: str, request_id: str, env: Mapping[str, str]) ->
 async def test_a_cancel_that_was_interrupted_goes_on(
     make_runner: MakeRunner, order: Order, spool: Spool
 ) -> None:
-    """It had been written down; the job had not been told yet."""
+    """It had been written down; the job had not been signalled yet."""
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     with spool.locked():

@@ -1,4 +1,4 @@
-"""How ends of containers are told."""
+"""How ends of containers are reported."""
 
 from __future__ import annotations
 
@@ -60,12 +60,12 @@ def test_failures_by_exit_code(code: int, reason: str) -> None:
 def test_what_only_the_engine_knows() -> None:
     assert ended(0) == (JobState.COMPLETED, None)
     assert ended(0, tables=False)[0] == JobState.FAILED
-    told = "its pipeline ran out of memory: it may use 2 GiB; last line of its log: two"
-    assert ended(1, out_of_memory=True) == (JobState.FAILED, told)
+    message = "its pipeline ran out of memory: it may use 2 GiB; last line of its log: two"
+    assert ended(1, out_of_memory=True) == (JobState.FAILED, message)
 
 
 def test_why_it_was_stopped_wins_over_its_exit_code() -> None:
-    """A pipeline may end well when it is told to stop; what it wrote is not whole."""
+    """A pipeline may end well when it is asked to stop; what it wrote is not whole."""
     assert ended(0, stopped=CANCELLED) == (JobState.CANCELLED, "cancelled: exit code 0")
     assert ended(0, stopped=TOO_LONG)[0] == JobState.FAILED
 
@@ -84,7 +84,7 @@ def test_invalid_engine_output_is_rejected(answer: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "missing"),
+    ("message", "missing"),
     [
         ("Error: No such container: collidium-1", True),
         ('Error: inspecting object: no such object: "collidium-1"', True),
@@ -95,5 +95,5 @@ def test_invalid_engine_output_is_rejected(answer: str) -> None:
         ("", False),
     ],
 )
-def test_a_container_is_missing_only_if_the_engine_says_so(told: str, missing: bool) -> None:
-    assert _is_missing("collidium-1", told) is missing
+def test_a_container_is_missing_only_if_the_engine_says_so(message: str, missing: bool) -> None:
+    assert _is_missing("collidium-1", message) is missing

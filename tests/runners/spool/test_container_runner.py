@@ -1,4 +1,4 @@
-"""The container runner runs jobs in real containers, and tells how they ended."""
+"""The container runner runs jobs in real containers, and reports how they ended."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ async def test_a_container_has_no_secret_no_network_and_no_rights(
     runner = make_runner()
     handle = await runner.submit(order("environment_of_container"))
     await reaches(runner, handle)
-    told = tmp_path / "data" / "container-jobs" / "output" / handle / "0" / "told"
-    lines = told.read_text().splitlines()
+    seen = tmp_path / "data" / "container-jobs" / "output" / handle / "0" / "seen"
+    lines = seen.read_text().splitlines()
     assert "HOME=/tmp" in lines
     assert not [line for line in lines if "hunter2" in line]
     assert [line for line in lines if line in {"lo", "eth0", "tap0"}] == ["lo"]

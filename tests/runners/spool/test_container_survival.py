@@ -93,7 +93,7 @@ async def test_places_are_given_by_one_process_at_a_time(
     runner = make_runner()
     with spool.locked():
         submitted = asyncio.create_task(runner.submit(order()))
-        await until(lambda: _somebody_waits_for(spool.directory / "lock"))
+        await until(lambda: _is_waited_for(spool.directory / "lock"))
         faster = spool.put(SpooledJob(order("gated"), "podman", time.time(), has_slot=True, launched=True))
         podman.run("run", "--detach", "--init", "--name", faster.name, image, "sleep", "1000")
     status = await runner.poll(await submitted)
@@ -101,7 +101,7 @@ async def test_places_are_given_by_one_process_at_a_time(
     await runner.cancel(faster.request_id)
 
 
-def _somebody_waits_for(file: Path) -> bool:
+def _is_waited_for(file: Path) -> bool:
     waiting = [line for line in Path("/proc/locks").read_text().splitlines() if "->" in line]
     return any(f":{file.stat().st_ino} " in line for line in waiting)
 
@@ -175,9 +175,9 @@ async def test_an_engine_that_goes_away_is_waited_for(
     runs, waits = await runner.submit(order("gated")), await runner.submit(order())
     with monkeypatch.context() as patch:
         patch.setenv("PATH", str(tmp_path))
-        told = await runner.poll_many([completed, runs, waits])
-        assert told[completed] == JobStatus(JobState.COMPLETED, (await runner.poll(completed)).node_hours)
-        assert isinstance(told[runs], RunnerUnavailable)
+        statuses = await runner.poll_many([completed, runs, waits])
+        assert statuses[completed] == JobStatus(JobState.COMPLETED, (await runner.poll(completed)).node_hours)
+        assert isinstance(statuses[runs], RunnerUnavailable)
         assert (await runner.poll(waits)).state == JobState.QUEUED
         with unavailable("no container engine answers", operators="podman"):
             await make_runner().submit(order())

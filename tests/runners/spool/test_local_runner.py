@@ -1,4 +1,4 @@
-"""The runner local runs jobs as processes of this machine, and tells how they ended."""
+"""The runner local runs jobs as processes of this machine, and reports how they ended."""
 
 from __future__ import annotations
 
@@ -63,13 +63,13 @@ async def test_a_job_has_no_secrets_and_private_output(
     handle = await runner.submit(order("environment_of_process"))
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
     output, scratch = jobs / "output" / handle / "0", jobs / "scratch" / handle
-    lines = (output / "told").read_text().splitlines()
+    lines = (output / "seen").read_text().splitlines()
     assert not [line for line in lines if "hunter2" in line]
     assert {f"HOME={scratch}", f"TMPDIR={scratch}", "LC_ALL=C.UTF-8", str(scratch)} <= set(lines)
     assert {str(os.nice(0) + 7), "0077", str(1024**2)} <= set(lines)
     # Its input, its output, the log, and the folder that ls reads.
     assert len([line for line in lines if " -> " in line]) == 4
-    for path in (output, output / "told", output / "particles.parquet"):
+    for path in (output, output / "seen", output / "particles.parquet"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
 

@@ -28,8 +28,8 @@ def kind() -> str:
 
 
 @pytest.fixture
-def stranger() -> Iterator[Process]:
-    """A process that is nobody's job, and that lives when the test is over."""
+def unrelated() -> Iterator[Process]:
+    """A process that is no job, and that lives when the test is over."""
     with subprocess.Popen(["sleep", "1000"], start_new_session=True) as sleeper:
         process = Process.of(sleeper.pid)
         assert process is not None
@@ -110,13 +110,13 @@ async def test_killing_the_shepherd_ends_its_processes(
 
 
 async def test_a_restart_of_the_machine_is_reported(
-    make_runner: MakeRunner, order: Order, record: RecordOf, stranger: Process
+    make_runner: MakeRunner, order: Order, record: RecordOf, unrelated: Process
 ) -> None:
-    """Whoever has the shepherd's number now is somebody else, and is left alone."""
+    """Another process has the shepherd's number now, and is left alone."""
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
-    record(handle).write(Started(replace(stranger, boot="another"), time.time()))
+    record(handle).write(Started(replace(unrelated, boot="another"), time.time()))
     status = await reaches(runner, handle)
     assert (status.state, status.reason) == (JobState.FAILED, "the machine was restarted while it ran")
     _end(shepherd)
@@ -124,12 +124,12 @@ async def test_a_restart_of_the_machine_is_reported(
 
 @pytest.mark.parametrize("what", ["poll", "cancel"])
 async def test_a_pid_reused_by_another_process_is_not_the_job(
-    make_runner: MakeRunner, order: Order, record: RecordOf, stranger: Process, what: str
+    make_runner: MakeRunner, order: Order, record: RecordOf, unrelated: Process, what: str
 ) -> None:
     runner = make_runner()
     handle = await runner.submit(order("gated"))
     shepherd = started(record(handle)).shepherd
-    before = replace(stranger, start=stranger.start - 1)
+    before = replace(unrelated, start=unrelated.start - 1)
     record(handle).write(Started(before, time.time()))
     if what == "cancel":
         await runner.cancel(handle)

@@ -31,7 +31,7 @@ def load(reading):
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A server that asks for the slice of a dataset on its own hub, and somebody who reads it."""
+    """A server that asks for the slice of a dataset on its own hub, and a user who reads it."""
 
     server: ServerProcess
     token: str

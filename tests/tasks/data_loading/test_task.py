@@ -101,7 +101,7 @@ def test_what_was_not_read_is_refused(changes: dict[str, Any], codes: list[str])
 
 
 def test_problems_do_not_reveal_the_digest() -> None:
-    """Anybody may compute it; but then they have read the events."""
+    """Any participant may compute it, but has then read the events."""
     assert all(str(ROW["digest"]) not in repr(problem) for problem in problems(ROW | {"digest": 1}))
 
 

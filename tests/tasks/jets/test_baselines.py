@@ -1,4 +1,4 @@
-"""Baselines see what is measured alone, and tell b jets from others by tracks that miss the collision."""
+"""Baselines see what is measured alone, and separate b jets by tracks that miss the collision."""
 
 from __future__ import annotations
 

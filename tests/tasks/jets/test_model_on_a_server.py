@@ -135,7 +135,7 @@ def reproduced_by_the_server(server: ServerProcess, token: str, submission_id: s
 
 
 def kept(server: ServerProcess, submission_id: str) -> dict[str, float]:
-    """The scores before they are rounded, which nobody is shown."""
+    """The scores before they are rounded, which are never shown."""
     with closing(sqlite3.connect(server.data_dir / "collidium.sqlite3")) as database:
         row = database.execute("SELECT scores FROM scorings WHERE submission_id = ?", [submission_id])
         scores: dict[str, float] = json.loads(row.fetchone()[0])

@@ -68,7 +68,7 @@ def test_unusable_truth(columns: dict[str, list[object]], message: str) -> None:
 # -- metrics by hand ------------------------------------------------------------------------------------
 
 #: Three b jets, two of charm, five light ones, so that 70% of b jets are 2.1 of them.
-TOLD: dict[tuple[int, int], Probabilities] = {
+GIVEN: dict[tuple[int, int], Probabilities] = {
     (1, 0): (0.8, 0.1, 0.1),  # b
     (1, 1): (0.1, 0.1, 0.8),
     (1, 2): (0.5, 0.0, 0.5),
@@ -89,7 +89,7 @@ def test_metrics_by_hand() -> None:
     jets pass with a tenth of the two light ones at 1/2: a fifth of five. Against charm they have 8/9, 3/4 and
     2/3, and these 3/5 and 1/9: none passes, and there is no rejection.
     """
-    assert metrics(TOLD, MANY) == {
+    assert metrics(GIVEN, MANY) == {
         "btag_auc": pytest.approx(18.5 / 21, rel=1e-15),
         "light_rejection_70": pytest.approx(25, rel=1e-12),
     }
@@ -97,7 +97,7 @@ def test_metrics_by_hand() -> None:
 
 @pytest.mark.parametrize(("times", "passing"), [(124, 24.8), (125, 25.0)])
 def test_a_rejection_needs_25_jets_that_pass(times: int, passing: float) -> None:
-    assert ("light_rejection_70" in metrics(TOLD, times)) == (passing >= 25)
+    assert ("light_rejection_70" in metrics(GIVEN, times)) == (passing >= 25)
 
 
 def test_rejection_of_jets_with_equal_scores() -> None:
@@ -192,12 +192,12 @@ def test_probabilities_add_up_to_one_within_two_percent(
 
 @pytest.mark.parametrize("kind", [pa.int8(), pa.uint16(), pa.uint64(), pa.int64()])
 def test_jet_ids_of_any_width(kind: pa.DataType) -> None:
-    rows = predictions(TOLD)
+    rows = predictions(GIVEN)
     shuffled = rows.take(np.random.default_rng(1).permutation(rows.num_rows)).sort_by("event_id")
     cast = shuffled.set_column(1, "jet_id", shuffled.column("jet_id").cast(kind))
     made = Block(EventRange(1, 6), cast, truth())
     assert TASK.check(made) == []
-    assert TASK.metrics(TASK.score(made)) == metrics(TOLD)
+    assert TASK.metrics(TASK.score(made)) == metrics(GIVEN)
 
 
 def test_the_largest_ids_are_unknown_jets() -> None:
@@ -212,7 +212,7 @@ def test_the_largest_ids_are_unknown_jets() -> None:
 def test_jets_that_are_left_out_count_as_a_third_of_each() -> None:
     thirds = dict.fromkeys(jets_of(), (1 / 3, 1 / 3, 1 / 3))
     near: dict[tuple[int, int], Probabilities] = {(1, 1): (0.34, 0.33, 0.33), (2, 1): (0.33, 0.34, 0.33)}
-    for kept in ({}, dict(list(TOLD.items())[:4]), near):
+    for kept in ({}, dict(list(GIVEN.items())[:4]), near):
         assert metrics(kept) == metrics(thirds | kept)
     assert metrics({(1, 1): near[1, 1]})["btag_auc"] == 3 / 7, "of 7 others 6 are equal and one is higher"
     assert metrics({(2, 1): near[2, 1]})["btag_auc"] == 4 / 7, "of 7 others 6 are equal and one is lower"
@@ -241,8 +241,8 @@ def test_tiny_scores_are_ordinary_numbers(tiny: float) -> None:
 
 
 def test_missing_jets_give_a_warning() -> None:
-    assert TASK.warnings(TASK.score(block(TOLD))) == []
-    (rows,) = TASK.warnings(TASK.score(block(dict(list(TOLD.items())[:4]))))
+    assert TASK.warnings(TASK.score(block(GIVEN))) == []
+    (rows,) = TASK.warnings(TASK.score(block(dict(list(GIVEN.items())[:4]))))
     assert rows.startswith("6 of 10 jets were not submitted")
 
 
@@ -279,7 +279,7 @@ def test_resampled_metrics_are_near_those_of_merged_groups() -> None:
         ]
         groups.append(TASK.score(block(dict(zip(jets_of(flavours), three, strict=True)), flavours)))  # type: ignore[arg-type]
     draws = [sorted(random.integers(0, 20, 20).tolist()) for _ in range(5)]
-    assert len(TASK.resample([TASK.score(block(TOLD))] * 2, [[0, 1]])[0]) == 3, "all metrics, always"
+    assert len(TASK.resample([TASK.score(block(GIVEN))] * 2, [[0, 1]])[0]) == 3, "all metrics, always"
     for found, draw in zip(TASK.resample(groups, draws), draws, strict=True):
         exact = TASK.metrics(TASK.merge([groups[group] for group in draw]))
         assert len(exact) == 3

@@ -59,7 +59,7 @@ def test_a_tie_goes_to_the_particle_that_makes_the_track_correct() -> None:
 
 
 def test_a_tie_of_two_that_are_correct_goes_to_the_smaller_id() -> None:
-    # The weights tell whose hits were counted.
+    # The weights show whose hits were counted.
     truth = {0: TrueEvent([Hit(0, B, 5.0), Hit(1, B, 5.0), Hit(2, A), Hit(3, A)])}
     assert efficiency(truth, assigned(1, 1, 1, 1)) == pytest.approx(2 / 12)
     # Neither is duplicated, since B does not dominate track 1 as well.

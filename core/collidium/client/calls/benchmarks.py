@@ -135,7 +135,7 @@ class BenchmarkCalls:
     def self_reported(
         self, task: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Submission]]:
-        """A page of the submissions that stand apart from a leaderboard, newest first: nobody measured them.
+        """A page of the submissions that stand apart from a leaderboard, newest first: they are not measured.
 
         Empty for tasks whose card has no ``ranks_measured``.
         """

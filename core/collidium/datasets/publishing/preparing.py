@@ -24,7 +24,7 @@ from collidium.files.durable import sha256_of
 ReportProgress = Callable[[str, int, int], None]
 
 _CARD_BYTES: Final = 1024**2
-_SEED_TOLD: Final = (
+_SEED_IN_CARD: Final = (
     f"{CARD} is not published: it names a seed, with which anyone can make the events again, truth "
     "and all. A card without it was written instead; --card takes one of your own."
 )
@@ -104,7 +104,7 @@ def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> 
         publication.directory, publication.config, lambda done, total: report("checking", done, total)
     )
     for surveyed in found.configs:
-        _refuse_told_channels(surveyed, withholding)
+        _refuse_public_channels(surveyed, withholding)
     files: dict[DatasetFile, Path] = {}
     configs = []
     for surveyed in found.configs:
@@ -116,7 +116,7 @@ def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> 
     return Prepared(configs, files, readme, found.left_out, notes)
 
 
-def _refuse_told_channels(config: SurveyedConfig, withholding: Withholding | None) -> None:
+def _refuse_public_channels(config: SurveyedConfig, withholding: Withholding | None) -> None:
     """Raise InvalidInput where a mix would be published with the channels of its events."""
     if CHANNELS not in config.tables or not len(config.events):
         return
@@ -201,7 +201,7 @@ def _card(publication: Publication) -> tuple[str | None, list[str]]:
     path = publication.directory / CARD
     text = _read_card(path) if path.is_file() else None
     if publication.withholding is not None and text is not None and _SEED.search(text):
-        return None, [_SEED_TOLD]
+        return None, [_SEED_IN_CARD]
     return text, []
 
 

@@ -84,8 +84,8 @@ class Dataset:
             for start in range(events.start, events.stop, step)
         ]
         streams = [table.read(blocks) for table in opened]
-        for block, *pieces in zip(blocks, *streams, strict=True):
-            yield block, dict(zip(tables, pieces, strict=True))
+        for block, *tables_of_block in zip(blocks, *streams, strict=True):
+            yield block, dict(zip(tables, tables_of_block, strict=True))
 
 
 def parquet_files(directory: Path) -> Iterator[str]:

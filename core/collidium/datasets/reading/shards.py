@@ -118,8 +118,8 @@ class EventTable:
         span = EventRange(blocks[0].start, blocks[-1].stop)
         readers = [_Reader(shard, span, batch_bytes) for shard in self._shards if shard.touches(span)]
         for block in blocks:
-            pieces = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
-            yield _in_order(pieces) if pieces else self._shards[0].schema.empty_table()
+            parts = [reader.take(block.stop) for reader in readers if reader.shard.touches(block)]
+            yield _in_order(parts) if parts else self._shards[0].schema.empty_table()
 
     def load(
         self,
@@ -151,8 +151,8 @@ class EventTable:
         """
         wanted = self._wanted(columns)
         shards = [shard for shard in self._shards if events is None or shard.touches(events)]
-        pieces = [shard.rows(events, wanted, use_threads) for shard in shards]
-        return _in_order(pieces or [self._shards[0].schema.empty_table().select(wanted)])
+        parts = [shard.rows(events, wanted, use_threads) for shard in shards]
+        return _in_order(parts or [self._shards[0].schema.empty_table().select(wanted)])
 
     @property
     def columns(self) -> list[str]:
@@ -269,12 +269,12 @@ class _Reader:
         """The rows not yet taken whose event is below ``stop``."""
         target = min(int(np.searchsorted(self.shard.event_ids, stop)), self._end)
         wanted = max(target - self._position, 0)
-        pieces = [self._left]
+        parts = [self._left]
         have = self._left.num_rows
         while have < wanted:
-            pieces.append(next(self._batches))
-            have += pieces[-1].num_rows
-        rows = pa.concat_tables(pieces)
+            parts.append(next(self._batches))
+            have += parts[-1].num_rows
+        rows = pa.concat_tables(parts)
         self._left = rows.slice(wanted)
         self._position += wanted
         return rows.slice(0, wanted)
@@ -305,7 +305,7 @@ def _decoded(shard: _Shard, position: int, batch_bytes: int) -> Iterator[pa.Tabl
 
 
 def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """Open the file, to be closed with its reader; remote ones are read in few large pieces."""
+    """Open the file, to be closed with its reader; remote ones are read in few large ranges."""
     if isinstance(source, Path):
         return pq.ParquetFile(source, metadata=footer)
     return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)
@@ -345,8 +345,8 @@ def _event_ids(source: Path | OpenableShard, file: pq.ParquetFile) -> EventIds:
     return np.concatenate(found)
 
 
-def _in_order(pieces: Sequence[pa.Table]) -> pa.Table:
-    table = pa.concat_tables(pieces, promote_options="permissive")
+def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
+    table = pa.concat_tables(parts, promote_options="permissive")
     events = np.asarray(table.column("event_id"))
     if np.any(events[1:] < events[:-1]):
         table = table.take(pc.sort_indices(table, [("event_id", "ascending")]))
@@ -366,5 +366,5 @@ def blocks_of(
     blocks = [ids[start : start + step] for start in range(0, len(ids), step)]
     ranges = [EventRange(int(block[0]), int(block[-1]) + 1) for block in blocks]
     streams = [table.read(ranges, batch_bytes=BLOCK_BYTES) for table in tables.values()]
-    for block, *pieces in zip(blocks, *streams, strict=True):
-        yield block, dict(zip(tables, pieces, strict=True))
+    for block, *parts in zip(blocks, *streams, strict=True):
+        yield block, dict(zip(tables, parts, strict=True))

@@ -121,11 +121,11 @@ def of_models(card: TaskCard, best: Sequence[Place]) -> list[Drawing]:
             continue
         sign = -1 if quality.higher_is_better else 1
         points = [(place.scores[cost.name], sign * place.scores[quality.name]) for place in ran]
-        undominated, least = set(), inf
+        undominated, lowest = set(), inf
         for point in sorted(set(points)):
-            if point[1] < least:
+            if point[1] < lowest:
                 undominated.add(point)
-                least = point[1]
+                lowest = point[1]
         ran = [
             structs.replace(place, pareto=point in undominated)
             for place, point in zip(ran, points, strict=True)

@@ -1,4 +1,4 @@
-"""A blinded mix, as somebody sees it who wants to know the channels; and the truth of it."""
+"""A blinded mix, as a reader sees it who wants to know the channels; and the truth of it."""
 
 from __future__ import annotations
 
@@ -210,7 +210,7 @@ def test_what_distinguishes_channels_is_refused_at_once(sources: list[Path], tmp
 
 
 def test_missing_values_are_refused(sources: list[Path], tmp_path: Path) -> None:
-    """A hole in one channel alone would tell it; nothing is left of the mix."""
+    """A hole in one channel alone would reveal it; nothing is left of the mix."""
     hits = tables_of(range(3), hits=50)["tracker_hits"]
     place = hits.column_names.index("time")
     holes = pa.array([[None] * 50, [1.0] * 50, None], pa.list_(pa.float32()))
@@ -233,11 +233,11 @@ def test_interrupted_it_leaves_nothing(sources: list[Path], tmp_path: Path) -> N
 
 
 def test_who_was_faster_is_not_replaced(sources: list[Path], tmp_path: Path) -> None:
-    def somebody_else(step: str, done: int, total: int) -> None:
+    def write_meanwhile(step: str, done: int, total: int) -> None:
         (tmp_path / "mix" / "theirs").mkdir(parents=True, exist_ok=True)
 
     with pytest.raises(InvalidInput, match="at the same time"):
-        mix(Mixing(sources, CONFIG, tmp_path / "mix"), somebody_else)
+        mix(Mixing(sources, CONFIG, tmp_path / "mix"), write_meanwhile)
     assert [path.name for path in tmp_path.rglob("*")] == ["mix", "theirs"]
 
 

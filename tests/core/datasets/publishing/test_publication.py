@@ -48,7 +48,7 @@ TABLES = ("calo_hits", "particles", "tracker_hits", "tracks")
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten events of all tables in the hosted layout, in shards of four; nobody writes to it."""
+    """Ten events of all tables in the hosted layout, in shards of four; no test writes to it."""
     return events.write(tmp_path_factory.mktemp("events"), tables_of(range(10)))
 
 
@@ -59,7 +59,7 @@ def source(made: Path, tmp_path: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class Ada:
-    """Somebody with an account, and a repository for the test alone."""
+    """A user with an account, and a repository for the test alone."""
 
     server: HubServer
     name: str
@@ -188,7 +188,7 @@ async def test_a_card_of_ones_own_keeps_its_words(ada: Ada, source: Path, tmp_pa
 async def test_a_card_that_names_the_seed_stays_with_the_truth(
     ada: Ada, source: Path, tmp_path: Path
 ) -> None:
-    """Whoever knows the seed makes the closed events again; a card that is given for it is published."""
+    """Who knows the seed can make the closed events again; a card that is given for it is published."""
     (source / "README.md").write_text("# Made with seed 4711\n")
     withholding = Withholding(EventRange(6, 8), tmp_path / "truth")
     published = await ada.publish(source, withholding=withholding)
@@ -365,7 +365,7 @@ async def test_a_commit_whose_answer_is_lost_is_found(
     assert ada.server.api("ada").dataset_info(ada.repo).sha == published.revision
 
 
-async def test_somebody_elses_commit_in_between_is_never_written_over(
+async def test_a_concurrent_commit_is_never_overwritten(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = publishing.commit
@@ -538,7 +538,7 @@ async def test_a_token_makes_nothing_for_others(ada: Ada, source: Path) -> None:
         await ada.publish(source, repo="bob/events")
     assert ada.hub.token not in str(raised.value)
     with pytest.raises(Unauthenticated, match="does not take the token"):
-        await publish(Publication(source, ada.name), replace(ada.hub, token="hf_nobodys"))  # noqa: S106 -- no real one
+        await publish(Publication(source, ada.name), replace(ada.hub, token="hf_unknown"))  # noqa: S106 -- no real one
     with pytest.raises(Unauthenticated, match="needs your token"):
         await publish(Publication(source, ada.name), replace(ada.hub, token=""))
 

@@ -1,4 +1,4 @@
-"""`collidium datasets publish` next to a running server: a benchmark's host, and somebody who takes part."""
+"""`collidium datasets publish` next to a running server: a benchmark's host, and a participant."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Ten events, as `collidium simulate` leaves them: with a card that tells the seed."""
+    """Ten events, as `collidium simulate` leaves them: with a card that names the seed."""
     directory = events.write(tmp_path_factory.mktemp("events"), tables_of(range(10)))
     (directory / "README.md").write_text("---\nlicense: cc-by-4.0\n---\n\n# Events\n\n| seed | 4711 |\n")
     return directory

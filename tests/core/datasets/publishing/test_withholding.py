@@ -1,4 +1,4 @@
-"""The public part of a benchmark, as somebody sees it who wants the truth; and the truth itself."""
+"""The public part of a benchmark, as a reader sees it who wants the truth; and the truth itself."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
 
 EVALUATION = EventRange(5, 8)
-#: Tells how an event was made; in no file may it be public.
+#: Reveals how an event was made; in no file may it be public.
 NOTE = {b"seed": b"4711"}
 
 
@@ -313,7 +313,7 @@ def test_the_same_events_are_split_in_the_same_way(
         assert old.read_bytes() == new.read_bytes()
 
 
-def test_columns_that_nobody_has_heard_of_are_withheld(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+def test_unknown_columns_are_withheld(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
     hits = tables["tracker_hits"]
     barcodes = hits.column("particle_id")
     folder = tmp_path / "events" / "data"

@@ -47,7 +47,7 @@ def test_what_a_loader_may_give(load: Callable[[Reading], Loaded]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("load", "told"),
+    ("load", "message"),
     [
         (lambda _: HITS.slice(0, 4), "2 events are missing, for example 4"),
         (
@@ -65,8 +65,8 @@ def test_what_a_loader_may_give(load: Callable[[Reading], Loaded]) -> None:
         (lambda _: {"event_id": [1], "x": [1, 2]}, "cannot be made an arrow table"),
     ],
 )
-def test_what_a_loader_may_not_give(load: Callable[[Reading], Any], told: str) -> None:
-    with pytest.raises(WrongReading, match=told):
+def test_what_a_loader_may_not_give(load: Callable[[Reading], Any], message: str) -> None:
+    with pytest.raises(WrongReading, match=message):
         measure(load, READING, EXPECTED, repeats=1)
 
 

@@ -38,7 +38,7 @@ for (const ground of ["dark", "light"]) {
   });
 
   for (const [eye, matrix] of Object.entries(EYES)) {
-    test(`parts and towers on ${ground} ground are told apart, as seen by: ${eye}`, () => {
+    test(`parts and towers on ${ground} ground are distinct, as seen by: ${eye}`, () => {
       const seen = colours.map((colour) => lab(times(matrix, linear(colour))));
       for (let one = 0; one < seen.length; one += 1) {
         for (let other = 0; other < one; other += 1) {

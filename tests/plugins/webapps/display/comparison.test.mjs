@@ -14,7 +14,7 @@ test("each hit is its track's particle's, another one's, noise or left out", () 
   });
 });
 
-test("a particle with the most hits of two tracks is told", () => {
+test("a particle with the most hits of two tracks is marked", () => {
   const { facts } = compare([0, 1, 2, 3], [5, 5, 5, 5], new Map([[0, 1], [1, 1], [2, 2], [3, 2]]));
 
   assert.equal(facts.several, 1);

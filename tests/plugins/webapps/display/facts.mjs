@@ -39,7 +39,7 @@ console.log(
     rows,
     position,
     withheld: Object.values(event.tables).some(({ withheld }) => withheld),
-    particlesTold: hits.particle !== null,
+    particlesKnown: hits.particle !== null,
     pt: Array.from(tracks.values.pt),
     detector: detector.name,
     field: detector.field,

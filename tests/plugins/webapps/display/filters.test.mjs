@@ -17,9 +17,9 @@ test("a window of time that is open at one end", () => {
 test("volumes that are off", () => assert.deepEqual(shown({ off: new Set([17]) }), [1, 0, 0, 1]));
 test("cuts add up", () => assert.deepEqual(shown({ pt: 1, eta: 2.5, off: new Set([16]) }), [0, 0, 0, 1]));
 
-test("what an event does not tell cannot be asked for", () => {
-  const untold = { pt: null, eta: null, time: null, volume: null };
-  assert.deepEqual(shown({ pt: 9, eta: 0, time: [0, 0], off: new Set([1]) }, untold), [1, 1, 1, 1]);
+test("what an event does not record cannot be filtered", () => {
+  const unknown = { pt: null, eta: null, time: null, volume: null };
+  assert.deepEqual(shown({ pt: 9, eta: 0, time: [0, 0], off: new Set([1]) }, unknown), [1, 1, 1, 1]);
 });
 
 test("counts", () => {

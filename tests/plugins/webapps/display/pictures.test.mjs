@@ -62,7 +62,7 @@ test("the nearest hit that is shown is picked, and a line where no hit is near",
 
 test("distance from a line that is a point", () => near(distance({ x: 3, y: 4 }, { x: 0, y: 0 }, { x: 0, y: 0 }), 5));
 
-test("numbers have colours of a scale, and what is not told is grey", () => {
+test("numbers have colours of a scale, and unknown values are grey", () => {
   const { colours, legend } = byNumber([1, 10, 100, -1], { ground: "dark", unit: "GeV", logarithmic: true });
   assert.deepEqual([...colours.slice(0, 3)], sequential(0, "dark"));
   assert.deepEqual([...colours.slice(3, 6)], sequential(0.5, "dark"));

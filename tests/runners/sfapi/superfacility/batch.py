@@ -104,7 +104,7 @@ class BatchSystem:
         return job
 
     def cancel(self, job: Job) -> None:
-        """As scancel does: what waits never starts, what runs is told to end."""
+        """As scancel does: what waits never starts, what runs is sent a signal to end."""
         with self.lock:
             for task in job.tasks:
                 if task.active:

@@ -81,14 +81,14 @@ def _absolute(path: str) -> Path:
 
 
 def _entry(path: Path, name: str) -> Document:
-    told = path.stat(follow_symlinks=False)
+    status = path.stat(follow_symlinks=False)
     return {
-        "perms": stat.filemode(told.st_mode),
-        "hardlinks": told.st_nlink,
+        "perms": stat.filemode(status.st_mode),
+        "hardlinks": status.st_nlink,
         "user": "tester",
         "group": "tester",
-        "size": float(told.st_size),
-        "date": time.strftime("%b %d %H:%M", time.localtime(told.st_mtime)),
+        "size": float(status.st_size),
+        "date": time.strftime("%b %d %H:%M", time.localtime(status.st_mtime)),
         "name": name,
     }
 

@@ -89,10 +89,10 @@ class Routes:
         accounting = call.query.get("sacct", ["false"])[-1].lower() == "true"
         with self.batch.lock:
             wanted = self._matching(dict(item.split("=", 1) for item in call.query.get("kwargs", [])))
-            told = rows.sacct(wanted) if accounting else rows.squeue(wanted)
+            output = rows.sacct(wanted) if accounting else rows.squeue(wanted)
         if self.shuffled:
-            random.shuffle(told)
-        return {"status": "OK", "output": told, "error": None}
+            random.shuffle(output)
+        return {"status": "OK", "output": output, "error": None}
 
     def _matching(self, kwargs: dict[str, str]) -> list[Job]:
         jobs = list(self.batch.jobs.values())
@@ -148,7 +148,7 @@ class Routes:
 
 
 def status() -> Document:
-    """How the machine is: told without a token."""
+    """How the machine is: returned without a token."""
     return {
         "name": MACHINE,
         "full_name": "Perlmutter",

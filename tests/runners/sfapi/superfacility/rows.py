@@ -1,4 +1,4 @@
-"""Jobs as the API tells of them: rows of squeue and of sacct, every value a text."""
+"""Jobs as the API reports them: rows of squeue and of sacct, every value a text."""
 
 from __future__ import annotations
 

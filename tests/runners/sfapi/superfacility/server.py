@@ -130,15 +130,15 @@ class Superfacility:
             try:
                 return 200, json.dumps(self.tokens.issue(call.form))
             except InvalidClient as error:
-                told = {"error": "invalid_client", "error_description": str(error)}
-                return 401, json.dumps(told)
+                problem = {"error": "invalid_client", "error_description": str(error)}
+                return 401, json.dumps(problem)
         below = Call(call.method, call.path.removeprefix(_API), call.query, call.content_type, call.body)
         if below.path.startswith("/status/"):
             return 200, json.dumps(status())
         if not self.tokens.valid(authorization):
             return 401, json.dumps({"detail": "Invalid or expired token"})
-        told_of: Any = self.routes.answer(below)
-        return (404, json.dumps({"detail": "Not Found"})) if told_of is None else (200, json.dumps(told_of))
+        found: Any = self.routes.answer(below)
+        return (404, json.dumps({"detail": "Not Found"})) if found is None else (200, json.dumps(found))
 
 
 class _Server(ThreadingHTTPServer):

@@ -130,8 +130,8 @@ def _values(column: Column, kind: pa.DataType, events: list[int]) -> SearchStrat
         width: Literal[32, 64] = 64 if kind == pa.float64() else 32
         numbers = st.floats(lowest, highest, allow_nan=False, allow_infinity=False, width=width)
         return st.sampled_from(edges) | numbers
-    least, most = int(lowest), int(highest)
-    return st.sampled_from([least, most, *map(int, edges)]) | st.integers(least, most)
+    minimum, maximum = int(lowest), int(highest)
+    return st.sampled_from([minimum, maximum, *map(int, edges)]) | st.integers(minimum, maximum)
 
 
 def _limits(column: Column, kind: pa.DataType) -> tuple[float, float]:
@@ -140,11 +140,11 @@ def _limits(column: Column, kind: pa.DataType) -> tuple[float, float]:
     if pa.types.is_floating(kind):
         number = np.float64 if kind == pa.float64() else np.float32
         widest = float(np.finfo(number).max)
-        least, most = number(max(lowest, -widest)), number(min(highest, widest))
+        minimum, maximum = number(max(lowest, -widest)), number(min(highest, widest))
         # Rounding may have led out of bounds.
-        least = np.nextafter(least, number(inf)) if least < lowest else least
-        most = np.nextafter(most, number(-inf)) if most > highest else most
-        return float(least), float(most)
+        minimum = np.nextafter(minimum, number(inf)) if minimum < lowest else minimum
+        maximum = np.nextafter(maximum, number(-inf)) if maximum > highest else maximum
+        return float(minimum), float(maximum)
     smallest = -(1 << (kind.bit_width - 1)) if pa.types.is_signed_integer(kind) else 0
     largest = smallest + (1 << kind.bit_width) - 1
     return ceil(max(lowest, smallest)), floor(min(highest, largest))

@@ -170,10 +170,10 @@ def doublets(search: Search, hits: Hits, inner: LayerHits, outer: LayerHits) -> 
     """Pairs of hits that a particle from near the beam line may pass, shape (n, 2)."""
     x, y, z = hits.position[inner.index].T
     radius, phi, layer = np.hypot(x, y), np.arctan2(y, x), outer.layer
-    most = GEV_PER_MM / search.min_pt
-    low, high = _reach(search, layer, radius, z, most)
+    curvature = GEV_PER_MM / search.min_pt
+    low, high = _reach(search, layer, radius, z, curvature)
     last = layer.at if layer.barrel else np.maximum(-low, high)
-    turn = most / 2 * (arc(last, most) - arc(radius, most))
+    turn = curvature / 2 * (arc(last, curvature) - arc(radius, curvature))
     turn += 3 * search.beam_radius * (1 / radius - 1 / last) + 2e-3
     place, hit = outer.near(phi, turn, low, high)
     other_x, other_y, _ = hits.position[hit].T
@@ -182,23 +182,25 @@ def doublets(search: Search, hits: Hits, inner: LayerHits, outer: LayerHits) -> 
     return np.column_stack([inner.index[place[kept]], hit[kept]])
 
 
-def _reach(search: Search, layer: Layer, radius: Floats, z: Floats, most: float) -> tuple[Floats, Floats]:
+def _reach(
+    search: Search, layer: Layer, radius: Floats, z: Floats, curvature: float
+) -> tuple[Floats, Floats]:
     """From where to where, in z or radius (mm), particles pass a layer that passed hits before.
 
-    They come from anywhere along the beams, with any curvature up to ``most``, in 1/mm.
+    They come from anywhere along the beams, with any curvature up to ``curvature``, in 1/mm.
     """
     length = search.beam_length
     if layer.barrel:
-        ratios = (layer.at / radius, arc(layer.at, most) / arc(radius, most))
+        ratios = (layer.at / radius, arc(layer.at, curvature) / arc(radius, curvature))
         ends = [start + (z - start) * ratio for start in (-length, length) for ratio in ratios]
         slack = layer.depth * (1 + (np.abs(z) + length) / radius)
         low, high = np.minimum.reduce(ends) - slack, np.maximum.reduce(ends) + slack
         return np.maximum(low, -layer.high), np.minimum(high, layer.high)
     # The arc to the disc over that to the hit, from the nearer and the farther end of the beams.
-    shortest = (layer.at + length) / (np.abs(z) + length) * arc(radius, most)
+    shortest = (layer.at + length) / (np.abs(z) + length) * arc(radius, curvature)
     longest = (layer.at - length) / np.maximum(np.abs(z) - length, 1.0)
-    half = np.minimum(shortest * most / 2, np.pi / 2)
-    low = np.clip(2 / most * np.sin(half) - layer.depth, radius, layer.high)
+    half = np.minimum(shortest * curvature / 2, np.pi / 2)
+    low = np.clip(2 / curvature * np.sin(half) - layer.depth, radius, layer.high)
     high = np.clip(radius * longest + layer.depth, low, layer.high)
     return np.where(z > 0, low, -high), np.where(z > 0, high, -low)
 

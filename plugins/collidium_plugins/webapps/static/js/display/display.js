@@ -144,7 +144,7 @@ export class Display {
     else this.#refresh(before.view !== this.view.view || this.view.camera !== null);
   }
 
-  // Not what loading does: somebody may be writing the next number while an event arrives.
+  // Not what loading does: the user may be typing the next number while an event arrives.
   #name(source) {
     this.#source = source;
     $("event").value = source.event;
