@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-__version__ = "0.4.0a1"
+__version__ = "0.4.0"
 
 if TYPE_CHECKING:
     from collidium.client.local_scoring import score as score

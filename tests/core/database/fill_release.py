@@ -1,6 +1,6 @@
 """Writes dumps of a filled database of this release: ``python -m tests.core.database.fill_release``.
 
-Those of releases stay as they are. Until one is released, run it again with each change to its schema.
+Those of releases stay as they are. The first is 0.4.0; a later one gets its own when it is tagged.
 """
 
 from __future__ import annotations
