@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,8 @@ from tests.core.inference.toy_models import events, example, task
 
 from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
-from collidium.inference.running import open_model
-from collidium.inference.sandbox import Batch, Limits, opened, timing_core
+from collidium.inference.running import open_model, run_batches
+from collidium.inference.sandbox import Batch, Limits, Outcome, Sandbox, opened, timing_core
 from collidium.inference.timing import TimedBlock, combine, time_block
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
@@ -41,6 +42,18 @@ def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     assert seen[-1] == (4, 4)
 
 
+def test_the_first_call_of_a_pass_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It costs more, and of few events it would look like work between calls."""
+
+    def slow_at_first(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]:
+        for number, outcome in enumerate(run_batches(sandbox, batches)):
+            yield structs.replace(outcome, cpu_seconds=1e-3 if number else 1.0)
+
+    monkeypatch.setattr(timing, "run_batches", slow_at_first)
+    made = example("jets", "deepsets")
+    assert time_block(made, task("jets"), events(made, last=2)).cpu_seconds == pytest.approx(1e-3)
+
+
 def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the kernel counts it: the mean over passes, without those in which a counter began again."""
     monkeypatch.setattr(timing, "_MAX_SCATTER", np.inf)
@@ -50,7 +63,7 @@ def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     monkeypatch.setattr(timing, "_energy", lambda: [next(counts) * 1_000_000] * 2)
     made = example("jets", "trees")
     block = time_block(made, task("jets"), events(made, last=4), passes=3)
-    assert block.joules == pytest.approx((3 + 5) / 2 * 2 / 4)
+    assert block.joules == pytest.approx((3 + 5) / 2 * 2 / 5), "of four events and the call before them"
     monkeypatch.undo()
     for number, count in enumerate((7, 8)):
         (tmp_path / f"intel-rapl:{number}").mkdir()
