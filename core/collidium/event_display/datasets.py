@@ -11,7 +11,7 @@ from functools import partial
 from time import monotonic
 from typing import Any, ClassVar, Final, TypeVar
 
-from cachetools import LRUCache, TTLCache
+from cachetools import LRUCache
 
 from collidium.datasets import layout, sample
 from collidium.errors import (
@@ -19,6 +19,8 @@ from collidium.errors import (
     NotFound,
     TooLarge,
     Unauthenticated,
+    Unavailable,
+    Unreachable,
     UnusableDataset,
     UpstreamError,
 )
@@ -93,8 +95,9 @@ class PublicDatasets:
         self._read_outline = read_outline
         self._lock = threading.Lock()
         self._made: _HastyReader | None = None
-        self._repositories: TTLCache[tuple[str, str], Repository] = TTLCache(
-            _FILES_KEPT, KEPT_SECONDS, timer=monotonic, getsizeof=lambda found: 1 + len(found.files)
+        #: With the time until which each is not asked for again.
+        self._repositories: LRUCache[tuple[str, str], tuple[float, Repository]] = LRUCache(
+            _FILES_KEPT, getsizeof=lambda found: 1 + len(found[1].files)
         )
         self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
         self._listed: LRUCache[tuple[str, str], tuple[DatasetEntry, ...]] = LRUCache(4 * LISTED)
@@ -158,27 +161,32 @@ class PublicDatasets:
         ]
 
     def repository(self, repo: str, revision: str) -> Repository:
-        """A public repository.
+        """A public repository; as it was known while the hub is away.
 
         Raises NotFound, Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
         """
         if not (_REPO.fullmatch(repo) and _REVISION.fullmatch(revision)) or ".." in repo + revision:
             raise NotFound(f"there is no dataset {repo[:200]!r}: a repository is called NAMESPACE/NAME")
         with self._lock:
-            known = self._repositories.get((repo, revision))
-        if known is None:
+            until, found = self._repositories.get((repo, revision), (0.0, None))
+        if found is None or until < monotonic():
             try:
                 source = HubDataset(repo, self._endpoint, revision)
-                known = Repository.read(self._hub(), source, is_wanted=self._is_shown)
+                found = Repository.read(self._hub(), source, is_wanted=self._is_shown)
             except (NotFound, Unauthenticated, Forbidden) as error:
+                with self._lock:
+                    self._repositories.pop((repo, revision), None)
                 raise NotFound(f"the hub has no public dataset {repo} with a revision {revision}") from error
+            except (Unreachable, Unavailable):
+                if found is None:
+                    raise
             with self._lock:
-                self._repositories[repo, revision] = known
-        if not self._is_shown(known):
+                self._repositories[repo, revision] = monotonic() + KEPT_SECONDS, found
+        if not self._is_shown(found):
             raise NotFound(
                 f"{repo} is not shown here: public dataset repositories are, with the tag {self._tag!r}"
             )
-        return known
+        return found
 
     def _is_shown(self, repository: Repository) -> bool:
         return not (repository.private or repository.gated) and self._tag in repository.tags
