@@ -202,7 +202,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
 
 
 async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list[str]]:
-    """What each participant chose for the final results, else their best; and the ids of the others.
+    """What each participant chose for the final results, then their best; and the ids of the others.
 
     The same of banned accounts, who may come back.
     """
@@ -214,9 +214,10 @@ async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list
         counted = [
             one for one in own if one.truth_version == row.truth_version and scores[one.id] is not None
         ]
-        counted.sort(key=lambda one: (-(scores[one.id] or 0), one.submitted_at, one.id))
-        chosen = [one for one in counted if one.chosen_at is not None] or counted
-        kept = {one.id for one in chosen[: row.final_submissions]}
+        counted.sort(
+            key=lambda one: (one.chosen_at is None, -(scores[one.id] or 0), one.submitted_at, one.id)
+        )
+        kept = {one.id for one in counted[: row.final_submissions]}
         final += [one for one in own if one.id in kept]
         left_out += [one.id for one in own if one.id not in kept]
     return final, left_out

@@ -142,7 +142,7 @@ def _model_rows(model: EvaluatedModel) -> dict[str, object]:
 def choose(submission_id: str, not_: bool, as_json: bool) -> None:
     """Choose your SUBMISSION for the final results of its challenge.
 
-    Without a choice, your best ones count. `collidium challenge show` says how many.
+    Places that you leave free have your best ones. `collidium challenge show` says how many there are.
 
     \b
     collidium choose 0123456789abcdef0123456789abcdef
@@ -168,7 +168,8 @@ def _show_choice(server: Client, sent: Submission) -> None:
     click.echo(f"Chosen for the final results of {sent.challenge}: {len(chosen)} of {most}.")
     for id_ in chosen:
         click.echo(f"  {id_}")
-    note(f"You may choose {most - len(chosen)} more." if chosen else "Your best ones count.")
+    if free := most - len(chosen):
+        note(f"You may choose {free} more; else your best ones count there.")
 
 
 @click.command()
@@ -189,7 +190,7 @@ def withdraw(submission_id: str, yes: bool, as_json: bool) -> None:
         lost = "it counts no more, and the day's submission is not given back"
         ask(f"Withdraw {submission_id} for good? Then {lost}.", yes=yes)
         sent = server.withdraw(submission_id)
-    print_json(sent) if as_json else _show_submission(sent)
+    print_json(sent) if as_json else click.echo(f"Withdrawn from {sent.challenge}: {submission_id}.")
 
 
 @click.command("publish-scores")

@@ -224,6 +224,22 @@ def test_one_row_for_a_participant_and_their_choice_counts(
     assert {one["submission_id"]: one["status"] for one in every}[best["submission_id"]] == "not_final"
 
 
+def test_places_that_are_not_chosen_have_the_best(
+    admin: httpx.Client, caller: SignIn, oracle: pa.Table
+) -> None:
+    new(admin, public_percent=50, final_submissions=2)
+    alice = caller("alice")
+    best, worst, other = (
+        alice.post(SUBMIT, content=share(oracle, part)).json()["submission_id"] for part in (0.9, 0.3, 0.6)
+    )
+    assert alice.patch(f"/v1/submissions/{worst}", json={"final": True}).status_code == 200
+    close(admin)
+    eventually(lambda: has_results(alice))
+    every = alice.get(f"/v1/challenges/{NAME}/results", params={"all": True}).json()
+    found = {one["submission_id"]: one["status"] for one in every}
+    assert found == {best: "ranked", worst: "ranked", other: "not_final"}
+
+
 def test_a_split_after_submissions_scores_them_again(
     fresh_platform: ServerProcess, caller: SignIn, admin: httpx.Client, oracle: pa.Table
 ) -> None:
