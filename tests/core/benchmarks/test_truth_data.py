@@ -25,7 +25,7 @@ MANIFEST: dict[str, Any] = {
 @pytest.mark.usefixtures("connected")
 async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     async def imported(**data: Any) -> Any:
-        return (await truth_versions._keep(MANIFEST, data, {}, True)).data
+        return (await truth_versions._keep(MANIFEST, data, {}, current=True, public=False)).data
 
     assert await imported() == {}
     assert await imported(evaluation={"repository": "a/b"}) == {"evaluation": {"repository": "a/b"}}

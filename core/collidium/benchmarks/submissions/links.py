@@ -15,7 +15,7 @@ from collidium.benchmarks.models import Challenge, Submission, Upload
 from collidium.benchmarks.submissions import evaluations, reading, scorings
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
-from collidium.errors import Forbidden, InvalidInput, TooManyRequests
+from collidium.errors import InvalidInput, TooManyRequests
 from collidium.outbox import canonical_url
 
 if TYPE_CHECKING:
@@ -88,9 +88,7 @@ async def checked(
     with every problem found, NotFound, and Forbidden for another account's submission.
     """
     kept = validated(changes)
-    row = await reading.row_of(submission_id)
-    if row.account_id != account.id:
-        raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can set its links")
+    row = await reading.own_row(account, submission_id)
     if "model_repo" in kept:
         repo = kept["model_repo"]
         claim = None if repo is None else await check_claim(repo)

@@ -14,12 +14,13 @@ from collidium.benchmarks import challenges, tasklist
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.truth import truth_versions
-from collidium.errors import NotFound, UnknownCursor
+from collidium.errors import Forbidden, NotFound, UnknownCursor
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
+    from collidium.accounts import AccountView
     from collidium.benchmarks.submissions.links import Claim
     from collidium.benchmarks.truth.truth_versions import TruthRecord
     from collidium.contracts.task import Card
@@ -98,6 +99,14 @@ async def row_of(submission_id: str) -> Submission:
         row = await Submission.get_or_none(id=submission_id)
     if row is None:
         raise NotFound(f"there is no submission {submission_id[:100]!r}")
+    return row
+
+
+async def own_row(account: AccountView, submission_id: str) -> Submission:
+    """An account's submission; raises NotFound, and Forbidden for another's."""
+    row = await row_of(submission_id)
+    if row.account_id != account.id:
+        raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can do this")
     return row
 
 

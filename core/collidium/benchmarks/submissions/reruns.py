@@ -18,7 +18,7 @@ from collidium import accounts, operations, records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import evaluations, replay, scorings, standing, submitting
+from collidium.benchmarks.submissions import evaluations, reading, replay, scorings, submitting
 from collidium.benchmarks.submissions.replay import Target
 from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
@@ -162,7 +162,7 @@ async def reproduce(platform: Platform, account: AccountView, submission_id: str
     It is run once on these events; asked again, the same run is returned, whatever became of it. Raises
     NotFound, Forbidden for another's, PaymentRequired, and Conflict where it cannot be run.
     """
-    row = await standing.own(account, submission_id)
+    row = await reading.own_row(account, submission_id)
     public = await truth_versions.public_of(row.task)
     if public is None:
         raise Conflict(f"the server has no public events of {row.task}")
