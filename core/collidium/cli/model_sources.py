@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -15,11 +17,12 @@ from collidium.cli.options import (
     hub_options,
     locate_source,
 )
+from collidium.cli.output import note
 from collidium.cli.progress import progress_bar
 from collidium.cli.score import training_events
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from collidium.contracts.task import EventRange, Task
     from collidium.datasets import Dataset
@@ -80,6 +83,32 @@ def timed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks
         with progress_bar(f"Timing, block {number + 1} of {blocks} (passes)") as progress:
             made.append(time_block(model, task, tables, progress=progress))
     return combine(made)
+
+
+@contextmanager
+def submitted_model(model: str, manifest: Path | None) -> Iterator[tuple[Path, Path, str | None]]:
+    """The files of a model to submit, and the repository of the hub that they are from.
+
+    Raises UsageError for a file without a manifest, and as :func:`~collidium.hub.model_files.download_model`.
+    """
+    import asyncio
+
+    from collidium.hub.client import Hub
+    from collidium.hub.model_files import MANIFEST, MODEL, download_model
+    from collidium.hub.sources import find_hub
+
+    if (file := Path(model)).is_file():
+        if manifest is None:
+            raise click.UsageError("give --manifest with --model")
+        yield file, manifest, None
+        return
+    hub = find_hub()
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        with progress_bar("Downloading the model"):
+            repo, commit = asyncio.run(download_model(Hub(hub.endpoint, hub.token or ""), model, directory))
+        note(f"The model is that of {repo} at {commit[:12]}.")
+        yield directory / MODEL, manifest or directory / MANIFEST, repo
 
 
 def read_model(file: Path, manifest: Path | None) -> tuple[Model, Task]:

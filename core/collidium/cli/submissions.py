@@ -13,6 +13,7 @@ from collidium.cli.challenge.options import all_pages
 from collidium.cli.context import client
 from collidium.cli.evaluations import show_evaluation
 from collidium.cli.leaderboard import model_cell, score_cell, show_quota, value_cell
+from collidium.cli.model_sources import submitted_model
 from collidium.cli.options import EXISTING_FILE, ask, complete_tasks, json_option, limit_option, yes_option
 from collidium.cli.output import (
     ColumnSpec,
@@ -244,7 +245,12 @@ def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
     metavar="REPO:PATH@COMMIT",
     help="Instead of FILE: a file of a dataset repository, which the server downloads with your token.",
 )
-@click.option("--model", type=EXISTING_FILE, help="Instead of FILE: an ONNX model, which the server runs.")
+@click.option(
+    "--model",
+    metavar="FILE|REPO@COMMIT",
+    help="Instead of FILE: an ONNX model, which the server runs; or the model repository that has model.onnx "
+    "and manifest.toml, and which the submission is linked to then.",
+)
 @click.option("--manifest", type=EXISTING_FILE, help="The manifest of --model.")
 @click.option("--wait", is_flag=True, help="With --model: wait until it is scored.")
 @click.option("--model-repo", metavar="NAMESPACE/NAME", help="The model's repository on the hub.")
@@ -255,7 +261,7 @@ def submit(
     task: str,
     file: Path | None,
     from_hub: str | None,
-    model: Path | None,
+    model: str | None,
     manifest: Path | None,
     wait: bool,
     model_repo: str | None,
@@ -273,14 +279,18 @@ def submit(
     collidium submit tracking predictions.parquet --model-repo alice/helix
     collidium submit tracking --from-hub alice/predictions:tracking.parquet@main
     collidium submit jets --model model.onnx --manifest manifest.toml --wait
+    collidium submit jets --model alice/tagger@main --wait
     """
-    if [file, from_hub, model].count(None) != 2 or (model is None) != (manifest is None):
+    if [file, from_hub, model].count(None) != 2 or (model is None and manifest is not None):
         raise click.UsageError("give either FILE, or --from-hub, or --model and --manifest")
     ctx.find_root().obj.check = f"collidium check {shlex.join([task, str(file or 'FILE')])}"
     with client() as server:
-        if model is not None and manifest is not None:
-            with progress_bar(f"Sending {model.name}", sizes=True):
-                sent = server.submit_model(task, model, manifest, model_repo)
+        if model is not None:
+            with (
+                submitted_model(model, manifest) as (content, text, repo),
+                progress_bar(f"Sending {content.name}", sizes=True),
+            ):
+                sent = server.submit_model(task, content, text, model_repo or repo)
             show_evaluation(server, sent, wait=wait, as_json=as_json)
             return
         if file is None:

@@ -6,12 +6,14 @@ import json
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from hashlib import sha256
 from pathlib import Path
 from zipfile import ZipFile
 
 import httpx
 import numpy as np
 import pytest
+from huggingface_hub import HfApi
 from tests.sandboxes import allowance
 
 from collidium.client import Client, write_predictions
@@ -173,6 +175,23 @@ def test_a_model_that_crashes_ends_with_its_code(server: ServerProcess, tmp_path
         assert [(entry.action, entry.target) for entry in entries] == [
             ("rerun_evaluation", ended["evaluation_id"])
         ]
+
+
+def test_a_model_of_a_repository_is_submitted(server: ServerProcess, model: tuple[Path, Path]) -> None:
+    server.environment["HF_TOKEN"] = token = server.add_user("fay")
+    hub, command = HfApi(server.hub_url, token=token), ("submit", "jets", "--json", "--model")
+    for source, reason in (("fay tagger", "neither a file"), ("fay/tagger", "no model repository")):
+        done = server.run(*command, source)
+        assert (done.returncode, reason in " ".join(done.stderr.split())) == (3, True), done.stderr
+    repo = hub.create_repo("fay/tagger").repo_id
+    first = hub.upload_file(path_or_fileobj=model[0], path_in_repo="model.onnx", repo_id=repo)
+    hub.upload_file(path_or_fileobj=model[1], path_in_repo="manifest.toml", repo_id=repo)
+    early = server.run(*command, f"{repo}@{first.oid}")
+    assert (early.returncode, "has no manifest.toml" in " ".join(early.stderr.split())) == (3, True)
+    done = server.run(*command, f"{repo}@main")
+    sent = json.loads(done.stdout)
+    assert sent["model_repo"] == repo
+    assert sent["model_sha256"] == sha256(model[0].read_bytes()).hexdigest()
 
 
 def test_hostile_uploads_are_refused(server: ServerProcess, model: tuple[Path, Path]) -> None:
