@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 import trustme
 from tests.dask_cluster import Cluster
 from tests.hub import HubServer
+from tests.ports import free_ports
 from tests.proxies import nginx
-from tests.s3 import USER, S3Server, free_ports, s3_variables
+from tests.s3 import USER, S3Server, s3_variables
 from tests.waiting import eventually
 
 from collidium.testing.databases import PostgresDatabases

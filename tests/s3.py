@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
 from importlib.metadata import files
 from pathlib import Path
 from typing import Any, Final
 
 import httpx
 import pytest
+from tests.ports import free_ports
 
 from collidium.testing.processes import ending_with_parent, wait_until
 
@@ -125,14 +124,6 @@ def s3_variables(url: str, account: tuple[str, str], bucket: str = "s3://files")
 
 def _account(key: str, secret: str, *actions: str) -> dict[str, Any]:
     return {"name": key, "credentials": [{"accessKey": key, "secretKey": secret}], "actions": actions}
-
-
-def free_ports(number: int) -> list[int]:
-    with ExitStack() as stack:
-        sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [one.getsockname()[1] for one in sockets]
 
 
 @pytest.fixture(scope="session")

@@ -23,8 +23,8 @@ from tests.core.servers import FIRST, STOP, write_oracle
 from tests.counts import LONG
 from tests.machines import PARTS, Machines, started
 from tests.plugins.webapps.visiting import Visitor
+from tests.ports import free_ports
 from tests.proxies import caddy
-from tests.s3 import free_ports
 
 import collidium
 

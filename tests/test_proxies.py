@@ -9,8 +9,8 @@ from contextlib import ExitStack, suppress
 
 import httpx
 import pytest
+from tests.ports import free_ports
 from tests.proxies import caddy, nginx
-from tests.s3 import free_ports
 
 from collidium.testing.server import ServerProcess
 

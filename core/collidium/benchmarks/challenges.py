@@ -234,12 +234,14 @@ async def _truth_of(task: str, version: str | None) -> str:
 
 
 async def whole_truth(task: str, version: str) -> TruthVersion:
-    """An imported version of a task's truth; raises Conflict where there is none, or for a part of one."""
+    """An imported version of a task's truth; raises Conflict for none, for a part of one, and if public."""
     if Part.of(version):
         raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}")
     row = await TruthVersion.get_or_none(task=task, version=version)
     if row is None:
         raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
+    if row.manifest.get("public"):
+        raise Conflict(f"truth {version[:64]!r} is public: models run again on it show their exact scores")
     return row
 
 

@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, TruthVersion
 from collidium.benchmarks.truth import truth_versions
+from collidium.errors import Conflict
 from collidium.scoring.parts import Part
 
 MANIFEST: dict[str, Any] = {
@@ -38,3 +40,19 @@ async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
     assert await imported(training={"repository": "a/c"}) == both
     assert await imported() == both
     assert (await truth_versions.find("jets", str(part))).data == both
+
+
+@pytest.mark.usefixtures("connected")
+async def test_truth_that_counts_is_not_public() -> None:
+    """Nor becomes it: scores on public events are shown with all digits, before a challenge ends, too."""
+    await truth_versions._keep(MANIFEST, {}, {}, current=True, public=False)
+    part = str(Part(MANIFEST["version"], "public", 30))
+    await Challenge.filter(name="jets").update(truth_version=part)
+    with pytest.raises(Conflict, match="score against"):
+        await truth_versions._keep(MANIFEST, {}, {}, current=False, public=True)
+    other = {**MANIFEST, "version": "ba9876543210"}
+    await truth_versions._keep(other, {}, {}, current=False, public=True)
+    with pytest.raises(Conflict, match="public"):
+        await challenges.whole_truth("jets", other["version"])
+    await truth_versions._keep(other, {}, {}, current=False, public=False)
+    assert (await challenges.whole_truth("jets", other["version"])).version == other["version"]

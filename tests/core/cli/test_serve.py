@@ -18,6 +18,7 @@ from typing import Any
 import httpx
 import pytest
 from tests.distributions import install
+from tests.ports import free_ports
 from tests.waiting import eventually
 
 from collidium import settings
@@ -194,10 +195,9 @@ def test_what_machines_share_has_to_be_set(tmp_path: Path) -> None:
 def two_ports() -> Iterator[tuple[int, int]]:
     """A free port and the one after it."""
     while True:
-        with socket.create_server(("127.0.0.1", 0)) as first:
-            port = first.getsockname()[1]
-            with suppress(OSError, OverflowError), socket.create_server(("127.0.0.1", port + 1)):
-                break
+        (port,) = free_ports(1)
+        with suppress(OSError), socket.create_server(("127.0.0.1", port + 1)):
+            break
     yield port, port + 1
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -62,12 +61,6 @@ def served_apart(
         process.kill()
         process.wait()
         process.stdout.close()
-
-
-def free_port() -> int:
-    """A port that is free: for an address that has to be known before it is listened on."""
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return int(listener.getsockname()[1])
 
 
 def peak_kib(pid: int) -> int:

@@ -12,17 +12,18 @@ from playwright.sync_api import Browser, expect
 from tests.core.api.conftest import import_truth
 from tests.core.servers import write_oracle
 from tests.hub import token_on
+from tests.ports import free_ports
 
 from collidium.testing import browser as browsing
 from collidium.testing.browser import Watch
 from collidium.testing.server import ServerProcess
 
-from .apart import Pages, free_port, served_apart
+from .apart import Pages, served_apart
 from .visiting import Visitor
 
 SUBMIT = "/leaderboard/tracking/submit"
 
-PORT = free_port()
+(PORT,) = free_ports(1)
 ORIGIN = f"http://127.0.0.1:{PORT}"
 WEB_ENVIRONMENT = {"PLATFORM_CORS_ORIGINS": ORIGIN, "PLATFORM_OAUTH_REDIRECT_URIS": f"{ORIGIN}/web/callback"}
 

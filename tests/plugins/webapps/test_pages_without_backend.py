@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.ports import free_ports
 
 from collidium.testing.processes import isolated_environment
 from collidium.testing.server import run_command
 
-from .apart import Pages, free_port, served_apart
+from .apart import Pages, served_apart
 from .visiting import Visitor
 
 
@@ -53,7 +54,7 @@ def test_scripts_and_pages_know_where_the_backend_is(visitor: Visitor) -> None:
 
 
 def test_no_pages_ask_themselves(pages: Pages) -> None:
-    port = free_port()
+    (port,) = free_ports(1)
     command = ("web", "--backend", f"http://127.0.0.1:{port}", "--port", str(port))
     done = run_command(command, isolated_environment(pages.directory), pages.directory)
     assert done.returncode == 1

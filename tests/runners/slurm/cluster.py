@@ -23,6 +23,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from tests.ports import free_ports
+
 from collidium.testing.processes import ending_with_parent, wait_until
 
 #: Job arrays of this cluster have fewer tasks than this.
@@ -198,7 +200,7 @@ class SlurmCluster:
             shutil.chown(self.directory / name, owner)
         self._write_key("munge/key", 128, munge)
         self._write_key("jwt.key", 32, slurm)
-        controller_port, node_port, rest_port = _free_ports(3)
+        controller_port, node_port, rest_port = free_ports(3)
         self.url = f"http://127.0.0.1:{rest_port}"
         configuration = _CONFIGURATION.format(
             directory=self.directory,
@@ -304,15 +306,6 @@ def _caller() -> str:
 def _service_user(name: str) -> str:
     """The user that a service runs as: its own if root may choose, else the caller."""
     return name if os.geteuid() == 0 else _caller()
-
-
-def _free_ports(count: int) -> list[int]:
-    """Ports that are free; all held until all are known, so that none is given twice."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports = [held.getsockname()[1] for held in sockets]
-    for held in sockets:
-        held.close()
-    return ports
 
 
 def _accepts_connections(port: int) -> bool:

@@ -15,7 +15,7 @@ from collidium.benchmarks.truth.task_data import Found, find_data, located
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import transactional
-from collidium.errors import NotFound, Unavailable
+from collidium.errors import Conflict, NotFound, Unavailable
 from collidium.hub.sources import locate
 from collidium.scoring import parts
 from collidium.scoring.predictions import largest
@@ -77,11 +77,12 @@ async def import_truth(
     these events and for events to learn from (:func:`.task_data.find_data`). What an earlier import of the
     same truth named stays where nothing is given.
 
-    ``public``: models of submissions are run again on these events when their owners ask.
+    ``public``: models of submissions are run again on these events when their owners ask, and the scores
+    shown whole. No challenge scores against such truth.
 
     Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
-    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, and Unavailable where the
-    storage does not take it.
+    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, Conflict for ``public``
+    truth that challenges score against, and Unavailable where the storage does not take it.
     """
     task = platform.tasks.find(task_name)
     settings = platform.settings
@@ -143,8 +144,7 @@ async def public_of(task_name: str) -> TruthRecord | None:
 async def stored_files() -> dict[str, str]:
     """SHA-256 of the truth in the storage that is used, by key; empty for manifests."""
     rows = await TruthVersion.all()
-    used = await Challenge.filter(truth_version__not_isnull=True)
-    current = {(row.task, parts.whole(row.truth_version)) for row in used if row.truth_version is not None}
+    current = await _counting()
     truths = [row for row in rows if (row.task, row.version) in current or row.manifest.get("public")]
     tables = [TruthTable(**table) for row in truths for table in row.manifest["tables"].values()]
     manifests = {manifest_key(row.task, row.version): "" for row in truths}
@@ -164,6 +164,8 @@ async def _keep(
     manifest: dict[str, Any], data: Found, inputs: model_inputs.Stored, current: bool, public: bool
 ) -> TruthRecord:
     name, version = manifest["task"], manifest["version"]
+    if public and (current or (name, version) in await _counting()):
+        raise Conflict(f"challenges score against truth {version!r}: its events are hidden, not public")
     await TruthVersion.bulk_create(
         [TruthVersion(task=name, version=version, manifest=_summary(manifest))], ignore_conflicts=True
     )
@@ -175,6 +177,12 @@ async def _keep(
     if current:
         await _make_current(name, version)
     return _record(await TruthVersion.get(task=name, version=version), current=current)
+
+
+async def _counting(**filters: object) -> set[tuple[str, str]]:
+    """Task and version of each truth that challenges score against."""
+    rows = await Challenge.filter(truth_version__not_isnull=True, **filters)
+    return {(row.task, parts.whole(row.truth_version)) for row in rows if row.truth_version is not None}
 
 
 async def _make_current(name: str, version: str) -> None:
@@ -223,8 +231,7 @@ async def is_evaluated(config: str, event_id: int) -> bool:
 
 
 async def _evaluated(config: str) -> list[EventRange]:
-    listed = await Challenge.filter(listed=True, truth_version__not_isnull=True)
-    current = {(row.task, parts.whole(row.truth_version)) for row in listed if row.truth_version is not None}
+    current = await _counting(listed=True)
     truths = await TruthVersion.filter(task__in=[name for name, _ in current])
     return [
         events_of(truth)

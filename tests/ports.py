@@ -1,0 +1,23 @@
+"""Ports for addresses that have to be known before they are listened on."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from contextlib import ExitStack, suppress
+from typing import Final
+
+#: Below those that Linux gives to whoever asks for any: a port of these stays free until it is listened on.
+NOT_GIVEN_AWAY: Final = range(10_000, 32_000)
+
+
+def free_ports(number: int) -> list[int]:
+    """That many different ports of loopback that nobody listens on."""
+    with ExitStack() as held:
+        ports: set[int] = set()
+        while len(ports) < number:
+            port = secrets.choice(NOT_GIVEN_AWAY)
+            with suppress(OSError):
+                held.enter_context(socket.create_server(("127.0.0.1", port)))
+                ports.add(port)
+        return list(ports)
