@@ -43,10 +43,14 @@ class TruthBlock:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A row group as one job reads it; one of the jobs that read it reports rows of no event."""
+    """A row group as one job reads it: whole if no job after it does, else the rows up to the job's end.
+
+    The last job that reads a group checks its order, and reports rows of no event.
+    """
 
     group: RowGroup
-    reports: bool
+    is_first: bool
+    is_last: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +154,8 @@ def _span(blocks: Sequence[TruthBlock], groups: Sequence[RowGroup], claims: Coun
     start, stop = blocks[0].events.start, blocks[-1].events.stop
     touching = np.flatnonzero((claims[:, 0] < stop) & (claims[:, 1] >= start))
     pieces = tuple(
-        Piece(groups[number], reports=bool(claims[number, 0] >= start)) for number in touching.tolist()
+        Piece(groups[number], bool(claims[number, 0] >= start), bool(claims[number, 1] < stop))
+        for number in touching.tolist()
     )
     return Span(tuple(blocks), pieces)
 

@@ -20,18 +20,21 @@ Mask = npt.NDArray[np.bool_]
 OUT_OF_BOUNDS: Final = "out-of-bounds"
 
 
-def check(table: pa.Table, columns: Sequence[Column], events: EventRange) -> tuple[list[Problem], pa.Table]:
+def check(
+    table: pa.Table, columns: Sequence[Column], events: EventRange, *, in_order: bool = False
+) -> tuple[list[Problem], pa.Table]:
     """The problems of these rows, and the rows that may be looked at further.
 
     Those are rows of events that are asked for, with a value in every column. For a value out of bounds
-    another one stands in, so that other problems of its row are reported, too.
+    another one stands in, so that other problems of its row are reported, too. ``in_order`` says that the
+    rows are sorted by event, none of them null.
     """
     problems: list[Problem] = []
     good: Mask | None = None
     kept = table
     for number, column in enumerate(columns):
         values = table.column(column.name)
-        for code, detail, wrong in _findings(column, values, events):
+        for code, detail, wrong in _findings(column, values, events, in_order=in_order):
             if not wrong.any():
                 continue
             problems.append(_problem(code, detail, column.name, table, wrong))
@@ -59,7 +62,7 @@ def rows_below(events: npt.NDArray[Any], event: int) -> int:
 
 
 def _findings(
-    column: Column, values: pa.ChunkedArray[Any], events: EventRange
+    column: Column, values: pa.ChunkedArray[Any], events: EventRange, *, in_order: bool = False
 ) -> Iterator[tuple[str, str, Mask]]:
     name = column.name
     given = None
@@ -76,8 +79,9 @@ def _findings(
         given = finite if given is None else given & finite
     if name == "event_id" and len(values):
         ids = as_numpy(values)
-        # Two passes without a mask: nearly always they are all that is needed.
-        if ids.min() < events.start or ids.max() >= events.stop:
+        lowest, highest = (ids[0], ids[-1]) if in_order else (ids.min(), ids.max())
+        # Nearly always that is all: no mask is made.
+        if lowest < events.start or highest >= events.stop:
             detail = f"has events outside of {events.start} to {events.stop - 1}"
             yield "unknown-event", detail, (ids < events.start) | (ids >= events.stop)
     if column.bounds != (-inf, inf) and len(values):

@@ -17,17 +17,19 @@ import pyarrow.parquet as pq
 
 from collidium.contracts.task import Column, EventRange, Problem
 from collidium.scoring import content
-from collidium.scoring.blocks import Span, TruthBlock
+from collidium.scoring.blocks import Piece, Span, TruthBlock
 from collidium.scoring.predictions import RowGroup, Unreadable, first_line
 
 T = TypeVar("T")
 
 #: Rows that are decoded at once where a row group may be of any size.
 BATCH_ROWS: Final = 512 * 1024
+#: Where only the beginning of a row group is needed.
+BEGINNING_BATCH_ROWS: Final = 64 * 1024
 
 
 class Disordered(Exception):
-    """A row group has other events than its statistics claim: the plan that stood on them is void."""
+    """A row group has other events than its statistics claim, or in another order: the plan is void."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,8 @@ class Rows:
     #: Rows that are in no event, or hold no value that counts.
     dropped: int
     problems: tuple[Problem, ...]
+    #: Whether all that were decoded came in the order of events.
+    were_sorted: bool
 
 
 class PredictionsReader:
@@ -60,31 +64,57 @@ class PredictionsReader:
     def __exit__(self, *_: object) -> None:
         self._file.close()
 
-    def read(self, group: RowGroup) -> Rows:
-        """Decode a row group whole. Raises Unreadable, and Disordered where its statistics lied."""
+    def read(self, piece: Piece, stop: int) -> Rows:
+        """Decode the rows of a piece of a job that ends before event ``stop``.
+
+        Raises Unreadable, and Disordered where the statistics lied, or where another job has read only the
+        beginning, and rows for it may have followed.
+        """
+        group = piece.group
+        rows = self._rows(self._whole(group) if piece.is_last else self._beginning(group, stop))
+        _check_claim(rows.events, group)
+        if piece.is_last and not piece.is_first and not rows.were_sorted:
+            raise Disordered(f"row group {group.index} has events of several jobs in no order")
+        return rows
+
+    def _whole(self, group: RowGroup) -> pa.Table:
         table = decoding(self._file.read_row_group, group.index, self._names, use_threads=False)
         if table.num_rows != group.rows:
             raise Unreadable(
                 "corrupt", f"row group {group.index} has {table.num_rows} rows, not {group.rows} as it claims"
             )
-        rows = self._rows(table)
-        _check_claim(rows.events, group)
-        return rows
+        return table
+
+    def _beginning(self, group: RowGroup, stop: int) -> pa.Table:
+        """All rows up to a known event that is not below ``stop``, and some more."""
+        batches = []
+        for batch in self._batches([group.index], BEGINNING_BATCH_ROWS):
+            batches.append(batch)
+            last = batch.column("event_id")[-1].as_py()
+            if last is not None and stop <= last < self._events.stop:
+                break
+        return decoding(pa.Table.from_batches, batches)
 
     def stream(self, groups: Sequence[int]) -> Iterator[Rows]:
         """Decode row groups of any size, a batch at a time. Raises Unreadable."""
-        batches = self._file.iter_batches(BATCH_ROWS, list(groups), self._names, use_threads=False)
-        while (batch := decoding(lambda: next(batches, None))) is not None:
+        for batch in self._batches(groups, BATCH_ROWS):
             yield self._rows(pa.Table.from_batches([batch]))
+
+    def _batches(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        batches = self._file.iter_batches(rows, list(groups), self._names, use_threads=False)
+        while (batch := decoding(lambda: next(batches, None))) is not None:
+            if batch.num_rows:
+                yield batch
 
     def _rows(self, table: pa.Table) -> Rows:
         table = _plain(table.select(self._names))
-        problems, kept = content.check(table, self._columns, self._events)
+        were_sorted = _is_sorted(table.column("event_id"))
+        problems, kept = content.check(table, self._columns, self._events, in_order=were_sorted)
         events = content.as_numpy(kept.column("event_id"))
-        if np.any(events[1:] < events[:-1]):
+        if not were_sorted:
             kept = kept.take(np.argsort(events, kind="stable"))
             events = content.as_numpy(kept.column("event_id"))
-        return Rows(kept, events, table.num_rows - kept.num_rows, tuple(problems))
+        return Rows(kept, events, table.num_rows - kept.num_rows, tuple(problems), were_sorted)
 
 
 def decoding(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
@@ -106,6 +136,14 @@ def _plain(table: pa.Table) -> pa.Table:
             values = decoding(table.column(number).cast, one.type.value_type)
             table = table.set_column(number, one.name, values)
     return table
+
+
+def _is_sorted(column: pa.ChunkedArray[Any]) -> bool:
+    """Whether no value is null, or less than the one before it."""
+    if column.null_count:
+        return False
+    values = content.as_numpy(column)
+    return not np.any(values[1:] < values[:-1])
 
 
 def _check_claim(events: npt.NDArray[Any], group: RowGroup) -> None:
@@ -146,8 +184,8 @@ def from_row_groups(reader: PredictionsReader, span: Span, findings: Findings) -
     """Decode the pieces of a span in turn. Raises Unreadable and Disordered."""
     start, stop = span.events.start, span.events.stop
     for piece, complete_below in span.steps():
-        rows = reader.read(piece.group)
-        if piece.reports:
+        rows = reader.read(piece, stop)
+        if piece.is_last:
             findings.rows += rows.dropped
             findings.problems += rows.problems
         first, last = (content.rows_below(rows.events, edge) for edge in (start, stop))

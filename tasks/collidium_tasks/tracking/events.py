@@ -46,10 +46,8 @@ class Event:
 def have_equal_ids(known: Integers, ids: Integers) -> bool:
     """``np.array_equal`` for ids of which the ``known`` are not negative.
 
-    NumPy compares integers of one type several times as fast as those of two.
+    NumPy compares integers of one width and sign more than twice as fast as those of one width and two signs.
     """
-    if known.dtype.itemsize < ids.dtype.itemsize:
-        known = known.astype(f"{known.dtype.kind}{ids.dtype.itemsize}")
     if known.dtype.kind == ids.dtype.kind or known.dtype.itemsize != ids.dtype.itemsize:
         return np.array_equal(known, ids)
     unsigned = f"u{known.dtype.itemsize}"

@@ -65,7 +65,7 @@ def test_every_event_is_in_one_job_and_every_row_group_once(
         assert rows * len(claims) > MAX_WAITING_ROWS or rows > MAX_GROUP_ROWS
         return
     assert [block for span in spans for block in span.blocks] == list(TRUTH)
-    groups = [piece.group.index for span in spans for piece in span.pieces if piece.reports]
+    groups = [piece.group.index for span in spans for piece in span.pieces if piece.is_last]
     assert sorted(groups) == list(range(len(claims)))
     for span in spans:
         read = {piece.group.index for piece in span.pieces}
