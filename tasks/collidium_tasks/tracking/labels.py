@@ -58,12 +58,12 @@ def label_tracks(track_id: npt.NDArray[np.integer[Any]], limit: int, buffers: Bu
     Differences to the smallest id where those are small (the usual case); else places in a hash table;
     else ranks. ``of_hits`` may lie in ``buffers``.
     """
-    if not len(track_id) or int(track_id.max()) < 0:
+    if not len(track_id) or (largest := int(track_id.max())) < 0:
         return Labels(np.zeros(len(track_id), np.uint32), 0, 0)
     wide = track_id if track_id.dtype.itemsize >= 4 else track_id.astype(np.int32)
     # Seen as unsigned, -1 is the largest number of all, so the minimum is that of the tracks.
     unsigned = wide.view(np.uint32 if wide.dtype.itemsize == 4 else np.uint64)
-    smallest, largest = int(unsigned.min()), int(wide.max())
+    smallest = int(unsigned.min())
     if largest - smallest < limit:
         return Labels(_differences(unsigned, smallest, largest, buffers), largest - smallest + 1, smallest)
     ids = wide.astype(np.int64).view(np.uint64) if wide.dtype.kind == "i" else wide.astype(np.uint64)

@@ -25,7 +25,7 @@ COLUMNS = [
 
 
 def read(path: Path, events: npt.NDArray[np.int64], stop: int, *, is_first: bool, is_last: bool) -> Rows:
-    table = pa.table({"event_id": events, "score": np.arange(ROWS, dtype=np.float64)})
+    table = pa.table({"event_id": pa.array(events), "score": pa.array(np.zeros(ROWS))})
     pq.write_table(table, path / "predictions.parquet", row_group_size=ROWS)
     group = RowGroup(index=0, rows=ROWS, first=0, last=99)
     with PredictionsReader(path / "predictions.parquet", COLUMNS, EVENTS) as reader:
