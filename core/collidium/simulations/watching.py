@@ -14,7 +14,7 @@ from collidium import records
 from collidium.contracts.runner import RunnerError
 from collidium.simulations import transitions
 from collidium.simulations.models import SimulationRequest, State
-from collidium.simulations.requests import find, visible
+from collidium.simulations.requests import visible
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -35,12 +35,13 @@ async def watch(platform: Platform, request_id: str, account_id: int) -> AsyncIt
 async def find_with_progress(
     platform: Platform, request_id: str, account_id: int | None = None
 ) -> records.SimulationRequest:
-    """As :func:`find`, with what the runner reports of a running job."""
+    """As :func:`~collidium.simulations.find`, with what the runner reports of a running job."""
     row = await visible(request_id, account_id)
     runner = platform.runners.things.get(row.runner)
     if runner is not None and runner.polled_when_watched:
         await transitions.poll_soon(row)
-    return replace(await find(request_id, account_id), progress=await _progress(platform, row))
+    found = transitions.view(row, await transitions.history_of(row))
+    return replace(found, progress=await _progress(platform, row))
 
 
 async def _progress(platform: Platform, row: SimulationRequest) -> records.JobProgress | None:
