@@ -142,7 +142,7 @@ def test_a_part_has_the_ranks_of_the_whole_on_every_page(
 
 def test_traded_metrics_have_their_front_drawn(anonymous: httpx.Client, filled: ServerProcess) -> None:
     page = anonymous.get("/leaderboard/tracking_small").text
-    assert "Pareto front of trackml_weighted_efficiency and n_params" in words(page)
+    assert "Pareto front: TrackML efficiency and Parameters" in words(page)
     with Client(filled.base_url) as client:
         front = client.leaderboard("tracking_small", pareto=True, limit=1000)
     assert page.count('<g class="front">') == len(front)

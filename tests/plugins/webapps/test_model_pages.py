@@ -124,6 +124,6 @@ def test_two_models_are_compared_and_drawn(
         expect(table).to_contain_text(text)
     is_for_everybody(page)
     page.goto("/leaderboard/tracking")
-    plot = page.get_by_role("img", name="Pareto front of trackml_weighted_efficiency and n_params")
+    plot = page.get_by_role("img", name="Pareto front: TrackML efficiency and Parameters")
     expect(plot).to_be_visible()
     assert serious_findings(page) == []

@@ -19,8 +19,8 @@ from collidium_plugins.webapps.scales import Scale
 
 #: Of models that the server has run, as their card names it.
 _COSTS: Final = (
-    Metric("n_params", higher_is_better=False, description="Numbers in the file."),
-    Metric("seconds", higher_is_better=False, description="CPU seconds of an event."),
+    Metric("n_params", higher_is_better=False, description="Numbers in the file.", title="Parameters"),
+    Metric("seconds", higher_is_better=False, description="CPU seconds of an event.", title="CPU seconds"),
 )
 
 
@@ -54,7 +54,7 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
     ]
     return Drawing(
         id=f"best-{metric.name}",
-        title=f"Best {metric.name} over time",
+        title=f"{_title(metric)} over time",
         text=_course(metric, steps),
         plot=_course_plot(metric, steps, data, now) if len(steps) > 1 else None,
         headings=("Since", "Account", metric.name),
@@ -90,7 +90,7 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
     ours = [datum for datum in data if datum.kind == "front"]
     return Drawing(
         id=f"front-{x.name}",
-        title=f"Pareto front of {y.name} and {x.name}",
+        title=f"Pareto front: {_title(y)} and {_title(x)}",
         text=f"{len(ours)} of the places shown are on the front: no other is at least as good in both "
         "metrics and better in one.",
         plot=charts.plot(
@@ -240,8 +240,12 @@ def _step(step: BestStep) -> str:
     return f"{written(step.value, step.uncertainty)} ({step.hub_username}, {_day(step.submitted_at)})"
 
 
+def _title(metric: Metric) -> str:
+    return metric.title or metric.name.replace("_", " ")
+
+
 def _axis_name(metric: Metric) -> str:
-    return f"{metric.name} {'↑' if metric.higher_is_better else '↓'}"
+    return f"{_title(metric)} {'↑' if metric.higher_is_better else '↓'}"
 
 
 def _time_name(begin: datetime, end: datetime) -> str:
