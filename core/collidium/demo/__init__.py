@@ -3,7 +3,7 @@
 ``data/`` holds the events; its README names their source and licence.
 """
 
-from collidium.datasets import sample
+from collidium.datasets import layout
 
 #: The five real events, a parquet file for each table.
-EVENTS_DIRECTORY = sample.DIRECTORY
+EVENTS_DIRECTORY = layout.SAMPLE

@@ -23,7 +23,7 @@ from collidium import database, outbox, plugins, simulations
 from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
-from collidium.api.hub_port import HubPort
+from collidium.api.mounting import HubPort
 from collidium.benchmarks import closing
 from collidium.benchmarks.submissions import background_rescoring, evaluating, evaluations, uploads
 from collidium.contracts.executor import Executor

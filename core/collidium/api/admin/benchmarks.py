@@ -1,4 +1,4 @@
-"""``/admin/tasks``, ``/admin/submissions``, ``/admin/benchmark``: what is decided about scores."""
+"""``/admin/tasks``, ``submissions``, ``benchmark``, ``evaluations``: decisions about scores and models."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from collidium.api.answers import Page, answer, answer_list, cut, page_of
 from collidium.api.authentication import is_allowed, request_id, require, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
+from collidium.api.evaluations import listed as listed_evaluations
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
 from collidium.api.schemas import (
+    AllEvaluationsQuery,
     ChallengeBody,
     CorrectionBody,
     DisqualifyBody,
@@ -24,10 +26,10 @@ from collidium.api.schemas import (
     RescoreBody,
 )
 from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import background_rescoring, reading, reruns, standing, verification
+from collidium.benchmarks.submissions import background_rescoring, evaluations, reading, reruns, standing
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
-from collidium.records import Challenge, Ranking, Rescoring, RosterEntry, Submission, TaskStatus
+from collidium.records import Challenge, Evaluation, Ranking, Rescoring, RosterEntry, Submission, TaskStatus
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -53,7 +55,7 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @idempotent
 async def verify(submission_id: str) -> Response:
     """Verify what a submission reports of itself, so that it earns what it is worth; once, however often."""
-    verified = await verification.verify(
+    verified = await standing.verify(
         platform(), submission_id, actor=require_operator(), http_request_id=request_id()
     )
     return answer(verified)
@@ -228,3 +230,31 @@ class By(TypedDict):
 
 def by() -> By:
     return By(actor=require_operator(), http_request_id=request_id())
+
+
+@blueprint.get("/evaluations")
+@operation_id("evaluations")
+@validate_querystring(AllEvaluationsQuery)
+@document_response(list[Evaluation])
+async def list_(query_args: AllEvaluationsQuery) -> Response:
+    """Models of everybody that the server runs or ran, newest first."""
+    user = query_args.user
+    return await listed_evaluations(query_args, None if user is None else (await accounts.find(user)).id)
+
+
+@blueprint.post("/evaluations/<evaluation_id>/cancel")
+@operation_id("cancel_evaluation")
+@document_response(Evaluation)
+@idempotent
+async def cancel(evaluation_id: str) -> Response:
+    """Cancel the evaluation of any account's model."""
+    return answer(await evaluations.operate(evaluation_id, "cancel", **by()))
+
+
+@blueprint.post("/evaluations/<evaluation_id>/rerun")
+@operation_id("rerun_evaluation")
+@document_response(Evaluation)
+@idempotent
+async def rerun(evaluation_id: str) -> Response:
+    """Run a model again whose evaluation failed or was cancelled."""
+    return answer(await evaluations.operate(evaluation_id, "rerun", **by()))

@@ -10,7 +10,7 @@ from collidium.api.answers import Page, answer, id_cursor, page_of
 from collidium.api.idempotency import idempotent
 from collidium.api.schemas import DissolveBody, InvitationBody, MembersBody
 from collidium.benchmarks import members
-from collidium.benchmarks.submissions import team_changes
+from collidium.benchmarks.submissions import roster
 from collidium.records import Invitation, Member, MembersAdded, Team
 
 blueprint = Blueprint("members", __name__, url_prefix="/challenges/<challenge>")
@@ -61,7 +61,7 @@ async def invite(challenge: str, data: InvitationBody) -> Response:
 @idempotent
 async def remove_of_team(challenge: str, hub_username: str) -> Response:
     """Take an account out of its team, with all that it has submitted; the answer is the team as it was."""
-    return answer(await team_changes.remove(challenge, hub_username, **by()))
+    return answer(await roster.remove_from_team(challenge, hub_username, **by()))
 
 
 @blueprint.post("/teams/dissolve")
@@ -71,4 +71,4 @@ async def remove_of_team(challenge: str, hub_username: str) -> Response:
 @idempotent
 async def dissolve(challenge: str, data: DissolveBody) -> Response:
     """Take a team apart: what was submitted for it competes for the accounts that sent it."""
-    return answer(await team_changes.dissolve(challenge, data.name, **by()))
+    return answer(await roster.dissolve_team(challenge, data.name, **by()))

@@ -18,7 +18,7 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
 from collidium.api import browsers
-from collidium.api.hub_port import HUB_PATH
+from collidium.api.mounting import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import KINDS, Kind

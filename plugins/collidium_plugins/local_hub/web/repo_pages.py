@@ -12,7 +12,7 @@ from urllib.parse import quote
 from quart import Response, request
 
 from collidium.api import cards
-from collidium.api.hub_port import hub_path
+from collidium.api.mounting import hub_path
 from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import repo_document
 from collidium_plugins.local_hub.failures import HubError
