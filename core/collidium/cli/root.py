@@ -111,7 +111,7 @@ FOR_USERS = {
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
-    "operator": "collidium.cli.operator:operator",
+    "operator": "collidium.cli.admin.actions:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {

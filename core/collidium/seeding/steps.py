@@ -22,9 +22,8 @@ from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.hub.client import Hub
 from collidium.runtime.failpoints import reached
 from collidium.seeding import access, baselines, drafts, making, plan
-from collidium.seeding.access import ACCOUNT
+from collidium.seeding.access import ACCOUNT, State
 from collidium.seeding.plan import DatasetPlan, Size
-from collidium.seeding.state import State
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
