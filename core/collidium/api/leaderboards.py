@@ -12,7 +12,8 @@ from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks import teams
-from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Histories, Selection
+from collidium.benchmarks.histories import Histories
+from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Selection
 from collidium.benchmarks.rank_intervals import Intervals, RankIntervals
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput

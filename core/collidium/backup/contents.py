@@ -19,7 +19,7 @@ import msgspec
 from tortoise.transactions import in_transaction
 
 from collidium import database, plugins, simulations
-from collidium.benchmarks.submissions import evaluations, scorings
+from collidium.benchmarks.submissions import model_files, scorings
 from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.storage import Storage
 from collidium.database.connections import config
@@ -89,8 +89,8 @@ def _is_scratch(name: str) -> bool:
 async def named_files() -> dict[str, str]:
     """SHA-256 of the files in the storage that the connected database names, by key; empty if unknown."""
     stored = await scorings.stored_predictions() | await simulations.stored_files()
-    stored |= {scorings.storage_key(sha256): sha256 for sha256 in await evaluations.stored_predictions()}
-    return stored | await truth_versions.stored_files() | await evaluations.stored_models()
+    stored |= {scorings.storage_key(sha256): sha256 for sha256 in await model_files.stored_predictions()}
+    return stored | await truth_versions.stored_files() | await model_files.stored_models()
 
 
 async def missing_files(

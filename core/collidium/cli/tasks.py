@@ -19,7 +19,7 @@ from collidium.cli.output import (
     printable,
     show_items,
 )
-from collidium.contracts.bounds import in_digits
+from collidium.contracts.card import in_digits
 
 if TYPE_CHECKING:
     from collidium.client import Metric, PredictionColumn, TaskCard

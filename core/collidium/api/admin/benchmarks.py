@@ -25,7 +25,7 @@ from collidium.api.schemas import (
     RefreshBody,
     RescoreBody,
 )
-from collidium.benchmarks import challenges, closing, tasklist
+from collidium.benchmarks import challenge_changes, closing, tasklist
 from collidium.benchmarks.submissions import background_rescoring, evaluations, reading, reruns, standing
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
@@ -69,7 +69,7 @@ async def verify(submission_id: str) -> Response:
 async def new(data: NewChallengeBody) -> Response:
     """Make a challenge of a task, scored against the task's own truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
-    made = await challenges.create(platform(), data.name, data.task, fields, **by())
+    made = await challenge_changes.create(platform(), data.name, data.task, fields, **by())
     return answer(made, 201)
 
 
@@ -83,7 +83,7 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
-    return answer(await challenges.edit(platform(), challenge, fields, **by()))
+    return answer(await challenge_changes.edit(platform(), challenge, fields, **by()))
 
 
 @blueprint.patch("/challenges/<challenge>/announcements")
@@ -93,7 +93,9 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
 @idempotent
 async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
     """Correct an announcement, or withdraw it."""
-    return answer(await challenges.correct_announcement(platform(), challenge, data.at, data.text, **by()))
+    return answer(
+        await challenge_changes.correct_announcement(platform(), challenge, data.at, data.text, **by())
+    )
 
 
 @blueprint.post("/challenges/<challenge>/close")
