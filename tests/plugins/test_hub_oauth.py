@@ -30,14 +30,8 @@ from collidium.settings import Settings
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import database
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
-from collidium_plugins.local_hub.openid.requests import (
-    AuthorizationRequest,
-    Client,
-    InvalidRedirectURI,
-    client_of,
-    seal,
-    unseal,
-)
+from collidium_plugins.local_hub.openid.clients import Client, client_of
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI, seal, unseal
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
 EVERYTHING: Final = "openid profile read-repos write-repos manage-repos"

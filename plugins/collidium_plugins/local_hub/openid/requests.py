@@ -1,11 +1,7 @@
-"""Applications that may ask for authorization, their requests, and tickets while the user is asked.
-
-There is one application: the platform's own pages.
-"""
+"""Authorization requests of applications, their validation, and their tickets while the user is asked."""
 
 from __future__ import annotations
 
-import hmac
 import re
 import time
 from collections.abc import Mapping, Sequence
@@ -13,11 +9,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
-from collidium.errors import ConfigurationError
 from collidium_plugins.local_hub.accounts import SCOPES, Scopes, read_scopes, write_scopes
+from collidium_plugins.local_hub.openid.clients import Client
 
 if TYPE_CHECKING:
-    from collidium.settings import Settings
+    pass
 
 Parameters = Mapping[str, Sequence[str]]
 
@@ -31,60 +27,6 @@ _CHALLENGE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 #: How long the consent page may stay open.
 VALID_SECONDS: Final = 600
 _ALGORITHM: Final = "HS256"
-
-#: Where the pages take people back, below their own address.
-CALLBACK: Final = "/web/callback"
-
-_ADDRESS: Final = re.compile(r"(?P<origin>https?://[A-Za-z0-9.:\[\]_-]+)/[A-Za-z0-9./_~%-]*")
-
-
-@dataclass(frozen=True, slots=True)
-class Client:
-    """An application that the hub knows."""
-
-    id: str
-    #: Empty: a public client, which cannot keep a secret and proves itself by PKCE alone.
-    secret: str = ""
-    #: Redirect URIs in addition to the pages of the hub's own server.
-    redirect_uris: tuple[str, ...] = ()
-
-    def may_redirect_to(self, address: str, own: str) -> bool:
-        """Whether users may be redirected to an address; ``own`` is where they reach our pages, if at all.
-
-        Addresses are equal or not (RFC 9700, section 2.1). Names of one machine are not: another user of
-        that machine may listen on one of them.
-        """
-        known = (f"{own}{CALLBACK}", *self.redirect_uris)
-        return address in known and _ADDRESS.fullmatch(address) is not None
-
-    def has_credentials(self, client_id: str, secret: str) -> bool:
-        """Whether these are its id and its secret, compared in constant time."""
-        same_id = hmac.compare_digest(client_id.encode(errors="replace"), self.id.encode())
-        return hmac.compare_digest(secret.encode(errors="replace"), self.secret.encode()) and same_id
-
-
-def client_of(settings: Settings) -> Client:
-    """The pages, from the settings; raises ConfigurationError for a malformed redirect URI."""
-    for address in settings.oauth_redirect_uris:
-        if not _ADDRESS.fullmatch(address):
-            raise ConfigurationError(
-                f"PLATFORM_OAUTH_REDIRECT_URIS: {address!r} is no address such as "
-                f"https://pages.example.org{CALLBACK}"
-            )
-    own = (f"{settings.public_url}{CALLBACK}",) if settings.public_url else ()
-    secret = settings.oauth_client_secret
-    return Client(
-        settings.oauth_client_id,
-        secret.get_secret_value() if secret else "",
-        (*own, *settings.oauth_redirect_uris),
-    )
-
-
-def origin_of(address: str) -> str:
-    """Scheme, host and port of an address that a client may return to."""
-    match = _ADDRESS.fullmatch(address)
-    assert match is not None, "only such addresses are accepted"  # noqa: S101 -- for the type checker
-    return match["origin"]
 
 
 class InvalidRedirectURI(Exception):

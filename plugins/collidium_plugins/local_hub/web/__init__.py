@@ -22,7 +22,7 @@ from collidium.api.mounting import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import KINDS, Kind
-from collidium_plugins.local_hub.openid.requests import Client
+from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
 from collidium_plugins.local_hub.web import consent, context, files, joining, repos, tokens, uploads

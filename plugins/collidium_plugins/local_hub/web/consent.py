@@ -17,12 +17,12 @@ from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.accounts import SCOPES
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid import grants
+from collidium_plugins.local_hub.openid.clients import origin_of
 from collidium_plugins.local_hub.openid.requests import (
     AuthorizationRequest,
     InvalidRedirectURI,
     Refusal,
     check_redirect_uri,
-    origin_of,
     read_request,
     seal,
     unseal,

@@ -21,7 +21,7 @@ from collidium.api.context import caller_scheme
 from collidium.api.mounting import HUB_PATH, hub_path
 from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
-from collidium_plugins.local_hub.openid.requests import Client
+from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.store import Store
 
 _EXTENSION: Final = "collidium_local_hub"

@@ -13,7 +13,7 @@ from textual.widgets import Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.screens.accounts.detail import AccountScreen, ban, grant, unban
-from collidium_tui.widgets.form import Search
+from collidium_tui.widgets.search import Search
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import plain
 
