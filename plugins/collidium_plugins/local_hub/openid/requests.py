@@ -6,14 +6,11 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 from urllib.parse import urlencode
 
 from collidium_plugins.local_hub.accounts import SCOPES, Scopes, read_scopes, write_scopes
 from collidium_plugins.local_hub.openid.clients import Client
-
-if TYPE_CHECKING:
-    pass
 
 Parameters = Mapping[str, Sequence[str]]
 
