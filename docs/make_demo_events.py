@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets import Dataset, layout
+from collidium.datasets import Dataset, sample
 from collidium.datasets.publishing.mixing import Mixing, mix
 from collidium.datasets.publishing.public_part import PUBLIC
 from collidium.seeding.plan import BACKGROUND, MIX, SIGNALS, copy_events
@@ -72,7 +72,7 @@ def _thinned(table: pa.Table) -> pa.Table:
 
 
 def _write(dataset: str, name: str, table: pa.Table) -> None:
-    directory = layout.SAMPLE.parent / dataset
+    directory = sample.DIRECTORY.parent / dataset
     directory.mkdir(exist_ok=True)
     kept = {"event_id", *PUBLIC.get(name, ()), *TRUTH} - {"hit_ids", "constituents", "cell_id"}
     table = table.select([column for column in table.column_names if column in kept])

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from collidium.datasets.layout import SAMPLES
+from collidium.datasets.sample import CONFIGS
 from collidium.physics import Helix
 
 PICTURE = Path(__file__).parents[1] / "plugins/collidium_plugins/webapps/static/img/event.svg"
@@ -55,7 +55,7 @@ def picture() -> str:
 
 def row_of(table: str) -> dict[str, Floats]:
     """The columns of the event in a table, an array each; those of lists are left out."""
-    row = pq.read_table(SAMPLES[CONFIG] / f"{table}.parquet")
+    row = pq.read_table(CONFIGS[CONFIG] / f"{table}.parquet")
     return {
         name: row[name][0].values.to_numpy(zero_copy_only=False).astype(np.float64)
         for name in row.column_names

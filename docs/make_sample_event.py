@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from collidium.datasets.layout import SAMPLES
+from collidium.datasets.sample import CONFIGS
 
 CONFIG: Final = "ttbar_pu40"
 #: Columns that are kept, and to which multiple positions (mm), times (ns) and energies (GeV) are rounded.
@@ -66,5 +66,5 @@ def in_towers(cells: dict[str, np.ndarray]) -> dict[str, pa.Array]:
 if __name__ == "__main__":
     for name in COLUMNS:
         table = event_of(Path(sys.argv[1]), name)
-        SAMPLES[CONFIG].mkdir(exist_ok=True)
-        pq.write_table(table, SAMPLES[CONFIG] / f"{name}.parquet", compression="zstd", compression_level=19)
+        CONFIGS[CONFIG].mkdir(exist_ok=True)
+        pq.write_table(table, CONFIGS[CONFIG] / f"{name}.parquet", compression="zstd", compression_level=19)

@@ -18,7 +18,7 @@ from tests.core.api.conftest import import_truth
 from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_older
 
 from collidium.client import Client, DatasetEntry
-from collidium.datasets import layout
+from collidium.datasets import sample
 from collidium.datasets.footers import TAIL_BYTES
 from collidium.errors import Conflict, InvalidInput, NotFound, TooLarge, Unavailable, UpstreamError
 from collidium.event_display import datasets as listing
@@ -383,7 +383,7 @@ def test_truth_is_withheld_in_every_dataset_of_the_config(
 ) -> None:
     tables = tables_of(range(6), hits=400)
     repo = upload(hub, "copies", write(tmp_path / "events", tables))
-    assert layout.SAMPLE_CONFIG == CONFIG
+    assert sample.CONFIG == CONFIG
     assert "particle_id" in client.event(CONFIG, 2, repo=repo).tables()["tracker_hits"].column_names
     shown = client.event(CONFIG, 3, repo=repo).tables()
     truth = {"particle_id", "majority_particle_id", "time", "flavour"}
@@ -419,7 +419,7 @@ def test_a_hub_that_is_killed_is_reported_until_it_is_back(
             client.event(CONFIG, 28, repo=repo, tables=["tracks"])
         # What was shown before still is, and so is the sample.
         client.event(CONFIG, 27, repo=repo, tables=["tracks"])
-        client.event(layout.SAMPLE_CONFIG, 1, repo="sample")
+        client.event(sample.CONFIG, 1, repo="sample")
         assert client.datasets(repo="sample").items
     finally:
         hub.start()

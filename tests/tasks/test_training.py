@@ -14,7 +14,7 @@ import pytest
 
 import collidium
 from collidium.contracts.task import Tables
-from collidium.datasets import layout, load
+from collidium.datasets import load, sample
 from collidium.errors import ConfigurationError, UnusableDataset
 from collidium.learning import EventStream
 from collidium.testing.server import run_command
@@ -27,13 +27,13 @@ from collidium_tasks.networks import Schedule, loaded
 from collidium_tasks.tracking.baselines import edges
 from collidium_tasks.training import read_blocks, train_baseline
 
-JETS, ANOMALY = (layout.SAMPLE.parent / name for name in ("jets", "anomaly"))
+JETS, ANOMALY = (sample.DIRECTORY.parent / name for name in ("jets", "anomaly"))
 TINY = Schedule(epochs=2, batch=16)
 
 
 def read(dataset: str, tables: Sequence[str], events: int | None = None) -> Iterator[Tables]:
     """The packaged events in place of all training sets."""
-    directory = {("jets", "tracks"): JETS, ("tracker_hits",): layout.SAMPLE}.get(tuple(tables), ANOMALY)
+    directory = {("jets", "tracks"): JETS, ("tracker_hits",): sample.DIRECTORY}.get(tuple(tables), ANOMALY)
     return read_blocks(directory, tables, events)
 
 

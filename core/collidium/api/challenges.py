@@ -9,7 +9,7 @@ from quart import Blueprint, Response
 from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
-from collidium.api import benchmarks, leaderboards, results
+from collidium.api import benchmarks, leaderboards
 from collidium.api.answers import Page, answer, answer_list, cut, id_cursor, page_of
 from collidium.api.authentication import caller, memberships, signed_in
 from collidium.api.benchmarks import PART
@@ -47,7 +47,7 @@ teams_blueprint = Blueprint("teams", __name__, url_prefix="/v1/challenges/<name>
 
 @blueprint.record
 def _prepare(state: BlueprintSetupState) -> None:
-    state.app.extensions[results.RESULTS] = results.Results()
+    state.app.extensions[leaderboards.RESULTS] = leaderboards.Results()
 
 
 @blueprint.get("")
@@ -115,7 +115,7 @@ async def all_results(name: str, query_args: ResultsQuery) -> Response:
     With `all=true` every submission, and behind them those that were disqualified
     (with the reason) or withdrawn.
     """
-    return await results.written(name, query_args)
+    return await leaderboards.written(name, query_args)
 
 
 @blueprint.get("/<name>/leaderboard/history")

@@ -1,4 +1,4 @@
-"""The root of the command: which commands there are, each imported when it is used."""
+"""The root of the command: which commands there are, also those of plugins, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -6,17 +6,109 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from collidium import __version__
-from collidium.cli import extensions
+from collidium.cli.context import any_settings
 from collidium.cli.failures import CHECK
+from collidium.cli.output import note
+from collidium.errors import ConfigurationError
 from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
     from textual.screen import Screen
+
+    from collidium.plugins import Plugins
+
+DECLARED = "collidium.commands"
+
+
+def declared() -> dict[str, EntryPoint]:
+    """The plugin of each declared command."""
+    from collidium.plugins import GROUP
+
+    points = entry_points()
+    plugins = {point.value: point for point in points.select(group=GROUP)}
+    commands = points.select(group=DECLARED)
+    return {point.name: plugins[point.value] for point in commands if point.value in plugins}
+
+
+def summaries() -> dict[str, str]:
+    """A line of help for each declared command; of a third-party command its distribution.
+
+    Imports the platform's own plugins only.
+    """
+    from collidium.plugins import Plugins, is_own, origin
+
+    lines: dict[str, str] = {}
+    for name, point in declared().items():
+        command = Plugins([point]).commands().things.get(name) if is_own(point) else None
+        lines[name] = command.get_short_help_str(limit=80) if command else f"From {origin(point.dist)[0]}."
+    return lines
+
+
+def find(name: str) -> click.Command | None:
+    """The command, or None if no plugin provides it.
+
+    Raises :class:`~collidium.errors.ConfigurationError` when the plugin that declares it does not load.
+    """
+    from collidium import plugins
+
+    blocked = _blocked()
+    point = declared().get(name)
+    if point is not None:
+        return _declared_command(plugins.Plugins([point], blocked), point, name)
+    loaded = plugins.load(blocked)
+    command: click.Command | None = loaded.commands().things.get(name)
+    if command is None:
+        warn_of(loaded)
+    return command
+
+
+def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
+    """Screens of third-party plugins for the operator's console, by label, and the failures of their plugins.
+
+    Imports every third-party plugin, and none of the platform's own: the console has their screens.
+    """
+    from collidium import plugins
+
+    try:
+        blocked = _blocked()
+    except ConfigurationError as error:
+        return {}, [error.detail]
+    others = [point for point in entry_points(group=plugins.GROUP) if not plugins.is_own(point)]
+    loaded = plugins.Plugins(others, blocked)
+    return loaded.screens().things, loaded.failures
+
+
+def warn_of(loaded: Plugins) -> None:
+    """Warn of broken plugins, which may provide what is missing."""
+    for failure in loaded.failures:
+        note(f"Warning: {failure}")
+
+
+def _blocked() -> Sequence[str]:
+    """The plugins that the settings block; raises ConfigurationError for invalid settings."""
+    if not any_settings() and not Path(".env").is_file():
+        return ()
+    from collidium import settings
+
+    return settings.load().plugins_blocked
+
+
+def _declared_command(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:
+    command: click.Command | None = loaded.commands().things.get(name)
+    if command is None:
+        record = loaded.records[point.name]
+        reason = record.error or ("it is blocked" if record.state == "blocked" else "it does not provide it")
+        raise ConfigurationError(
+            f"command {name!r} comes with plugin {point.name!r} of {record.distribution}: {reason}"
+        )
+    return command
 
 
 class LazyGroup(click.Group):
@@ -33,12 +125,12 @@ class LazyGroup(click.Group):
         }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._commands_at | extensions.declared())
+        return sorted(self._commands_at | declared())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         address = self._commands_at.get(cmd_name)
         if address is None:
-            return extensions.find(cmd_name)
+            return find(cmd_name)
         module, _, attribute = address.partition(":")
         with Importing():
             return cast(click.Command, getattr(import_module(module), attribute))
@@ -61,7 +153,7 @@ class LazyGroup(click.Group):
             title: {name: self._summary(ctx, name) for name in commands}
             for title, commands in self._sections.items()
         }
-        if of_plugins := extensions.summaries():
+        if of_plugins := summaries():
             sections["Commands of plugins"] = of_plugins
         for title, lines in sections.items():
             with formatter.section(title):
@@ -146,7 +238,6 @@ class Session:
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
         """Screens of plugins for the operator's console, by label, and the reasons why any is missing."""
-        from collidium.cli.extensions import screens
 
         return screens()
 

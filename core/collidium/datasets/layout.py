@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
 from collidium.errors import UnusableDataset
@@ -22,21 +22,6 @@ _CONFIG = re.compile(r"(?P<config>.+_pu\d+)(?:_(?P<table>.+))?")
 
 #: What makes the tables that neither releases nor pipelines bring.
 _MADE_BY: Final = {"channels": "`collidium datasets mix` makes one of several datasets"}
-
-_SAMPLES_DIRECTORY: Final = Path(__file__).parents[1] / "demo" / "data"
-#: Five real events: a parquet file for each table; the README there has source and licence.
-SAMPLE: Final = _SAMPLES_DIRECTORY / "odd-ttbar-pu0"
-SAMPLE_CONFIG: Final = "ttbar_pu0"
-#: The configs that the display offers, the first one first: a busy event with jets, and the real ones.
-SAMPLES: Final[Mapping[str, Path]] = {
-    "ttbar_pu40": _SAMPLES_DIRECTORY / "acts-ttbar-pu40",
-    SAMPLE_CONFIG: SAMPLE,
-}
-SAMPLE_LICENSE: Final = "CC-BY-4.0"
-SAMPLE_SOURCES: Final[Mapping[str, str]] = {
-    "ttbar_pu40": "Collidium, built-in pipeline (ACTS and Pythia)",
-    SAMPLE_CONFIG: "CERN/ColliderML-Release-1, arXiv:2512.15230",
-}
 
 
 def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:

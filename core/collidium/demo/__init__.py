@@ -3,7 +3,7 @@
 ``data/`` holds the events; its README names their source and licence.
 """
 
-from collidium.datasets import layout
+from collidium.datasets import sample
 
 #: The five real events, a parquet file for each table.
-EVENTS_DIRECTORY = layout.SAMPLE
+EVENTS_DIRECTORY = sample.DIRECTORY

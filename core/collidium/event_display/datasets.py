@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, TypeVar
 
 from cachetools import LRUCache
 
-from collidium.datasets import layout
+from collidium.datasets import layout, sample
 from collidium.errors import (
     Forbidden,
     NotFound,
@@ -153,10 +153,10 @@ class PublicDatasets:
                 sum(path.stat().st_size for path in directory.glob("*.parquet")),
                 *_events(shards),
                 sample=True,
-                license=layout.SAMPLE_LICENSE,
-                source=layout.SAMPLE_SOURCES[config],
+                license=sample.LICENSE,
+                source=sample.SOURCES[config],
             )
-            for config, directory in layout.SAMPLES.items()
+            for config, directory in sample.CONFIGS.items()
             for shards in [LocalShards(directory, config)]
         ]
 

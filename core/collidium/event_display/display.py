@@ -16,7 +16,7 @@ from cachetools import LRUCache, TTLCache
 
 from collidium.contracts import FIELD_TESLA
 from collidium.contracts.executor import Executor
-from collidium.datasets import layout
+from collidium.datasets import sample
 from collidium.errors import (
     Conflict,
     Forbidden,
@@ -246,10 +246,10 @@ class EventDisplay:
     def _shards(self, key: _Key) -> Shards:
         if key.repo == SAMPLE:
             config = key.wanted.config
-            if config not in layout.SAMPLES:
-                there = ", ".join(layout.SAMPLES)
+            if config not in sample.CONFIGS:
+                there = ", ".join(sample.CONFIGS)
                 raise NotFound(f"the sample has no config {config[:200]!r}; there are: {there}")
-            return LocalShards(layout.SAMPLES[config], config)
+            return LocalShards(sample.CONFIGS[config], config)
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
 
     async def _blocking(self, work: Callable[[], Result], seconds: float = _ANSWER_SECONDS) -> Result:
@@ -299,6 +299,6 @@ def _about(key: _Key) -> dict[str, str]:
         "revision": key.commit,
         "event_id": str(key.wanted.event_id),
     }
-    if key.repo == SAMPLE and key.wanted.config == layout.SAMPLE_CONFIG:
+    if key.repo == SAMPLE and key.wanted.config == sample.CONFIG:
         about["field_tesla"] = str(FIELD_TESLA)
     return about | ({"withheld": "evaluated"} if key.withheld else {})

@@ -12,7 +12,7 @@ from typing import Final
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import Card, EventRange
-from collidium.datasets import Dataset, layout
+from collidium.datasets import Dataset, sample
 from collidium.datasets.publishing.mixing import Mixing, mix
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS as CHANNEL_TABLE
@@ -282,15 +282,13 @@ def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source 
     return Size((learned, evaluated) if events.train else (evaluated,), scored_on, MappingProxyType({}))
 
 
-_PACKAGED: Final = layout.SAMPLE.parent
+_PACKAGED: Final = sample.DIRECTORY.parent
 _REAL: Final = "Real events that come with Collidium, for its demo; see the documentation."
 #: Of the demo, which simulates nothing.
 _DEMO: Final = Size(
     (
-        DatasetPlan("odd-train", layout.SAMPLE_CONFIG, 3, ("ttbar",), False, "", layout.SAMPLE),
-        DatasetPlan(
-            "odd-eval", layout.SAMPLE_CONFIG, 2, ("ttbar",), True, "odd-train", layout.SAMPLE, 3, _REAL
-        ),
+        DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), False, "", sample.DIRECTORY),
+        DatasetPlan("odd-eval", sample.CONFIG, 2, ("ttbar",), True, "odd-train", sample.DIRECTORY, 3, _REAL),
         DatasetPlan("jets-eval", "ttbar_pu0", 40, ("ttbar",), True, "", _PACKAGED / "jets", 0, _REAL),
         DatasetPlan("anomaly-eval", MIX, 40, ("mix",), True, "", _PACKAGED / "anomaly", 0, _REAL),
     ),

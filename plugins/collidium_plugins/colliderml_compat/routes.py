@@ -245,10 +245,10 @@ ROUTES: Final = (
     Route("POST", "/admin/grant", grant),
     Route("POST", "/admin/ban", ban),
     Route("POST", "/admin/freeze", freeze),
-    Route("GET", "/admin/usage", "admin.reports.usage", usage),
-    Route("GET", "/admin/analytics/channels", "admin.reports.channels", channel),
-    Route("GET", "/admin/analytics/daily", "admin.reports.daily", day),
-    Route("GET", "/admin/analytics/failures", "admin.reports.failures", failures),
+    Route("GET", "/admin/usage", "admin.requests.usage", usage),
+    Route("GET", "/admin/analytics/channels", "admin.requests.channels", channel),
+    Route("GET", "/admin/analytics/daily", "admin.requests.daily", day),
+    Route("GET", "/admin/analytics/failures", "admin.requests.failures", failures),
 )
 
 

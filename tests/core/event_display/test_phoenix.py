@@ -14,7 +14,7 @@ import pytest
 from tests.core.datasets.events import CONFIG, jets_of, tables_of, write
 
 from collidium.contracts.task import EventRange
-from collidium.datasets import layout
+from collidium.datasets import sample
 from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
 from collidium.event_display.phoenix import export
@@ -29,7 +29,7 @@ EVENT = 3
 def stored() -> dict[str, dict[str, Any]]:
     """Event 3 of the sample as it is stored."""
     return {
-        name: pq.read_table(layout.SAMPLE / f"{name}.parquet").slice(EVENT, 1).to_pylist()[0]
+        name: pq.read_table(sample.DIRECTORY / f"{name}.parquet").slice(EVENT, 1).to_pylist()[0]
         for name in ("tracker_hits", "tracks", "calo_hits")
     }
 
@@ -37,7 +37,7 @@ def stored() -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("phoenix") / "events.json"
-    made = export(layout.SAMPLE, EventRange(2, 5), path, config=layout.SAMPLE_CONFIG)
+    made = export(sample.DIRECTORY, EventRange(2, 5), path, config=sample.CONFIG)
     assert (made.events, made.bytes, made.revision) == (3, path.stat().st_size, "local")
     return path
 
@@ -163,7 +163,7 @@ def test_a_file_is_whole_or_as_it_was(file: Path, tmp_path: Path) -> None:
 
 def test_the_command_writes_a_file(tmp_path: Path) -> None:
     place = tmp_path / "event.json"
-    arguments = ("datasets", "export", str(layout.SAMPLE), "--events", "1:2", "-o", str(place), "--json")
+    arguments = ("datasets", "export", str(sample.DIRECTORY), "--events", "1:2", "-o", str(place), "--json")
     done = run_command(arguments, isolated_environment(tmp_path, {}), tmp_path)
     assert done.returncode == 0, done.stderr
     output = json.loads(done.stdout)

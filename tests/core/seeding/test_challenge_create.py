@@ -13,11 +13,11 @@ import httpx
 import pytest
 
 from collidium.cli.seed import progress_text
-from collidium.datasets import layout, load
+from collidium.datasets import load, sample
 from collidium.testing.server import ServerProcess, run_command
 
 NAME = "tracks-2027"
-OPTIONS = ("--task", "tracking_small", "--dataset", str(layout.SAMPLE), "--events", "3", "--eval", "2")
+OPTIONS = ("--task", "tracking_small", "--dataset", str(sample.DIRECTORY), "--events", "3", "--eval", "2")
 KILLS = ("seed.published", "seed.imported", "seed.submitted")
 
 
@@ -113,7 +113,7 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     refused = create(server, *OPTIONS, "--json", name="Jets Course")  # no name of a repository
     assert "words or more" in json.loads(refused.stderr)["errors"][0]["detail"]
     assert "go on with these" in create(server, *OPTIONS).stderr, "begun with --public 50"
-    few = ("--task", "tracking_small", "--dataset", str(layout.SAMPLE), "--events", "3", "--eval", "3")
+    few = ("--task", "tracking_small", "--dataset", str(sample.DIRECTORY), "--events", "3", "--eval", "3")
     assert "has 5 events, not 3 and 3" in create(server, *few, name="few-tracks").stderr
     public = ("--dataset", f"baselines/{NAME}-train", "--task", "tracking_small", "--events", "1")
     assert "is public" in create(server, *public, "--eval", "2", name="no-secret").stderr
@@ -142,11 +142,11 @@ def test_events_come_from_a_private_repository(made: dict[str, Any], server: Ser
     publish = (
         "datasets",
         "publish",
-        str(layout.SAMPLE),
+        str(sample.DIRECTORY),
         "--repo",
         "hidden",
         "--config",
-        layout.SAMPLE_CONFIG,
+        sample.CONFIG,
     )
     done = run_command((*publish, "--private"), server.environment | owner, server.directory)
     assert done.returncode == 0, done.stderr

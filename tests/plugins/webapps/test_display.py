@@ -16,7 +16,7 @@ import pytest
 from matplotlib.image import imread
 from playwright.sync_api import BrowserContext, Page, Route, expect
 
-from collidium.datasets import layout
+from collidium.datasets import sample
 from collidium.testing.browser import Watch
 from collidium.testing.server import ServerProcess
 
@@ -30,8 +30,8 @@ SCORED: Final = 3
 
 @pytest.fixture(scope="module", autouse=True)
 def _scored(web: ServerProcess) -> None:
-    events = ("--config", layout.SAMPLE_CONFIG, "--events", f"{SCORED}:{SCORED + 1}")
-    done = web.run("truth", "import", "tracking", "--from", str(layout.SAMPLE), *events)
+    events = ("--config", sample.CONFIG, "--events", f"{SCORED}:{SCORED + 1}")
+    done = web.run("truth", "import", "tracking", "--from", str(sample.DIRECTORY), *events)
     assert done.returncode == 0, done.stderr
 
 
@@ -91,7 +91,7 @@ def test_each_view_and_colour_is_another_picture(page: Page) -> None:
 def hits_of_at_least(pt: float) -> int:
     """Hits of event 0 whose particle has that much transverse momentum, GeV."""
     hits, particles = (
-        pq.read_table(layout.SAMPLE / f"{name}.parquet").slice(0, 1).to_pylist()[0]
+        pq.read_table(sample.DIRECTORY / f"{name}.parquet").slice(0, 1).to_pylist()[0]
         for name in ("tracker_hits", "particles")
     )
     fast = {one for one, of in zip(particles["particle_id"], particles["pt"], strict=True) if of >= pt}
@@ -216,7 +216,7 @@ def test_the_picture_and_the_event_can_be_taken_along(page: Page, tmp_path: Path
 
 def predictions(path: Path, event_id: int, **how: str) -> Path:
     """Every hit of an event on a track of its own particle."""
-    row = pq.read_table(layout.SAMPLE / "tracker_hits.parquet").slice(event_id, 1).to_pylist()[0]
+    row = pq.read_table(sample.DIRECTORY / "tracker_hits.parquet").slice(event_id, 1).to_pylist()[0]
     ids = {particle: place for place, particle in enumerate(sorted(set(row["particle_id"])))}
     columns = {
         "event_id": pa.array([event_id] * len(row["hit_id"]), pa.int64()),
@@ -377,11 +377,9 @@ def test_the_form_works_without_scripts(web: ServerProcess) -> None:
         answer = browser.get("/events", params={"dataset": "some/where/ttbar_pu0", "event": "2"})
         assert answer.status_code == 303
         assert answer.headers["Location"] == "/events?repo=some%2Fwhere&config=ttbar_pu0&event=2"
-        page = browser.get(
-            "/events", params={"config": layout.SAMPLE_CONFIG, "repo": "sample", "event": "no"}
-        )
+        page = browser.get("/events", params={"config": sample.CONFIG, "repo": "sample", "event": "no"})
         assert page.status_code == 200
-        assert f"/v1/datasets/{layout.SAMPLE_CONFIG}/events/0?repo=sample&amp;format=phoenix" in page.text
+        assert f"/v1/datasets/{sample.CONFIG}/events/0?repo=sample&amp;format=phoenix" in page.text
 
 
 def test_long_names_of_datasets_keep_their_end(web: ServerProcess) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final
 import pytest
 
 from collidium.client import Client
-from collidium.datasets import layout
+from collidium.datasets import sample
 from collidium.testing.server import ServerProcess
 
 from . import node
@@ -34,7 +34,7 @@ def test_every_module_computes_what_it_says() -> None:
 def facts(server: ServerProcess, tmp_path: Path, event_id: int) -> dict[str, Any]:
     """What the display makes of an event of the sample, of the very bytes that the server sends."""
     with Client(server.base_url, token="") as client:
-        content = client.event(layout.SAMPLE_CONFIG, event_id, repo="sample").content
+        content = client.event(sample.CONFIG, event_id, repo="sample").content
     file = tmp_path / "event.arrows"
     file.write_bytes(content)
     done = node.run(TESTS / "facts.mjs", file, GEOMETRY)
@@ -47,7 +47,7 @@ def test_the_display_reads_what_the_server_sends(web: ServerProcess, tmp_path: P
 
     assert shown["rows"] == {"particles": 51, "tracker_hits": 465, "calo_hits": 1127, "tracks": 13}
     assert shown["position"] == [-83.02413940429688, -34.6954460144043, -1516.800048828125]
-    assert (shown["source"]["event_id"], shown["source"]["config"]) == ("0", layout.SAMPLE_CONFIG)
+    assert (shown["source"]["event_id"], shown["source"]["config"]) == ("0", sample.CONFIG)
     assert shown["detector"] == "Open Data Detector"
     assert shown["particlesKnown"]
     assert not shown["withheld"]
@@ -69,7 +69,7 @@ def test_tracks_of_real_events_run_through_their_hits(web: ServerProcess, tmp_pa
 
 def test_an_unknown_field_is_measured_from_tracks(web: ServerProcess, tmp_path: Path) -> None:
     with Client(web.base_url, token="") as client:
-        content = client.event(layout.SAMPLE_CONFIG, 1, repo="sample").content
+        content = client.event(sample.CONFIG, 1, repo="sample").content
     file = tmp_path / "event.arrows"
     file.write_bytes(content.replace(b"field_tesla", b"feeld_tesla"))
 
@@ -79,6 +79,6 @@ def test_an_unknown_field_is_measured_from_tracks(web: ServerProcess, tmp_path: 
 
 
 def test_the_geometry_comes_from_hits_of_the_sample() -> None:
-    script = [sys.executable, ROOT / "web/detector.py", layout.SAMPLE]
+    script = [sys.executable, ROOT / "web/detector.py", sample.DIRECTORY]
 
     assert subprocess.run(script, capture_output=True, text=True, check=True).stdout == GEOMETRY.read_text()

@@ -11,11 +11,10 @@ from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 
-from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screen import ConsoleScreen, ListsScreen
 from collidium_tui.screens.challenge import open_challenge
 from collidium_tui.screens.challenge.actions import close_challenge, verify
 from collidium_tui.screens.challenge.columns import scores
-from collidium_tui.screens.lists import ListsScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import duration
