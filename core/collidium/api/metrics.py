@@ -26,7 +26,7 @@ from quart_schema import document_response, hide, operation_id
 from tortoise.timezone import now
 
 from collidium import __version__, operations, outbox
-from collidium.api import readiness
+from collidium.api import context
 from collidium.api.answers import answer
 from collidium.api.authentication import require_metrics_token
 from collidium.api.context import parts, platform
@@ -101,7 +101,7 @@ async def _known_now() -> CollectorRegistry:
     """Gauges of what all processes share; those of the database are missing while it is away."""
     families = _Families()
     frozen, storage, scoring = await asyncio.gather(
-        readiness.frozen(), parts().storage.answers(), parts().scoring.answers()
+        context.frozen(), parts().storage.answers(), parts().scoring.answers()
     )
     ready = [(["database"], frozen is not None), (["storage"], storage), (["scoring"], scoring)]
     families.add_each("ready", "Whether a part of the platform answers.", ["part"], ready)
@@ -166,7 +166,7 @@ async def readyz() -> Response:
     Storage and scoring are asked every few seconds at most.
     """
     frozen, storage, scoring = await asyncio.gather(
-        readiness.frozen(), parts().storage.answers(), parts().scoring.answers()
+        context.frozen(), parts().storage.answers(), parts().scoring.answers()
     )
     is_ready = frozen is not None and storage and scoring and not parts().is_stopping
     state = Readiness(

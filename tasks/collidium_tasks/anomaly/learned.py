@@ -14,8 +14,7 @@ import pyarrow as pa
 from collidium.contracts.task import Tables
 from collidium_tasks.anomaly.baselines import NAMES, TRAINING, Floats, features, read_features, standard_model
 from collidium_tasks.common import Read, shipped
-from collidium_tasks.graphs import Files, files, graph
-from collidium_tasks.networks import Arrays, loaded, saved
+from collidium_tasks.networks import Arrays, Files, files, graph, loaded, saved
 
 MIXTURE: Final = "mixture.npz"
 WEAK: Final = "weak.npz"

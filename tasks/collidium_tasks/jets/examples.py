@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from collidium.contracts.model import Feature, ModelInterface
 from collidium.contracts.task import Tables
-from collidium_tasks.graphs import Files, dense, files, graph, of_estimator
 from collidium_tasks.jets.baselines import deepsets, features, trees
 from collidium_tasks.jets.baselines.features import NAMES
 from collidium_tasks.jets.checks import PROBABILITIES
 from collidium_tasks.jets.truth import BOTTOM, CHARM
+from collidium_tasks.networks import Files, dense_graph, files, graph, of_estimator
 
 _LAYERS = 3
 
@@ -82,12 +82,12 @@ def deepsets_model() -> Files:
     lines = []
     for member in range(deepsets.MEMBERS):
         lines.append(f"""
-            {dense(f"track{member}", "scaled", _LAYERS)}
+            {dense_graph(f"track{member}", "scaled", _LAYERS)}
             each{member} = Relu(track{member})
             found{member} = Mul(each{member}, seen)
             sum{member} = ReduceSum <keepdims = 0> (found{member}, track_axis)
             whole{member} = Div(sum{member}, scale)
-            {dense(f"jet{member}", f"whole{member}", _LAYERS)}""")
+            {dense_graph(f"jet{member}", f"whole{member}", _LAYERS)}""")
     shape = f"{deepsets.TRACKS}, {deepsets.QUANTITIES + 1}"
     members = ", ".join(f"jet{member}" for member in range(deepsets.MEMBERS))
     model = graph(

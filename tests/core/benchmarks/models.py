@@ -33,7 +33,7 @@ from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.processes import end_with_parent
 from collidium.testing.server import run_command
-from collidium_tasks.graphs import graph
+from collidium_tasks.networks import graph
 
 ROOT = Path(__file__).parents[3]
 #: In place of an evaluation: the process ends the challenge of tracking, sends it a model, or deletes models.
