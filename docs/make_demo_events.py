@@ -21,7 +21,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset, sample
 from collidium.datasets.publishing.mixing import Mixing, mix
 from collidium.datasets.publishing.public_part import PUBLIC
-from collidium.seeding.events import BACKGROUND, MIX, SIGNALS, copy_events
+from collidium.seeding.plan import BACKGROUND, MIX, SIGNALS, copy_events
 
 SEED: Final = 314159
 JETS, CHANNEL_EVENTS, KEPT_OF_MIX = 40, 12, 60

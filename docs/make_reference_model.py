@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from collidium.inference.timing import REFERENCE_COLUMNS
-from collidium_tasks.graphs import dense, graph
+from collidium_tasks.networks import dense_graph, graph
 
 PLACE = Path(__file__).parents[1] / "core/collidium/inference/reference.onnx"
 
@@ -21,7 +21,7 @@ def reference_model() -> bytes:
     for layer, (before, after) in enumerate(pairwise(widths)):
         weights[f"net_{layer}_weight"] = chance.normal(0, before**-0.5, (before, after)).astype(np.float32)
         weights[f"net_{layer}_bias"] = np.zeros(after, np.float32)
-    lines = dense("net", "x", len(widths) - 1)
+    lines = dense_graph("net", "x", len(widths) - 1)
     values = f"(float[N, {REFERENCE_COLUMNS}] x) => (float[N, 1] y)"
     return graph(f"reference {values} {{ {lines} y = Sin(net) }}", **weights)
 

@@ -39,7 +39,7 @@ from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
 from collidium.scoring.uncertainty import standard_error_of_gain
-from collidium.seeding.events import BACKGROUND, MIX, SIGNALS, mix_channels
+from collidium.seeding.plan import BACKGROUND, MIX, SIGNALS, mix_channels
 from collidium.testing.server import ServerProcess, run_command
 from collidium_plugins.executor_processes import Processes
 from collidium_tasks.tracking.baselines import ckf

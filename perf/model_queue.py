@@ -27,8 +27,8 @@ from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, check, predict
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
-from collidium_tasks.graphs import graph
 from collidium_tasks.jets import deepsets
+from collidium_tasks.networks import graph
 
 #: Goals: CPU of a check, and seconds for the large model.
 CHECK_MS, LARGE_SECONDS = 5.0, 60.0

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 from collidium.inference.running import count
 from collidium.inference.sandbox import CONFINED_BY
-from collidium_tasks.graphs import graph
+from collidium_tasks.networks import graph
 
 
 @cache

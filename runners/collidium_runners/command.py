@@ -1,16 +1,24 @@
-"""The pipeline's command, a setting with placeholders; and the names of jobs."""
+"""The pipeline's command, a setting with placeholders; names of jobs; and the progress that commands report.
+
+Progress is read from ``COLLIDIUM_PROGRESS_FILE``, which is untrusted.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from string import Formatter
 from typing import Final, Self
 
-from collidium.contracts.runner import Job, RunnerRefused
+import msgspec
+
+from collidium.contracts.runner import Job, JobProgress, RunnerRefused
 from collidium.errors import ConfigurationError
+from collidium.runtime.logs import single_line
 
 #: What may stand in braces.
 PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "vary", "first_event", "output", "request_id")
@@ -22,6 +30,13 @@ REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 #: Text, then the placeholder that follows it, if one does.
 Piece = tuple[str, str | None]
+
+#: The file in a folder of the job.
+NAME: Final = "progress.json"
+_LONGEST: Final = 4096
+#: Limits of what makes sense.
+_STAGES: Final = 1000
+_SECONDS: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,3 +124,37 @@ def _pieces(word: str) -> list[Piece]:
             raise ValueError(f"there is no placeholder {{{name}}} (there are: {known})")
         pieces.append((text, name))
     return pieces
+
+
+def parse_progress(text: str | bytes) -> JobProgress | None:
+    """Return the progress of a job or a part; None for nonsense."""
+    try:
+        found = msgspec.json.decode(text, type=JobProgress)
+    except (msgspec.MsgspecError, RecursionError, UnicodeError):
+        return None
+    counted = 1 <= found.stage <= found.stages <= _STAGES
+    if not (counted and 0 <= found.fraction <= 1 and 0 <= (found.seconds_left or 0) < _SECONDS):
+        return None
+    return replace(found, title=single_line(found.title))
+
+
+def read_progress(file: Path) -> JobProgress | None:
+    """As :func:`parse_progress`, of a file; None for what a job may put in its place, such as a pipe."""
+    try:
+        with open(file, "rb", opener=_open_no_link) as opened:
+            return parse_progress(opened.read(_LONGEST) or "")
+    except OSError:
+        return None
+
+
+def _open_no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def job_progress(parts: Iterable[JobProgress | None], of: int) -> JobProgress | None:
+    """Return the progress of a job of so many parts from that of those that have begun."""
+    known = [part for part in parts if part is not None]
+    if of == 1 or not known:
+        return next(iter(known), None)
+    done = [(part.stage - 1 + part.fraction) / part.stages for part in known]
+    return JobProgress(1, 1, f"{done.count(1.0)} of {of} parts done", min(sum(done) / of, 1.0))

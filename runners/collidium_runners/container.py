@@ -18,11 +18,10 @@ from collidium.hookspecs import hookimpl
 from collidium.runtime.containers import Container, Engine, Engines, bind, confined
 from collidium.runtime.containers import options as as_options
 from collidium.settings import Settings
-from collidium_runners import progress
+from collidium_runners import command
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.spool.engine import Run
-from collidium_runners.spool.jobs import SpooledJobs
-from collidium_runners.spool.runner import SpooledRunner
+from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
 from collidium_runners.spool.spool import JobFolders, JobLimits
 
 #: Where a container finds the folder for its output, and one for what it needs in between.
@@ -60,7 +59,7 @@ def options(name: str, settings: Settings, output: Path, scratch: Path, *, rootl
         "--env": [
             f"HOME={SCRATCH}",
             f"TMPDIR={SCRATCH}",
-            f"{PROGRESS_FILE}={SCRATCH}/{progress.NAME}",
+            f"{PROGRESS_FILE}={SCRATCH}/{command.NAME}",
         ],
     }
     mounts = [_mounted(output, OUTPUT), _mounted(scratch, SCRATCH)]

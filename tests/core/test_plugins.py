@@ -19,7 +19,7 @@ from tests.documents import ROOT, code_blocks
 from tests.tui.consoles import show, shows, signed_in
 
 from collidium import plugins, settings
-from collidium.cli import extensions
+from collidium.cli import root
 from collidium.contracts.runner import Job
 from collidium.errors import ConfigurationError
 from collidium.order import Order
@@ -371,7 +371,7 @@ def test_hook_collidium_commands(
 async def test_hook_collidium_screens(documented: Documented, tmp_path: Path) -> None:
     documented("collidium_screens")
     with ServerProcess(tmp_path / "server", env={"ADMIN_TOKEN": "of-the-console"}) as server:
-        async with signed_in(server, plugin_screens=extensions.screens) as pilot:
+        async with signed_in(server, plugin_screens=root.screens) as pilot:
             await shows(pilot, "9Score")
             await show(pilot, "Scorers")
             await shows(pilot, "9Scorers")

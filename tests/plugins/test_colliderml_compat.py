@@ -31,8 +31,7 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.hub.client import Hub
 from collidium.order import PRESETS
 from collidium.testing.server import ServerProcess
-from collidium_plugins.colliderml_compat.names import NAMES
-from collidium_plugins.colliderml_compat.routes import PREFIX, ROUTES
+from collidium_plugins.colliderml_compat.routes import NAMES, PREFIX, ROUTES
 
 from .public_client import CLIENT
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from collidium.contracts.runner import JobProgress
-from collidium_runners.progress import job_progress, parse_progress, read_progress
+from collidium_runners.command import job_progress, parse_progress, read_progress
 
 SOUND = '{"stage": 1, "stages": 4, "title": "a\\u0007\\nb", "fraction": 0.25, "seconds_left": 9.5}'
 

@@ -24,7 +24,7 @@ from collidium.errors import CollidiumError, Unavailable, Unreachable, UpstreamE
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
-from collidium_tui.frame.faults import log_file
+from collidium_tui.frame import log_file
 from collidium_tui.screens import SCREENS
 from collidium_tui.session import Link, ServerStatus, Session, Watch
 
@@ -281,7 +281,7 @@ async def test_a_screen_that_fails_says_so_in_its_place(backend: ServerProcess, 
 
 
 @pytest.mark.parametrize(
-    "address", ["collidium_tui.screens.nowhere:Lost", "collidium_tui.screens.audit:Lost"]
+    "address", ["collidium_tui.screens.nowhere:Lost", "collidium_tui.screens.analytics:Lost"]
 )
 async def test_a_missing_screen_breaks_no_other(
     backend: ServerProcess, monkeypatch: pytest.MonkeyPatch, address: str

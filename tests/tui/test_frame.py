@@ -35,7 +35,7 @@ from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen, Field, Form
 from collidium_tui.app import Console
 from collidium_tui.frame import Tabs
-from collidium_tui.screens.audit import AuditScreen
+from collidium_tui.screens.analytics import AuditScreen
 from collidium_tui.session import Session
 from collidium_tui.widgets.text import Times
 

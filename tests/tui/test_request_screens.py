@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from collidium.client import AsyncClient, Moment, OperatedRequest, OutputFile, Page
 from collidium.testing.server import ServerProcess
-from collidium_tui.screens.lists import ListData
+from collidium_tui.screen import ListData
 from collidium_tui.screens.requests import Listed
 from collidium_tui.screens.requests.detail import RequestScreen
 

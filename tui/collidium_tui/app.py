@@ -17,9 +17,8 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
-from collidium_tui.frame import faults
-from collidium_tui.frame.help import Help, keys_of
-from collidium_tui.frame.login import Login
+from collidium_tui import frame
+from collidium_tui.frame.dialogs import Help, Login, keys_of
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
 from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, Watch
 from collidium_tui.widgets.form import Ask, Question
@@ -238,7 +237,7 @@ class Console(App[None]):
 
     def report(self, error: BaseException) -> str:
         """Log an error of the console itself and return the text to show."""
-        return faults.record(error)
+        return frame.record(error)
 
     def show_rejection(self, error: CollidiumError) -> None:
         """Show that an action was not done, and why."""

@@ -37,12 +37,12 @@ def tui(command: Command, utc: bool) -> None:
             "the console needs a terminal; from scripts use `collidium admin`, which prints what it shows"
         )
     # Imported here, because `collidium --help` imports this module.
+    from collidium_tui import frame
     from collidium_tui.app import Console
-    from collidium_tui.frame import faults
     from collidium_tui.session import Session
     from collidium_tui.widgets.text import Times
 
-    faults.log_to_file()
+    frame.log_to_file()
     session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))
     console = Console(session, times=Times(utc=utc), plugin_screens=command.screens)
     console.run()

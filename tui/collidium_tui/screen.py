@@ -1,10 +1,12 @@
-"""The base of all screens: polling, the age of the data, errors, actions."""
+"""The base of all screens: polling, the age of the data, errors, actions; and lists in tabs."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -12,7 +14,8 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.screen import Screen
 from textual.timer import Timer
-from textual.widgets import Footer, Static
+from textual.widgets import Footer, Static, TabbedContent, TabPane
+from textual.widgets import Tabs as TextualTabs
 from textual.worker import Worker
 
 from collidium.errors import CollidiumError
@@ -23,7 +26,7 @@ from collidium_tui.widgets.table import Table
 from collidium_tui.widgets.text import Times, plain
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient
+    from collidium.client import AsyncClient, Page
     from collidium_tui.app import Console
 
 #: Minimum seconds between two fetches of a screen.
@@ -31,6 +34,8 @@ MIN_INTERVAL_SECONDS: Final = 1.0
 
 Data = TypeVar("Data")
 Result = TypeVar("Result")
+
+Head = TypeVar("Head")
 
 
 class ConsoleScreen(Screen[None], Generic[Data]):
@@ -227,3 +232,59 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         # When the console ends, its widgets are removed before the screen.
         for line in self.query(Freshness):
             line.refresh_text(self.data_at, self.trouble)
+
+
+@dataclass(frozen=True, slots=True)
+class ListData(Generic[Head]):
+    """The result of a fetch: the data above the lists, and a page of the active list."""
+
+    head: Head
+    table: Table[Any]
+    page: Page[Any]
+
+
+class ListsScreen(ConsoleScreen[ListData[Head]], Generic[Head]):
+    """A subclass defines its :meth:`tables`, :meth:`fetch_list` and how the head is shown."""
+
+    CSS = "TabbedContent { height: 1fr; }"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("l", "next_list", "Next list")]
+
+    def tables(self) -> Iterable[Table[Any]]:
+        """The lists; ``of`` of each is the title of its tab."""
+        raise NotImplementedError
+
+    async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Head, Page[Any]]:
+        """The data above the lists, and the page at ``table.cursor``."""
+        raise NotImplementedError
+
+    def show_head(self, head: Head) -> None:
+        """Show the data above the lists."""
+
+    def lists(self) -> ComposeResult:
+        """The tabs, for ``content``."""
+        with TabbedContent():
+            for table in self.tables():
+                with TabPane(table.of.capitalize()):
+                    yield table
+
+    @property
+    def active_table(self) -> Table[Any]:
+        """The list of the active tab."""
+        pane = self.query_one(TabbedContent).active_pane
+        return (pane or self).query(Table).first()
+
+    async def fetch(self, client: AsyncClient) -> ListData[Head]:
+        table = self.active_table
+        head, page = await self.fetch_list(client, table)
+        return ListData(head, table, page)
+
+    def show(self, data: ListData[Head]) -> None:
+        self.show_head(data.head)
+        data.table.show_page(data.page)
+
+    def on_tabbed_content_tab_activated(self) -> None:
+        self.active_table.focus()
+        self.refresh_now()
+
+    def action_next_list(self) -> None:
+        self.query_one(TabbedContent).query_one(TextualTabs).action_next_tab()

@@ -1,16 +1,47 @@
-"""``/v1/me``: the caller's account and ledger."""
+"""``/v1/me``: the caller's account and ledger, its webhook, and what it is notified of by e-mail."""
 
 from __future__ import annotations
 
-from quart import Blueprint, Response
-from quart_schema import document_response, validate_querystring
+from html import escape
+from typing import Final
 
-from collidium import accounts
+from quart import Blueprint, Response, request
+from quart_schema import (
+    document_response,
+    hide,
+    operation_id,
+    validate_querystring,
+    validate_request,
+)
+
+from collidium import accounts, outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller, signed_in
-from collidium.records import Account, Transaction
+from collidium.api.context import platform
+from collidium.api.order_schemas import NotificationsBody, WebhookBody
+from collidium.errors import RefusedError
+from collidium.outbox import LINK_PATH, recipients
+from collidium.outbox.recipients import Link
+from collidium.records import Account, Notifications, Transaction, Webhook, WebhookDelivery, WebhookRemoved
 
 blueprint = Blueprint("accounts", __name__)
+
+webhooks = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
+
+notifications_blueprint = Blueprint("notifications", __name__)
+
+_PATH: Final = "/v1/me/notifications"
+#: Question, button, and what is said when it was done.
+_ASKS: Final = {
+    "confirm": ("Send notifications to {}?", "Confirm", "Notifications are sent to {} from now on."),
+    "unsubscribe": ("Send no more notifications to {}?", "Unsubscribe", "Nothing more is sent to {}."),
+}
+_HEADERS: Final = {
+    "Cache-Control": "no-store",
+    "Content-Security-Policy": "default-src 'none'; form-action 'self'; frame-ancestors 'none'; "
+    "base-uri 'none'",
+    "Referrer-Policy": "no-referrer",
+}
 
 
 @blueprint.get("/v1/me")
@@ -35,3 +66,122 @@ async def ledger_page(account_id: int, query: Page) -> Response:
     entries = await accounts.entries(account_id, limit=query.limit + 1, before=id_cursor(query))
     page, last = cut(entries, query.limit)
     return page_of(page, query, last.id if last else None).response()
+
+
+@webhooks.put("")
+@signed_in
+@validate_request(WebhookBody)
+@document_response(Webhook)
+async def set_webhook(data: WebhookBody) -> Response:
+    """Set the address that is notified of your requests, and make a signing secret the first time.
+
+    The secret is in the answer that makes it and in no other: keep it where the receiver can read it.
+    """
+    account = await caller()
+    url = data.url
+    if url is not None:
+        url = outbox.canonical_url(url, field="url")
+        await outbox.require_reachable(url, platform().settings, account_id=account.id, field="url")
+    webhook = await outbox.register(
+        account.id,
+        platform().secrets,
+        url=url,
+        keep_url="url" not in data.model_fields_set,
+        rotate_secret=data.rotate_secret,
+    )
+    response = answer(webhook)
+    response.headers["Cache-Control"] = "no-store"
+    return response
+
+
+@webhooks.get("")
+@signed_in
+@document_response(Webhook)
+async def webhook() -> Response:
+    """Your webhook."""
+    return answer(await outbox.find((await caller()).id))
+
+
+@webhooks.delete("")
+@signed_in
+@document_response(WebhookRemoved)
+async def remove_webhook() -> Response:
+    """Forget your webhook, its secret too; what is still to be delivered is given up."""
+    removed = await outbox.remove((await caller()).id)
+    return answer(WebhookRemoved(removed=removed))
+
+
+@webhooks.get("/deliveries")
+@operation_id("webhook_deliveries")
+@signed_in
+@validate_querystring(Page)
+@document_response(list[WebhookDelivery])
+async def deliveries(query_args: Page) -> Response:
+    """What was delivered to you, or was not, newest first."""
+    account = await caller()
+    log = await outbox.log_of(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
+    page, last = cut(log, query_args.limit)
+    return page_of(page, query_args, last.id if last else None).response()
+
+
+@notifications_blueprint.get(_PATH)
+@signed_in
+@document_response(Notifications)
+async def notifications() -> Response:
+    """What you are notified of, and your e-mail address."""
+    return answer(await recipients.find((await caller()).id))
+
+
+@notifications_blueprint.patch(_PATH)
+@operation_id("set_notifications")
+@signed_in
+@validate_request(NotificationsBody)
+@document_response(Notifications)
+async def set_notifications(data: NotificationsBody) -> Response:
+    """Switch kinds of events on and off; set the e-mail address, which is sent a link to confirm it first."""
+    changed = await recipients.change(
+        (await caller()).id,
+        platform().settings,
+        kinds=data.kinds,
+        email=data.email,
+        keep_email="email" not in data.model_fields_set,
+    )
+    return answer(changed)
+
+
+@notifications_blueprint.get(LINK_PATH)
+@hide
+async def ask() -> Response:
+    """Show what a link is for. Nothing changes: programs that look for harm in e-mail open links, too."""
+    return await _page(done=False)
+
+
+@notifications_blueprint.post(LINK_PATH)
+@hide
+async def act() -> Response:
+    """Do what a link is for: sent by the page's button, and by mail programs (RFC 8058)."""
+    return await _page(done=True)
+
+
+async def _page(*, done: bool) -> Response:
+    try:
+        link: Link = recipients.link_of(request.args.get("token", ""), platform().secrets)
+        if done:
+            await recipients.follow(link)
+    except RefusedError as error:
+        return _html(f"<p>{escape(error.detail)}</p>", error.status)
+    question, button, result = _ASKS[link.action]
+    address = f"<strong>{escape(link.address)}</strong>"
+    if done:
+        return _html(f"<p>{result.format(address)}</p>")
+    form = f'<form method="post"><button>{button}</button></form>'
+    return _html(f"<p>{question.format(address)}</p>{form}")
+
+
+def _html(content: str, status: int = 200) -> Response:
+    page = (
+        '<!doctype html><html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width"><title>Notifications - Collidium</title>'
+        f"<h1>Notifications</h1>{content}</html>"
+    )
+    return Response(page, status, _HEADERS, content_type="text/html; charset=utf-8")

@@ -23,18 +23,13 @@ from collidium.api import (
     challenges,
     datasets,
     evaluations,
-    health,
     leaderboards,
     metrics,
-    models,
     mounting,
-    notifications,
     openapi,
     problems,
     simulations,
-    teams,
     uploads,
-    webhooks,
 )
 from collidium.plugins import Plugins
 from collidium.settings import Settings
@@ -45,18 +40,18 @@ P = ParamSpec("P")
 BLUEPRINTS: Final = (
     accounts.blueprint,
     simulations.blueprint,
-    webhooks.blueprint,
-    notifications.blueprint,
+    accounts.webhooks,
+    accounts.notifications_blueprint,
     benchmarks.blueprint,
     uploads.blueprint,
     evaluations.blueprint,
     leaderboards.blueprint,
     challenges.blueprint,
-    teams.blueprint,
-    models.blueprint,
+    challenges.teams_blueprint,
+    datasets.models,
     datasets.blueprint,
     admin.blueprint,
-    health.blueprint,
+    metrics.blueprint,
 )
 
 
@@ -93,7 +88,7 @@ def create_monitor() -> Quart:
     problems.install(app)
     access_log.install(app)
     metrics.install(app)
-    app.register_blueprint(health.blueprint)
+    app.register_blueprint(metrics.blueprint)
     return app
 
 

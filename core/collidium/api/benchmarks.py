@@ -33,15 +33,7 @@ from collidium.api.schemas import (
     UploadHeaders,
 )
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import (
-    comparing,
-    from_hub,
-    links,
-    reading,
-    standing,
-    submitting,
-    uploads,
-)
+from collidium.benchmarks.submissions import links, reading, standing, submitting, uploads
 from collidium.benchmarks.submissions.admissions import Admission, admitted
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.errors import BadRequest
@@ -108,7 +100,7 @@ async def submit_from_hub(task: str, data: FromHubBody) -> Response:
     settings, token = platform().settings, await hub_token()
     async with (
         admission_to(task) as admission,
-        from_hub.downloaded(settings, token, data.source, admission.largest_file) as predictions,
+        uploads.downloaded(settings, token, data.source, admission.largest_file) as predictions,
     ):
         return answer(await scored(admission, predictions, data.model_repo))
 
@@ -142,7 +134,7 @@ async def submission(submission_id: str) -> Response:
 @document_response(Comparison)
 async def compare(submission_id: str, query_args: ComparisonQuery) -> Response:
     """The differences between the scores of two submissions to a task, the first less the other."""
-    return answer(await comparing.compare(submission_id, query_args.other))
+    return answer(await reading.compare(submission_id, query_args.other))
 
 
 @blueprint.patch("/submissions/<submission_id>")

@@ -1,4 +1,4 @@
-"""``/v1/datasets``: what may be looked at, and single events of it."""
+"""``/v1/datasets``, ``/v1/models``, ``/v1/cards``: what the hub has to look at, and single events."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from collections.abc import Sequence
 from quart import Blueprint, Response, request
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import LARGEST_ID, page_of
-from collidium.api.context import platform
+from collidium.api.answers import LARGEST_ID, answer, page_of
+from collidium.api.context import caller_address, platform
 from collidium.api.openapi import event_answer
-from collidium.api.schemas import DatasetsQuery, EventQuery
+from collidium.api.schemas import DatasetsQuery, EventQuery, ModelsQuery
 from collidium.benchmarks.truth.truth_versions import is_evaluated
 from collidium.errors import NotFound, UnknownCursor
 from collidium.event_display import Wanted
-from collidium.records import DatasetEntry
+from collidium.hub.models import ModelQuery
+from collidium.records import DatasetEntry, HubModel, RepoCard
 
 blueprint = Blueprint("datasets", __name__, url_prefix="/v1")
+models = Blueprint("models", __name__, url_prefix="/v1")
 
 
 @blueprint.get("/datasets")
@@ -91,3 +93,37 @@ def _place(found: Sequence[DatasetEntry], cursor: str) -> int:
     if cursor not in names:
         raise UnknownCursor
     return names.index(cursor)
+
+
+@models.get("/models")
+@operation_id("models")
+@validate_querystring(ModelsQuery)
+@document_response(list[HubModel])
+async def listed(query_args: ModelsQuery) -> Response:
+    """Models on the hub that carry the platform's tag, the latest first.
+
+    The tag is all it takes to be listed; the tag `<platform's tag>-task:NAME` says what task a model is for.
+    A page may be shorter than `limit` and still have a next one.
+    """
+    question = ModelQuery(
+        search=query_args.search,
+        tag=query_args.tag,
+        task=query_args.task,
+        limit=query_args.limit,
+        cursor=query_args.cursor or "",
+    )
+    address = caller_address(platform().settings.trusted_proxies)
+    found = await platform().model_zoo.models(question, address)
+    return page_of(found.models, query_args, found.cursor).response()
+
+
+@models.get("/cards/<kind>/<namespace>/<name>")
+@operation_id("card")
+@document_response(RepoCard)
+async def card(kind: str, namespace: str, name: str) -> Response:
+    """The card and the files of a public repository on the hub that carries the platform's tag.
+
+    `kind` is datasets or models.
+    """
+    address = caller_address(platform().settings.trusted_proxies)
+    return answer(await platform().repo_cards.read(kind, f"{namespace}/{name}", address))

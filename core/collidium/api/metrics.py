@@ -1,4 +1,4 @@
-"""``/metrics``: what server processes have counted, and what the database knows now."""
+"""What monitors ask: ``/healthz`` (it runs), ``/readyz`` (it can work), ``/metrics`` (what is counted)."""
 
 from __future__ import annotations
 
@@ -21,14 +21,16 @@ from prometheus_client import (
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
-from quart import Quart, Response, g, request
-from quart_schema import hide
+from quart import Blueprint, Quart, Response, g, request
+from quart_schema import document_response, hide, operation_id
 from tortoise.timezone import now
 
-from collidium import operations, outbox
-from collidium.api import readiness
+from collidium import __version__, operations, outbox
+from collidium.api import context
+from collidium.api.answers import answer
 from collidium.api.authentication import require_metrics_token
 from collidium.api.context import parts, platform
+from collidium.records import Health, Readiness
 from collidium.runtime.metrics import DURATION, REQUESTS
 from collidium.simulations import reports
 from collidium.simulations.follower import followers
@@ -37,6 +39,7 @@ from collidium.simulations.follower import followers
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 #: A process that follows requests writes every five seconds that it does.
 FOLLOWS = timedelta(seconds=30)
+blueprint = Blueprint("health", __name__)
 
 
 def install(app: Quart) -> None:
@@ -98,7 +101,7 @@ async def _known_now() -> CollectorRegistry:
     """Gauges of what all processes share; those of the database are missing while it is away."""
     families = _Families()
     frozen, storage, scoring = await asyncio.gather(
-        readiness.frozen(), parts().storage.answers(), parts().scoring.answers()
+        context.frozen(), parts().storage.answers(), parts().scoring.answers()
     )
     ready = [(["database"], frozen is not None), (["storage"], storage), (["scoring"], scoring)]
     families.add_each("ready", "Whether a part of the platform answers.", ["part"], ready)
@@ -140,3 +143,38 @@ async def _add_backlogs(families: _Families) -> None:
         "How long the webhook delivery waits that is due for longest.",
         await outbox.overdue_seconds(),
     )
+
+
+@blueprint.get("/healthz")
+@operation_id("health")
+@document_response(Health)
+@document_response(Health, 503)
+async def healthz() -> Response:
+    """Whether the process runs, and takes requests: 503 for a server that is about to stop."""
+    stopping = parts().is_stopping
+    state = Health(status="stopping" if stopping else "ok", version=__version__)
+    return answer(state, 503 if stopping else 200)
+
+
+@blueprint.get("/readyz")
+@operation_id("ready")
+@document_response(Readiness)
+@document_response(Readiness, 503)
+async def readyz() -> Response:
+    """Whether the server can do its work now, and which part of it is away; also plugins that failed to load.
+
+    Storage and scoring are asked every few seconds at most.
+    """
+    frozen, storage, scoring = await asyncio.gather(
+        context.frozen(), parts().storage.answers(), parts().scoring.answers()
+    )
+    is_ready = frozen is not None and storage and scoring and not parts().is_stopping
+    state = Readiness(
+        status="stopping" if parts().is_stopping else "ready" if is_ready else "not ready",
+        database="away" if frozen is None else "ok",
+        storage="ok" if storage else "away",
+        scoring="ok" if scoring else "away",
+        submissions_frozen=frozen,
+        plugins_failed=tuple(platform().plugins.failures),
+    )
+    return answer(state, 200 if is_ready else 503)

@@ -1,13 +1,18 @@
-"""Mounts the blueprints of plugins, each in isolation: one that cannot be mounted is its plugin's failure."""
+"""Mounts the blueprints of plugins, each in isolation: one that cannot be mounted is its plugin's failure.
+
+The hub is also at the root of a port of its own: ``huggingface_hub`` before 1.2 fails after every write where
+the endpoint has a path.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from typing import Any, Final
+from typing import Any, Final, cast
 
-from quart import Blueprint, Quart
+from hypercorn.typing import ASGIFramework, ASGIReceiveCallable, ASGISendCallable, Scope
+from quart import Blueprint, Quart, request
 
 from collidium.errors import Unavailable
 from collidium.plugins import Plugins
@@ -21,6 +26,11 @@ FRONT: Final = "/"
 
 #: No empty segments, no variables, and none that leads upwards.
 _PREFIX: Final = re.compile(r"(/(?!\.+(/|\Z))[A-Za-z0-9._~-]+)+")
+
+#: Where the hub is mounted on the server's port.
+HUB_PATH: Final = "/hub"
+
+_AT_ROOT: Final = "collidium.hub_at_root"
 
 
 def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
@@ -144,3 +154,37 @@ async def _run_out(generator: AsyncGenerator[None]) -> None:
     except StopAsyncIteration:
         return
     raise RuntimeError("the generator did not end")
+
+
+class HubPort:
+    """The application, of which requests to ``port`` reach the hub alone, without its path.
+
+    What counts is the socket that took the connection: no header of a client or a proxy decides it.
+    """
+
+    def __init__(self, app: ASGIFramework, port: int) -> None:
+        self._app = app
+        self._port = port
+
+    async def __call__(self, scope: Scope, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
+        server = cast(dict[str, Any], scope).get("server")
+        if server is not None and server[1] == self._port:
+            scope = _below_hub(scope)
+        await self._app(scope, receive, send)
+
+
+def _below_hub(scope: Scope) -> Scope:
+    changed: dict[str, Any] = {**scope, _AT_ROOT: True}
+    changed["path"] = HUB_PATH + _path(changed["path"])
+    changed["raw_path"] = HUB_PATH.encode() + _path(changed["raw_path"].decode("latin-1")).encode("latin-1")
+    return cast(Scope, changed)
+
+
+def _path(target: str) -> str:
+    """The path of a request's target, which may be a whole address (RFC 9112, section 3.2.2)."""
+    return target if target.startswith("/") else "/" + target.partition("://")[2].partition("/")[2]
+
+
+def hub_path() -> str:
+    """Return where the caller of this request has the hub: :data:`HUB_PATH`, or nothing at its own port."""
+    return "" if cast(dict[str, Any], request.scope).get(_AT_ROOT) else HUB_PATH

@@ -24,14 +24,15 @@ from collidium.backup.contents import (
     File,
     Progress,
     copied,
+    copy_sqlite,
     counting,
     described,
     kept_files,
     kind_of,
     missing_files,
     named_files,
+    snapshot,
 )
-from collidium.backup.databases import copy_sqlite, snapshot
 from collidium.errors import ConfigurationError, Conflict, InvalidInput
 from collidium.files import durable
 from collidium.files.data_directory import make_private

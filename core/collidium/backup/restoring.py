@@ -11,7 +11,7 @@ from typing import Final
 import msgspec
 
 from collidium import database
-from collidium.backup import databases
+from collidium.backup import contents
 from collidium.backup.contents import (
     DATABASES,
     KEPT,
@@ -45,7 +45,7 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
     backup = _read(source)
     problems = await asyncio.to_thread(_problems, backup, source, settings)
     if backup.database == kind_of(settings) == "postgresql":
-        number = await databases.tables(settings.database)
+        number = await contents.tables(settings.database)
         problems += [f"the database has {number} tables: restore into an empty one"] if number else []
     if problems:
         raise InvalidInput(_REFUSED, errors=[{"field": "backup", "detail": problem} for problem in problems])
@@ -113,7 +113,7 @@ async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:
     sync_directory(settings.data_dir)
     reached("restore.files")
     if settings.sqlite_file is None:
-        await databases.load(settings.database, copy)
+        await contents.load(settings.database, copy)
     else:
         make_private(settings.sqlite_file.parent)
         await asyncio.to_thread(shutil.move, copy, settings.sqlite_file)

@@ -1,20 +1,31 @@
-"""Challenges for members only: who may submit, and the list of those."""
+"""Challenges for members only: who may submit, the list of those, and invitations to it and to teams."""
 
 from __future__ import annotations
 
+import hashlib
+import re
+import secrets
 from collections.abc import Collection, Sequence
-from datetime import datetime
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Final
+
+from tortoise.expressions import F
+from tortoise.timezone import now
 
 from collidium import operations, records
-from collidium.benchmarks import challenges, invitations
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Invitation, Member
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
-from collidium.errors import Forbidden, InvalidInput, NotFound
+from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
+
+#: How long one is valid unless it is set.
+VALID: Final = timedelta(days=14)
+_PREFIX: Final = "collidium_invitation_"
+_CODE: Final = re.compile(rf"{_PREFIX}[A-Za-z0-9_-]{{32}}")
 
 
 async def admits(row: Challenge, account: AccountView, organisations: Collection[str]) -> bool:
@@ -96,7 +107,7 @@ async def invite(
 ) -> records.Invitation:
     """Make an invitation to the members of a challenge; raises NotFound and InvalidInput."""
     row = await challenges.locked(name)
-    made = await invitations.make(row, None, uses=uses, expires_at=expires_at)
+    made = await make_invitation(row, None, uses=uses, expires_at=expires_at)
     details = {"uses": uses, "expires_at": str(made.expires_at)}
     await operations.record(actor, "invite_members", name, details, http_request_id)
     return made
@@ -117,3 +128,48 @@ async def list_members(
 async def forget(hub_username: str) -> None:
     """Take a name from the members of all challenges."""
     await Member.filter(name_key=hub_username.casefold()).delete()
+
+
+async def make_invitation(
+    row: Challenge, team_id: int | None, *, uses: int, expires_at: datetime | None
+) -> records.Invitation:
+    """Make an invitation in the transaction under way; its code is in the record alone.
+
+    Raises InvalidInput for an end in the past.
+    """
+    moment = now()
+    challenges.require_future(expires_at, moment, "expires_at")
+    await Invitation.filter(challenge=row.name, expires_at__lte=moment).delete()
+    code = _PREFIX + secrets.token_urlsafe(24)
+    made = Invitation(
+        digest=_digest(code),
+        challenge=row.name,
+        team_id=team_id,
+        uses_left=uses,
+        expires_at=expires_at or moment + VALID,
+    )
+    await made.save(force_create=True)
+    return records.Invitation(code=code, challenge=row.name, uses=uses, expires_at=made.expires_at)
+
+
+async def find_invitation(row: Challenge, code: str) -> Invitation:
+    """The invitation of a code to this challenge; raises NotFound, and Conflict once it is over."""
+    found = None
+    if _CODE.fullmatch(code):
+        found = await Invitation.get_or_none(digest=_digest(code), challenge=row.name)
+    if found is None:
+        raise NotFound(f"there is no such invitation to {row.name}")
+    if found.expires_at <= now():
+        raise Conflict(f"the invitation ended on {found.expires_at:%Y-%m-%d at %H:%M} UTC")
+    return found
+
+
+async def use_invitation(invitation: Invitation) -> None:
+    """Use an invitation once more; raises Conflict where it was used as often as it may be."""
+    left = Invitation.filter(digest=invitation.digest, uses_left__gt=0)
+    if not await left.update(uses_left=F("uses_left") - 1):
+        raise Conflict("the invitation was used as often as it may be")
+
+
+def _digest(code: str) -> str:
+    return hashlib.sha256(code.encode()).hexdigest()

@@ -11,7 +11,7 @@ from msgspec import structs
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import challenges, invitations, members
+from collidium.benchmarks import challenges, members
 from collidium.benchmarks.models import Challenge, Invitation, Submission, Team, TeamMember
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -90,7 +90,7 @@ async def participation(
 
 async def _invited_to(row: Challenge, code: str) -> records.Team | None:
     try:
-        invitation = await invitations.find(row, code)
+        invitation = await members.find_invitation(row, code)
     except (NotFound, Conflict):
         return None
     return None if invitation.team_id is None else await view(await Team.get(id=invitation.team_id))
@@ -173,7 +173,7 @@ async def invite(
     _require_changeable(row)
     if await Invitation.filter(team_id=team.id, expires_at__gt=now()).count() >= MAX_INVITATIONS:
         raise Conflict(f"{team.name!r} has {MAX_INVITATIONS} invitations already, which have not ended")
-    return await invitations.make(row, team.id, uses=uses, expires_at=expires_at)
+    return await members.make_invitation(row, team.id, uses=uses, expires_at=expires_at)
 
 
 @transactional
@@ -185,10 +185,10 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     """
     row = await challenges.locked(name)
     await challenges.require_visible(row)
-    invitation = await invitations.find(row, code)
+    invitation = await members.find_invitation(row, code)
     if invitation.team_id is None:
         if not await members.is_listed(row, account):
-            await invitations.use(invitation)
+            await members.use_invitation(invitation)
             await members.admit(row, [account.hub_username])
         return
     own = await team_of(account.id, name)
@@ -199,7 +199,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     await _require_free(row, account, organisations)
     if await TeamMember.filter(team_id=invitation.team_id).count() >= row.team_size:
         raise Conflict(f"the team has its {row.team_size} members")
-    await invitations.use(invitation)
+    await members.use_invitation(invitation)
     await _enter(await Team.get(id=invitation.team_id), account)
 
 

@@ -50,7 +50,7 @@ def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
     with Importing():
         import asyncio
 
-        from collidium.cli.extensions import warn_of
+        from collidium.cli.root import warn_of
         from collidium.platform import Platform
 
     as_json = click.get_current_context().find_root().obj.as_json

@@ -89,12 +89,12 @@ def timed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks
 def submitted_model(model: str, manifest: Path | None) -> Iterator[tuple[Path, Path, str | None]]:
     """The files of a model to submit, and the repository of the hub that they are from.
 
-    Raises UsageError for a file without a manifest, and as :func:`~collidium.hub.model_files.download_model`.
+    Raises UsageError for a file without a manifest, and as :func:`~collidium.hub.downloads.download_model`.
     """
     import asyncio
 
     from collidium.hub.client import Hub
-    from collidium.hub.model_files import MANIFEST, MODEL, download_model
+    from collidium.hub.downloads import MANIFEST, MODEL, download_model
     from collidium.hub.sources import find_hub
 
     if (file := Path(model)).is_file():

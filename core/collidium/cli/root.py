@@ -1,4 +1,4 @@
-"""The root of the command: which commands there are, each imported when it is used."""
+"""The root of the command: which commands there are, also those of plugins, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -6,17 +6,109 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib import import_module
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import click
 
 from collidium import __version__
-from collidium.cli import extensions
+from collidium.cli.context import any_settings
 from collidium.cli.failures import CHECK
+from collidium.cli.output import note
+from collidium.errors import ConfigurationError
 from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
     from textual.screen import Screen
+
+    from collidium.plugins import Plugins
+
+DECLARED = "collidium.commands"
+
+
+def declared() -> dict[str, EntryPoint]:
+    """The plugin of each declared command."""
+    from collidium.plugins import GROUP
+
+    points = entry_points()
+    plugins = {point.value: point for point in points.select(group=GROUP)}
+    commands = points.select(group=DECLARED)
+    return {point.name: plugins[point.value] for point in commands if point.value in plugins}
+
+
+def summaries() -> dict[str, str]:
+    """A line of help for each declared command; of a third-party command its distribution.
+
+    Imports the platform's own plugins only.
+    """
+    from collidium.plugins import Plugins, is_own, origin
+
+    lines: dict[str, str] = {}
+    for name, point in declared().items():
+        command = Plugins([point]).commands().things.get(name) if is_own(point) else None
+        lines[name] = command.get_short_help_str(limit=80) if command else f"From {origin(point.dist)[0]}."
+    return lines
+
+
+def find(name: str) -> click.Command | None:
+    """The command, or None if no plugin provides it.
+
+    Raises :class:`~collidium.errors.ConfigurationError` when the plugin that declares it does not load.
+    """
+    from collidium import plugins
+
+    blocked = _blocked()
+    point = declared().get(name)
+    if point is not None:
+        return _declared_command(plugins.Plugins([point], blocked), point, name)
+    loaded = plugins.load(blocked)
+    command: click.Command | None = loaded.commands().things.get(name)
+    if command is None:
+        warn_of(loaded)
+    return command
+
+
+def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
+    """Screens of third-party plugins for the operator's console, by label, and the failures of their plugins.
+
+    Imports every third-party plugin, and none of the platform's own: the console has their screens.
+    """
+    from collidium import plugins
+
+    try:
+        blocked = _blocked()
+    except ConfigurationError as error:
+        return {}, [error.detail]
+    others = [point for point in entry_points(group=plugins.GROUP) if not plugins.is_own(point)]
+    loaded = plugins.Plugins(others, blocked)
+    return loaded.screens().things, loaded.failures
+
+
+def warn_of(loaded: Plugins) -> None:
+    """Warn of broken plugins, which may provide what is missing."""
+    for failure in loaded.failures:
+        note(f"Warning: {failure}")
+
+
+def _blocked() -> Sequence[str]:
+    """The plugins that the settings block; raises ConfigurationError for invalid settings."""
+    if not any_settings() and not Path(".env").is_file():
+        return ()
+    from collidium import settings
+
+    return settings.load().plugins_blocked
+
+
+def _declared_command(loaded: Plugins, point: EntryPoint, name: str) -> click.Command:
+    command: click.Command | None = loaded.commands().things.get(name)
+    if command is None:
+        record = loaded.records[point.name]
+        reason = record.error or ("it is blocked" if record.state == "blocked" else "it does not provide it")
+        raise ConfigurationError(
+            f"command {name!r} comes with plugin {point.name!r} of {record.distribution}: {reason}"
+        )
+    return command
 
 
 class LazyGroup(click.Group):
@@ -33,12 +125,12 @@ class LazyGroup(click.Group):
         }
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._commands_at | extensions.declared())
+        return sorted(self._commands_at | declared())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         address = self._commands_at.get(cmd_name)
         if address is None:
-            return extensions.find(cmd_name)
+            return find(cmd_name)
         module, _, attribute = address.partition(":")
         with Importing():
             return cast(click.Command, getattr(import_module(module), attribute))
@@ -61,7 +153,7 @@ class LazyGroup(click.Group):
             title: {name: self._summary(ctx, name) for name in commands}
             for title, commands in self._sections.items()
         }
-        if of_plugins := extensions.summaries():
+        if of_plugins := summaries():
             sections["Commands of plugins"] = of_plugins
         for title, lines in sections.items():
             with formatter.section(title):
@@ -82,17 +174,17 @@ FOR_USERS = {
     "check": "collidium.cli.submissions:check",
     "datasets": "collidium.cli.datasets:datasets",
     "demo": "collidium.cli.demo:demo",
-    "estimate": "collidium.cli.estimate:estimate",
+    "estimate": "collidium.cli.requests:estimate",
     "evaluations": "collidium.cli.evaluations:evaluations",
-    "limits": "collidium.cli.estimate:limits",
+    "limits": "collidium.cli.requests:limits",
     "leaderboard": "collidium.cli.leaderboard:leaderboard",
     "link": "collidium.cli.submissions:link",
     "choose": "collidium.cli.submissions:choose",
     "login": "collidium.cli.account:login",
     "me": "collidium.cli.account:me",
     "model": "collidium.cli.model:model",
-    "models": "collidium.cli.models:models",
-    "presets": "collidium.cli.estimate:presets",
+    "models": "collidium.cli.tasks:models",
+    "presets": "collidium.cli.requests:presets",
     "output": "collidium.cli.requests:output",
     "publish-scores": "collidium.cli.submissions:publish_scores",
     "requests": "collidium.cli.requests:requests",
@@ -111,16 +203,16 @@ FOR_USERS = {
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.benchmark:benchmark",
-    "operator": "collidium.cli.operator:operator",
+    "operator": "collidium.cli.admin.actions:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.
 ON_THE_SERVER = {
-    "backup": "collidium.cli.backup:backup",
+    "backup": "collidium.cli.serve:backup",
     "db": "collidium.cli.serve:db",
-    "doctor": "collidium.cli.doctor:doctor",
+    "doctor": "collidium.cli.settings:doctor",
     "ledger": "collidium.cli.serve:ledger",
-    "plugin": "collidium.cli.plugin:plugin",
-    "restore": "collidium.cli.backup:restore",
+    "plugin": "collidium.cli.settings:plugin",
+    "restore": "collidium.cli.serve:restore",
     "seed": "collidium.cli.seed:seed",
     "serve": "collidium.cli.serve:serve",
     "settings": "collidium.cli.settings:settings",
@@ -146,7 +238,6 @@ class Session:
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
         """Screens of plugins for the operator's console, by label, and the reasons why any is missing."""
-        from collidium.cli.extensions import screens
 
         return screens()
 

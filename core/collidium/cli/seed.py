@@ -51,7 +51,7 @@ def seed(size: str, tasks: str, dry_run: bool, as_json: bool) -> None:
 
     def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
         from collidium.seeding import checks, plan
-        from collidium.seeding.state import State
+        from collidium.seeding.access import State
         from collidium.seeding.steps import Seeding
 
         state = State.open(platform.settings.data_dir, size)
@@ -106,8 +106,7 @@ def _by_title(report: Report) -> Report:
 async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> dict[str, Any]:
     from collidium.platform import Platform
     from collidium.seeding import checks
-    from collidium.seeding.access import endpoint_of
-    from collidium.seeding.state import held
+    from collidium.seeding.access import endpoint_of, held
 
     settings = quiet_settings()
     local = not settings.hub_url

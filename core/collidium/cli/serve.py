@@ -1,4 +1,4 @@
-"""``collidium serve``, ``worker``, ``db`` and ``ledger``: the processes of the platform, and its database."""
+"""Commands of a server: ``collidium serve``, ``worker``, ``db``, ``ledger``, ``backup`` and ``restore``."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from collidium.cli.context import on_platform, quiet_settings
-from collidium.cli.options import DIRECTORY, json_option
-from collidium.cli.output import note, print_items, print_json, printable
+from collidium.cli.options import DIRECTORY, EXISTING_DIRECTORY, json_option
+from collidium.cli.output import note, print_items, print_json, printable, show_record
 
 if TYPE_CHECKING:
     from collidium.accounts import Mismatch
+    from collidium.backup import Backup
     from collidium.platform import Platform
     from collidium.simulations import TotalMismatch
 
@@ -158,3 +159,67 @@ def _show(balances: Sequence[Mismatch], totals: Sequence[TotalMismatch]) -> None
         print_items(totals, {"total": "total", "stored": "kept", "recomputed": "counted"})
     else:
         click.echo("Every running total is the sum of its requests.")
+
+
+@click.command()
+@click.argument("directory", type=DIRECTORY)
+@json_option
+@click.pass_context
+def backup(ctx: click.Context, directory: Path, as_json: bool) -> None:
+    """Back up the database and all files to DIRECTORY, which is made; the server may run.
+
+    The directory appears when it is whole, and holds secrets. Files of a storage other than `local` are
+    checked, not copied. Ends with 1 if a file that the database names is missing or damaged.
+
+    \b
+    collidium backup /backups/2026-11-23
+    """
+    import asyncio
+
+    from collidium import backup as backups
+    from collidium.cli.progress import progress_bar
+
+    with progress_bar("Copying files", sizes=True) as progress:
+        made = asyncio.run(backups.make(quiet_settings(), directory.absolute(), progress))
+    _show_backup(ctx, made, directory, as_json)
+
+
+@click.command()
+@click.argument("directory", type=EXISTING_DIRECTORY)
+@json_option
+@click.pass_context
+def restore(ctx: click.Context, directory: Path, as_json: bool) -> None:
+    """Restore a backup into the data directory and database of the settings, which have to be empty.
+
+    The schema is brought up to this release. Ends with 1 if a file that the database names is missing.
+
+    \b
+    PLATFORM_DATA_DIR=./restored collidium restore /backups/2026-11-23
+    """
+    import asyncio
+
+    from collidium import backup as backups
+    from collidium.cli.progress import progress_bar
+
+    with progress_bar("Copying files", sizes=True) as progress:
+        restored = asyncio.run(backups.restore(quiet_settings(), directory.absolute(), progress))
+    _show_backup(ctx, restored, directory, as_json)
+
+
+def _show_backup(ctx: click.Context, backup: Backup, directory: Path, as_json: bool) -> None:
+    size = sum(file.bytes for file in backup.files.values())
+    shown = {
+        "directory": str(directory),
+        "made_at": backup.made_at,
+        "release": backup.release,
+        "database": backup.database,
+        "storage": backup.storage,
+        "files": len(backup.files),
+        "bytes": size,
+        "stored_files": backup.keys,
+        "missing": list(backup.missing),
+    }
+    show_record(shown, shown | {"missing": len(backup.missing)}, as_json=as_json)
+    for path in backup.missing if not as_json else ():
+        note(f"missing or damaged: {path}")
+    ctx.exit(1 if backup.missing else 0)

@@ -1,4 +1,4 @@
-"""``collidium settings``: every setting, its value and where that comes from."""
+"""``collidium settings``, ``doctor`` and ``plugin``: what this machine is set to, and whether it works."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from collidium.cli.context import quiet_settings
 from collidium.cli.options import json_option
-from collidium.cli.output import ColumnSpec, show_items
+from collidium.cli.output import ColumnSpec, note, plain, print_json, print_table, show_items
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
+
+    from collidium.plugins import Provided
 
 #: Settings that only clients read.
 CLIENT_SETTINGS = {
     "PLATFORM_BACKEND": ("http://127.0.0.1:8000", "Address of the server that clients call."),
     "HF_TOKEN": (None, "The user's hub token; default: the one kept by `collidium login`."),
 }
+COLUMNS: Final = {"check": "name", "status": "status", "found": "found", "what to do": "advice"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,3 +123,79 @@ def _origin(name: str, in_file: set[str]) -> str:
     if name in {variable.upper() for variable in os.environ}:
         return "environment"
     return ".env" if name in in_file else "default"
+
+
+@click.command()
+@json_option
+@click.pass_context
+def doctor(ctx: click.Context, as_json: bool) -> None:
+    """Check the whole configuration of this machine; ends with 1 if a check fails.
+
+    Tries data directory, plugins, secrets, storage, hub, proxy, runner, scoring, models, database, clock and
+    other processes. A warning is what keeps a second machine from sharing the work.
+
+    \b
+    collidium doctor
+    collidium doctor --json
+    """
+    import asyncio
+
+    from collidium import plugins
+    from collidium.server.doctor import examine
+
+    settings = quiet_settings()
+    checks = asyncio.run(examine(settings, plugins.load(settings.plugins_blocked)))
+    show_items(checks, COLUMNS, as_json=as_json)
+    ctx.exit(1 if any(check.status == "failed" for check in checks) else 0)
+
+
+@click.group()
+def plugin() -> None:
+    """See which plugins are installed and whether they load."""
+
+
+@plugin.command("list")
+@json_option
+def list_plugins(as_json: bool) -> None:
+    """List every plugin with what it provides, or why it does not load.
+
+    Ends with 0 even if a plugin is broken: the platform runs without it.
+
+    \b
+    collidium plugin list
+    """
+    from collidium import plugins
+    from collidium.api.app import create_app
+
+    settings = quiet_settings()
+    loaded = plugins.load(settings.plugins_blocked)
+    kinds: list[Provided[Any]] = [
+        loaded.tasks(),
+        loaded.pipelines(),
+        loaded.runners(settings),
+        loaded.storages(settings),
+        loaded.identity_providers(settings),
+        loaded.executors(settings),
+        loaded.blueprints(settings),
+        loaded.commands(),
+        loaded.screens(),
+    ]
+    # As a server does it: a blueprint that cannot be mounted is its plugin's failure.
+    create_app(settings, loaded)
+    brings: dict[str, list[str]] = {name: [] for name in loaded.records}
+    for provided in kinds:
+        for name, origin in provided.origins.items():
+            brings[origin].append(f"{provided.kind} {name}")
+    if as_json:
+        records = [{**plain(record), "brings": brings[name]} for name, record in loaded.records.items()]
+        print_json({"plugins": records, "clashes": loaded.clashes})
+        return
+    print_table(
+        ("plugin", "from", "version", "state", "provides"),
+        (
+            (r.name, r.distribution, r.version, r.state, r.error or brings[r.name])
+            for r in loaded.records.values()
+        ),
+    )
+    for clash in loaded.clashes:
+        note(f"Clash: {clash}")

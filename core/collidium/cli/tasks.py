@@ -1,4 +1,4 @@
-"""``collidium tasks``: the benchmark tasks of the server, and a task's card for people."""
+"""``collidium tasks`` and ``models``: what may be submitted to, and what others share on the hub."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.options import complete_tasks, json_option
+from collidium.cli.options import complete_tasks, json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
     print_json,
@@ -19,12 +19,11 @@ from collidium.cli.output import (
     printable,
     show_items,
 )
-from collidium.contracts.bounds import in_digits
+from collidium.contracts.card import in_digits
 
 if TYPE_CHECKING:
     from collidium.client import Metric, PredictionColumn, TaskCard
     from collidium.contracts.task import Column
-
 
 _COLUMNS: Final[Mapping[str, ColumnSpec]] = {
     "task": "name",
@@ -134,3 +133,31 @@ def _metric(metric: Metric, *, primary: bool) -> tuple[object, ...]:
     name = f"{metric.name} ({', '.join(marks)})" if marks else metric.name
     earns = (metric.reward, metric.floor) if metric.reward else (None, None)
     return name, "higher" if metric.higher_is_better else "lower", *earns, metric.description
+
+
+@click.command()
+@click.option("--search", default="", metavar="TEXT", help="Only models with this text in their name.")
+@click.option("--tag", default="", help="Only models with this tag.")
+@click.option(
+    "--task", default="", help="Only models tagged with this benchmark task.", shell_complete=complete_tasks
+)
+@limit_option("models")
+@json_option
+def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
+    """List models on the hub that have the platform's tag, newest first.
+
+    \b
+    collidium models
+    collidium models --task tracking --json
+    """
+    with client() as server:
+        found = server.models(search=search, tag=tag, task=task, limit=limit).items
+    columns = {
+        "model": "model_repo",
+        "tasks": "tasks",
+        "tags": "tags",
+        "downloads": "downloads",
+        "likes": "likes",
+        "updated": "updated_at",
+    }
+    show_items(found, columns, as_json=as_json)

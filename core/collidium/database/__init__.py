@@ -1,9 +1,18 @@
 """The database: connections and dialects, transactions, the schema and its migrations."""
 
-from collidium.database.connections import APP, config, connected, connection, occupancy, ping
+from collidium.database.connections import (
+    APP,
+    config,
+    connected,
+    connection,
+    occupancy,
+    on_commit,
+    ping,
+    transactional,
+    transactional_at_once,
+)
 from collidium.database.schema import check, migrate, opened, require_known_schema
 from collidium.database.statements import Statement, insertion, loaded, rows_of, stored, together
-from collidium.database.transactions import on_commit, transactional, transactional_at_once
 
 __all__ = [
     "APP",

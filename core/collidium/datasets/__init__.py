@@ -13,8 +13,7 @@
 from collidium.datasets.access import Fetched, download, fetch, list_configs, list_repositories, list_tables
 from collidium.datasets.catalogue import ConfigEntry, ShardEntry, TableEntry
 from collidium.datasets.loading import load
-from collidium.datasets.reading.dataset import Dataset
-from collidium.datasets.reading.flattening import flat
+from collidium.datasets.reading.dataset import Dataset, flat
 from collidium.datasets.reading.shards import EventTable
 from collidium.hub.downloads import NoRoom
 from collidium.hub.sources import HubDataset

@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import Events, Fetched, Source, download, event_range
-from collidium.datasets.reading.dataset import refuse_missing
-from collidium.datasets.reading.flattening import PLACES, flat
+from collidium.datasets.reading.dataset import PLACES, flat, refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
 from collidium.hub.downloads import Progress

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from collidium.datasets.reading.flattening import flat
+from collidium.datasets.reading.dataset import flat
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 

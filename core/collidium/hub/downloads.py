@@ -1,4 +1,4 @@
-"""Downloads of many files of a repository at once, each whole and checked or not at all.
+"""Downloads of many files of a repository at once, each whole and checked or not at all; files of a model.
 
 ``huggingface_hub`` checks no hash, and begins a file anew when its process was killed; ``perf/README.md`` has
 the measurements.
@@ -8,17 +8,23 @@ from __future__ import annotations
 
 import os
 import queue
+import re
 import shutil
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from time import monotonic
-from typing import IO, Final
+from typing import IO, TYPE_CHECKING, Final
 
-from collidium.errors import CollidiumError, UnusableDataset, UpstreamError
+from collidium.errors import CollidiumError, InvalidInput, NotFound, UnusableDataset, UpstreamError
 from collidium.files.durable import is_full
+from collidium.hub.client import Hub, hub_failures, transfer_seconds
 from collidium.hub.download_store import DownloadStore
 from collidium.hub.reader import HubReader, Passing
 from collidium.hub.repository import HubFile, Repository
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
 
 #: Called with the bytes received so far, and those of the whole download.
 Progress = Callable[[int, int], None]
@@ -31,6 +37,12 @@ _RETRY_SECONDS: Final = 0.2
 _LEAVE_SECONDS: Final = 1.0
 #: Seconds between two reports of progress.
 _REPORT_SECONDS: Final = 0.05
+
+MODEL: Final = "model.onnx"
+MANIFEST: Final = "manifest.toml"
+#: What a server takes of a model, at the maximum.
+_MODEL_BYTES: Final = 100_000_000
+_MODEL_SOURCE: Final = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?", re.ASCII)
 
 
 class NoRoom(CollidiumError):
@@ -229,3 +241,45 @@ def size_text(count: int) -> str:
         if count >= unit:
             return f"{count / unit:.1f} {name}"
     return f"{count} B"
+
+
+async def download_model(hub: Hub, source: str, directory: Path) -> tuple[str, str]:
+    """Download :data:`MODEL` and :data:`MANIFEST`; returns the repository and the commit.
+
+    Parameters
+    ----------
+    source
+        ``NAMESPACE/NAME``, or ``NAMESPACE/NAME@COMMIT``; a branch or tag is as good.
+    directory
+        Where they are written.
+
+    Raises
+    ------
+    InvalidInput
+        For another source.
+    NotFound
+        Where the repository, or one of the files in it, is missing.
+    CollidiumError
+        As :func:`~.client.hub_failures`, while the hub is away.
+    """
+    named = _MODEL_SOURCE.fullmatch(source)
+    if named is None:
+        raise InvalidInput(f"{source}: neither a file here, nor a model repository NAMESPACE/NAME@COMMIT")
+    repo, revision = named["repo"], named["revision"] or "main"
+
+    def download(api: HfApi) -> tuple[str, list[str]]:
+        if not api.repo_exists(repo) or not api.revision_exists(repo, revision):
+            return "", []
+        commit = str(api.model_info(repo, revision=revision).sha)
+        missing = [name for name in (MODEL, MANIFEST) if not api.file_exists(repo, name, revision=commit)]
+        for name in () if missing else (MODEL, MANIFEST):
+            api.hf_hub_download(repo, name, revision=commit, local_dir=directory)
+        return commit, missing
+
+    with hub_failures(hub.endpoint):
+        commit, missing = await hub.ask(download, transfer_seconds(_MODEL_BYTES))
+    if not commit:
+        raise NotFound(f"the hub {hub.endpoint} shows no model repository {repo} with a revision {revision}")
+    if missing:
+        raise NotFound(f"{repo} has no {' and no '.join(missing)} at {commit[:12]}")
+    return repo, commit

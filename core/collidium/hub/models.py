@@ -1,4 +1,4 @@
-"""Lists the hub's models, and caches its responses for some seconds."""
+"""Lists the hub's models and shows cards of its repositories, as anyone sees them; kept for some seconds."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 from cachetools import TTLCache
 
 from collidium.contracts.identity import USERNAME
-from collidium.errors import Unavailable, UnknownCursor, UpstreamError
-from collidium.records import HubModel
+from collidium.errors import NotFound, Unavailable, UnknownCursor, UpstreamError
+from collidium.records import HubModel, RepoCard
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.limits import CallerLimits
 from collidium.runtime.shared_calls import SharedCalls
@@ -52,6 +52,17 @@ _LARGEST_COUNT: Final = 2**53
 _FIELDS: Final = (
     *("cardData", "disabled", "downloads", "lastModified", "library_name", "likes", "private", "tags"),
 )
+
+#: The kinds of repositories, as the hub's addresses have them.
+KINDS: Final = ("datasets", "models")
+#: Characters of a card that are kept, and files that are named.
+CARD_LENGTH: Final = 64 * 1024
+CARD_FILES: Final = 200
+
+_CARD_SECONDS: Final = 30.0
+_KEPT_CARDS: Final = 200
+_REPO_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,3 +250,60 @@ def _count(value: object) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value < _LARGEST_COUNT else None
+
+
+class RepoCards:
+    """The public repositories of a hub with a tag. Equal calls at the same time cause one request."""
+
+    def __init__(self, hub: str, tag: str) -> None:
+        self._hub = hub
+        self._tag = tag
+        self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
+        self._cards: SharedCalls[tuple[str, str], RepoCard] = SharedCalls(
+            TTLCache(_KEPT_CARDS, _CARD_SECONDS), name="cards"
+        )
+        self._limits = CallerLimits("cards", 60, 60, 300)
+
+    async def read(self, kind: str, repo: str, address: str) -> RepoCard:
+        """The card of a repository; ``address`` is the caller's.
+
+        Raises NotFound, TooManyRequests, Unavailable while the hub is away, and UpstreamError for nonsense.
+        """
+        if kind not in KINDS or not _REPO_NAME.fullmatch(repo) or ".." in repo:
+            raise NotFound(f"there is no repository {repo[:200]!r}")
+        if (kind, repo) not in self._cards:
+            self._limits.take(address)
+        return await self._cards.run((kind, repo), lambda: self._read(kind, repo))
+
+    async def close(self) -> None:
+        """Give back connections. Idempotent."""
+        await self._cards.close()
+        await self._http.close()
+
+    async def _read(self, kind: str, repo: str) -> RepoCard:
+        found = await ask(self._http, self._hub, f"/api/{kind}/{repo}")
+        try:
+            about: dict[str, Any] = json.loads(found.content) if found.status_code == 200 else {}
+            hidden = about.get("private") or about.get("gated") or self._tag not in about.get("tags", ())
+            if hidden:
+                raise NotFound(f"there is no public repository {repo} with the tag {self._tag!r}")
+            commit = str(about["sha"])
+            if not _COMMIT.fullmatch(commit):
+                raise ValueError(commit)
+            files = [str(file["rfilename"])[:500] for file in about.get("siblings") or ()]
+            data = about.get("cardData")
+            licence = data.get("license") if isinstance(data, dict) else None
+        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+            raise UpstreamError(f"the hub gave an invalid response about {repo}") from error
+        folder = "" if kind == "models" else f"/{kind}"
+        card = await ask(self._http, self._hub, f"{folder}/{repo}/resolve/{commit}/README.md")
+        text = card.content.decode("utf-8", errors="replace") if card.status_code == 200 else ""
+        return RepoCard(
+            repo=repo,
+            revision=commit,
+            url=f"{self._hub}{folder}/{repo}",
+            text=text[:CARD_LENGTH],
+            license=licence[:100] if isinstance(licence, str) else None,
+            files=tuple(files[:CARD_FILES]),
+            more_files=max(len(files) - CARD_FILES, 0),
+        )

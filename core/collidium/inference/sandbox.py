@@ -23,21 +23,20 @@ import numpy.typing as npt
 from msgspec import Struct
 
 from collidium.errors import CollidiumError, ConfigurationError
-from collidium.files.held import lock
 from collidium.inference import messages
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.cores import running_core
 from collidium.inference.messages import Edges, InputSpec, OutputSpec
 from collidium.runtime import confinement as confining
-from collidium.runtime.confinement import has_run_out, kill, limit_cgroup, make_cgroup
+from collidium.runtime.confinement import cpu_seconds_of, has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group
+
+__all__ = ["Batch", "Facts", "Interface", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]
 
 #: The largest file of a model.
 MAX_MODEL_BYTES: Final = 100_000_000
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _CGROUP: Final = "collidium-model-"
-#: A directory for each core, which any process can lock, and seconds between two attempts.
-_CORES: Final = Path("/sys/devices/system/cpu")
-_WAIT_SECONDS: Final = 0.2
 #: What models cannot reach, unless a setting allows it: hidden events would leave by it.
 CONFINED_BY: Final = ("calls", "files", "network")
 #: Beyond the limit of memory: what libraries take before a model is read.
@@ -49,8 +48,6 @@ _ENDING_SECONDS: Final = 10.0
 #: sends, for a call and for a message. The overhead is about a third of that.
 HIDDEN_WORK: Final = 0.05
 _OVERHEAD_SECONDS: Final = (2.5e-9, 25e-6, 5e-3)
-#: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
-_PROCESS_CLOCK: Final = 2
 
 _Message = TypeVar("_Message")
 
@@ -73,10 +70,6 @@ class Limits(Struct, frozen=True):
 
 class Unconfined(CollidiumError):
     """This machine does not confine models as far as it has to."""
-
-
-class CoreBusy(CollidiumError):
-    """Another process of this machine has the core on which models are timed."""
 
 
 class Facts(Struct, frozen=True):
@@ -183,59 +176,13 @@ def opened(
     if not (find_spec("onnxruntime") and find_spec("onnx")):
         raise ConfigurationError("this machine runs no models: pip install 'collidium[onnx]'")
     has_edges = interface is not None and interface.edges is not None
-    with _running_core(limits.look) if core is None else nullcontext(core) as core:
+    with running_core(limits.look) if core is None else nullcontext(core) as core:
         process = _Process(limits, core, has_edges=has_edges)
         try:
             process.load(content, interface, details=details)
             yield process
         finally:
             process.close()
-
-
-@contextmanager
-def timing_core(look: Callable[[], None] | None = None, *, wait: bool = True) -> Iterator[int]:
-    """The last core that this process may use, for the context: one process of this machine has it at a time.
-
-    Models are timed there, and no other model runs there if there is another core.
-
-    Parameters
-    ----------
-    look
-        Called while it waits; what it raises ends that.
-    wait
-        Whether it waits for a process that has the core.
-
-    Raises
-    ------
-    CoreBusy
-        Where it does not wait.
-    """
-    core = max(os.sched_getaffinity(0))
-    descriptor = None
-    try:
-        with suppress(FileNotFoundError):  # no /sys: there is nothing that all processes can lock
-            descriptor = os.open(_CORES / f"cpu{core}", os.O_RDONLY)
-        while descriptor is not None and not lock(descriptor):
-            if not wait:
-                raise CoreBusy("another process times a model")
-            if look is not None:
-                look()
-            time.sleep(_WAIT_SECONDS)
-        yield core
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-@contextmanager
-def _running_core(look: Callable[[], None] | None) -> Iterator[int]:
-    """Any core but that of models that are timed, where there is another one."""
-    others = sorted(os.sched_getaffinity(0))[:-1]
-    if others:
-        yield others[os.getpid() % len(others)]
-    else:
-        with timing_core(look) as core:
-            yield core
 
 
 def confinement() -> tuple[str, ...]:
@@ -429,9 +376,8 @@ class _Process:
         return ModelRefused(code, detail if self._details else "")
 
     def _cpu_seconds(self) -> float:
-        """CPU time of the process by the kernel's account, which nothing in it can change."""
         try:
-            return time.clock_gettime_ns((~self._process.pid << 3) | _PROCESS_CLOCK) / 1e9
+            return cpu_seconds_of(self._process.pid)
         except OSError:
             raise self._refused(self._death()) from None
 
@@ -450,6 +396,3 @@ def _environment() -> dict[str, str]:
     own["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85"
     kept = ("LD_LIBRARY_PATH", "LANG", "LC_ALL")
     return own | {name: os.environ[name] for name in kept if name in os.environ}
-
-
-__all__ = ["Batch", "Facts", "Interface", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]

@@ -22,10 +22,11 @@ from msgspec import Struct, structs
 from collidium.contracts.task import Tables, Task
 from collidium.inference.batching import Inputs
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.cores import timing_core
 from collidium.inference.manifest import interface_of
 from collidium.inference.messages import InputSpec, OutputSpec
 from collidium.inference.running import Model, open_model, run_batches
-from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened, timing_core
+from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened
 
 PASSES: Final = 5
 WARM_UP: Final = 2

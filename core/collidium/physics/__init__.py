@@ -12,9 +12,19 @@
 :mod:`collidium.physics.constants` has units and constants, :mod:`collidium.physics.plots` plots.
 """
 
-from collidium.physics.detector import calibrated_energy, calibration, module_id
 from collidium.physics.helix import Helix
-from collidium.physics.kinematics import delta_phi, delta_r, eta, nearest_jet, phi, pt, r
+from collidium.physics.kinematics import (
+    calibrated_energy,
+    calibration,
+    delta_phi,
+    delta_r,
+    eta,
+    module_id,
+    nearest_jet,
+    phi,
+    pt,
+    r,
+)
 from collidium.physics.ragged import Ragged, columns
 from collidium.physics.truth import Finder, primary_ancestor, subsample_pileup
 

@@ -1,4 +1,4 @@
-"""Momenta and directions of particles, tracks and jets, and positions of hits and cells.
+"""Momenta, directions and positions, modules of the tracker, and calibrated energies of cells.
 
 Tables are anything with columns by name: tables of a batch, :func:`~collidium.physics.columns` of an arrow
 table, dicts of arrays, data frames, awkward arrays of records. What comes back is of the kind of the columns.
@@ -6,14 +6,18 @@ table, dicts of arrays, data frames, awkward arrays of records. What comes back 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
+from collidium.physics.constants import ECAL_CODE, SAMPLING
 from collidium.physics.ragged import Ragged
 
 #: Transverse components below this count as none: along the beams, pseudorapidities are large and finite.
 _TINY = 1e-30
+#: Where ACTS's geometry ids have the volume, the layer and the sensitive surface.
+_SHIFTS: Final = {"volume_id": 56, "layer_id": 36, "surface_id": 8}
 
 
 def pt(table: Any) -> Any:
@@ -105,3 +109,56 @@ def _vector(table: Any) -> tuple[Any, Any, Any]:
     names = ("px", "py", "pz") if _has(table, "px") else ("x", "y", "z")
     x, y, z = (table[name] for name in names)
     return x, y, z
+
+
+def module_id(hits: Any) -> Any:
+    """Return the module of each hit, as ACTS's geometry id (uint64).
+
+    Parameters
+    ----------
+    hits
+        A table with ``volume_id``, ``layer_id`` and ``surface_id``.
+    """
+    columns = [hits[name] for name in _SHIFTS]
+    parts = [of.values if isinstance(of, Ragged) else np.asarray(of) for of in columns]
+    ids = np.zeros(parts[0].shape, np.uint64)
+    for part, shift in zip(parts, _SHIFTS.values(), strict=True):
+        ids |= part.astype(np.uint64) << np.uint64(shift)
+    return columns[0].like(ids) if isinstance(columns[0], Ragged) else ids
+
+
+def calibration(detector: npt.ArrayLike) -> npt.NDArray[np.float64]:
+    """Return the energy of particles over that in active layers, by the code of a cell's calorimeter.
+
+    Parameters
+    ----------
+    detector : array_like of int
+        Column ``detector`` of ``calo_hits``.
+
+    Returns
+    -------
+    numpy.ndarray, of the shape of ``detector``
+        NaN for codes of no calorimeter.
+
+    Examples
+    --------
+    >>> calibration([9, 10, 13, 8]).tolist()
+    [38.7, 37.5, 45.0, nan]
+    """
+    region = np.asarray(detector).astype(np.int64) - ECAL_CODE
+    known = (region >= 0) & (region < len(SAMPLING))
+    return np.where(known, np.array(SAMPLING)[np.where(known, region, 0)], np.nan)
+
+
+def calibrated_energy(calo_hits: Any) -> Any:
+    """Return the energy of the particles in each cell, GeV.
+
+    Parameters
+    ----------
+    calo_hits
+        A table with ``detector`` and ``total_energy``.
+    """
+    detector, energy = calo_hits["detector"], calo_hits["total_energy"]
+    if isinstance(energy, Ragged):
+        return energy * energy.like(calibration(detector.values))
+    return energy * calibration(detector)

@@ -13,19 +13,17 @@ from collidium.datasets.cards import DatasetFile
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
-from collidium.pipelines.choice import AUTO, BUILT_IN, Choice, Get, Note, choose
-from collidium.pipelines.les_houches import LesHouches
-from collidium.pipelines.output import place
+from collidium.pipelines.choice import AUTO, BUILT_IN, Choice, Containers, Get, Note, choose
 from collidium.pipelines.production import (
     CannotSimulate,
+    LesHouches,
     Production,
     StageFailed,
     check_channel,
     check_numbers,
 )
-from collidium.pipelines.runtimes import Containers
 from collidium.pipelines.stages import ReportProgress, Stages
-from collidium.pipelines.work import Work
+from collidium.pipelines.work import Work, place
 from collidium.runtime.logs import single_line
 
 

@@ -36,7 +36,6 @@ from collidium.records.challenges import (
     RosterEntry,
     Team,
 )
-from collidium.records.datasets import DatasetEntry, HubModel, RepoCard
 from collidium.records.evaluations import EvaluatedModel, Evaluation, ModelGraph, Reproduced, Reproduction
 from collidium.records.operations import (
     AuditEntry,
@@ -70,7 +69,17 @@ from collidium.records.simulations import (
     SimulationRequest,
     VariationLimits,
 )
-from collidium.records.tasks import EvalEvents, Metric, PredictionColumn, TaskCard, TaskData, TaskStatus
+from collidium.records.tasks import (
+    DatasetEntry,
+    EvalEvents,
+    HubModel,
+    Metric,
+    PredictionColumn,
+    RepoCard,
+    TaskCard,
+    TaskData,
+    TaskStatus,
+)
 
 __all__ = [
     "TERMINAL_STATES",

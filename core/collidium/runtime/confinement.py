@@ -11,6 +11,7 @@ import resource
 import signal
 import struct
 import sys
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
@@ -26,6 +27,8 @@ _CGROUPS: Final = Path("/sys/fs/cgroup")
 _UNPRIVILEGED: Final = 65534
 #: Address space of libraries, beyond the limit of memory.
 _LIBRARIES: Final = 2 * 1024**3
+#: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
+_PROCESS_CLOCK: Final = 2
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
@@ -168,6 +171,11 @@ def kill(process: int) -> None:
 
 
 # -- the cgroup, where there can be one ------------------------------------------------------------------
+
+
+def cpu_seconds_of(process: int) -> float:
+    """CPU time of a process by the kernel's account, which nothing in it can change. Raises OSError."""
+    return time.clock_gettime_ns((~process << 3) | _PROCESS_CLOCK) / 1e9
 
 
 def make_cgroup(prefix: str, supervisor: int) -> Path | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from collidium.contracts.bounds import in_digits
+from collidium.contracts.card import in_digits
 from collidium.contracts.task import Column, EventRange, Problem
 from collidium.scoring.problems import MAX_EXAMPLES
 

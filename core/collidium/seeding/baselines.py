@@ -1,17 +1,22 @@
-"""Submits the baselines of a task, each with a model repository, as an account that earns nothing."""
+"""Submits the baselines of a task, as an account that earns nothing: predictions, and examples of models.
+
+Each has a model repository. Models are run by the server, so that leaderboards have measured rows.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
 from functools import partial
+from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from collidium import accounts
-from collidium.benchmarks.submissions import admissions, reading, submitting
+from collidium.benchmarks.submissions import admissions, evaluations, reading, receiving, submitting
 from collidium.benchmarks.submissions.links import Claim
 from collidium.client import write_predictions
 from collidium.contracts.task import EventRange, Reconstruction, Task
@@ -30,7 +35,7 @@ from collidium.scoring.bench.data_loading import Slice, time_slice
 from collidium.seeding.access import ACCOUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from collidium.seeding.plan import DatasetPlan
     from collidium.seeding.steps import Seeding
@@ -128,10 +133,10 @@ def model_card(task: Task, baseline: str, reconstruct: Reconstruction | None, ta
     """Return the card of a baseline's model repository, which describes it by its docstring."""
     description = inspect.getdoc(reconstruct or loaders.load) or ""
     body = f"# {baseline}\n\nThe baseline `{baseline}` of the task `{task.card.name}`.\n\n{description}\n"
-    return cards.card(matter(task, f"The baseline {baseline} of {task.card.title}", tag), body)
+    return cards.card(front_matter(task, f"The baseline {baseline} of {task.card.title}", tag), body)
 
 
-def matter(task: Task, description: str, tag: str) -> dict[str, object]:
+def front_matter(task: Task, description: str, tag: str) -> dict[str, object]:
     """What a model's card has before its text."""
     tags = [tag, f"{tag}-task:{task.card.name}"]
     return {"tags": tags, "library_name": "collidium", "description": description}
@@ -146,3 +151,50 @@ def _public(name: str, table: pa.Table) -> pa.Table:
     """The columns of a table that are public."""
     table = without_truth(name, table)
     return table.select([one for one in table.column_names if table[one].null_count < len(table)])
+
+
+def model_examples(seeding: Seeding, task: Task) -> Sequence[str]:
+    """The models of a task that are sent: none to a challenge, and none where they cannot be made or run."""
+    needed = ("onnx", "onnxruntime", "skl2onnx")
+    if seeding.draft is not None or not all(map(find_spec, needed)):
+        return ()
+    return tuple(task.model_examples())
+
+
+async def is_model_sent(seeding: Seeding, task: Task, name: str) -> bool:
+    """Whether it was received by the scorer and for the truth of now."""
+    if not await seeding.has_truth(task):
+        return False
+    version = await seeding.truth_version(task) or ""
+    return await evaluations.was_received(_model_example_repo(seeding, task, name), task.version, version)
+
+
+async def send_model(seeding: Seeding, task: Task, name: str) -> None:
+    """Publish the model's files, and put it into the queue of the server."""
+    repo = _model_example_repo(seeding, task, name)
+    files = await asyncio.to_thread(task.model_examples()[name])
+    matter = front_matter(
+        task, f"The model {name} of {task.card.title}", seeding.platform.settings.platform_tag
+    )
+    text = f"# {name}\n\nThe example `{name}` of `collidium model example {task.card.name} {name}`.\n"
+    await publish(seeding, repo, {**files, cards.CARD: cards.card(matter, text).encode()})
+    account = await accounts.find(ACCOUNT)
+    content = files["model.onnx"]
+    async with (
+        admissions.admitted(seeding.platform, account, seeding.board(task)) as admission,
+        scratch_directory(seeding.state.directory) as scratch,
+    ):
+        path = scratch / "model.onnx"
+        await asyncio.to_thread(path.write_bytes, content)
+        await receiving.receive(
+            *(seeding.platform, admission),
+            submitting.Predictions(path, sha256(content).hexdigest(), len(content)),
+            files["manifest.toml"].decode(),
+            check_claim=own,
+            model_repo=repo,
+        )
+    reached("seed.submitted")
+
+
+def _model_example_repo(seeding: Seeding, task: Task, name: str) -> str:
+    return model_repo(seeding, task, f"{name}-onnx")

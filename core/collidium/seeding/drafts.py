@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenge_changes, challenges
 from collidium.datasets import layout
 from collidium.datasets.access import catalogue
 from collidium.datasets.catalogue import HubCatalogue
@@ -61,7 +61,7 @@ async def problems_of(seeding: Seeding, draft: Draft) -> AsyncIterator[str]:
     elif begun is None and row is not None:
         yield f"there is a challenge {draft.name} already"
     if row is None:
-        for problem in challenges.problems_of_new(draft.name, draft.fields):
+        for problem in challenge_changes.problems_of_new(draft.name, draft.fields):
             yield f"{problem['field']}: {problem['detail']}"
 
 
@@ -74,7 +74,7 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
     """Make the challenge, without truth and not listed."""
     seeding.state.challenges[draft.name] = asdict(draft.events)
     seeding.state.save()
-    await challenges.create(
+    await challenge_changes.create(
         *(seeding.platform, draft.name, draft.events.task, draft.fields),
         draft=True,
         actor=_ACTOR,
@@ -84,7 +84,7 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
 
 async def set_truth(draft: Draft, version: str) -> None:
     """Score against this truth from now on, by the part that is public."""
-    await challenges.set_truth(draft.name, version, draft.events.public_percent)
+    await challenge_changes.set_truth(draft.name, version, draft.events.public_percent)
 
 
 async def is_listed(draft: Draft) -> bool:
@@ -95,4 +95,4 @@ async def is_listed(draft: Draft) -> bool:
 
 async def publish(draft: Draft) -> None:
     """List it, and so open it, or let it open at its date."""
-    await challenges.publish(draft.name, actor=_ACTOR)
+    await challenge_changes.publish(draft.name, actor=_ACTOR)

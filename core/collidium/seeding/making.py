@@ -20,8 +20,7 @@ from collidium.pipelines.simulating import RunOptions, simulate
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import in_thread
 from collidium.seeding import plan
-from collidium.seeding.events import copy_events, mix_channels
-from collidium.seeding.plan import DatasetPlan
+from collidium.seeding.plan import DatasetPlan, copy_events, mix_channels
 
 if TYPE_CHECKING:
     from collidium.pipelines.stages import Progress as StageProgress

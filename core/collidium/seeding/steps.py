@@ -21,10 +21,9 @@ from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.hub.client import Hub
 from collidium.runtime.failpoints import reached
-from collidium.seeding import access, baselines, drafts, making, models, plan
-from collidium.seeding.access import ACCOUNT
+from collidium.seeding import access, baselines, drafts, making, plan
+from collidium.seeding.access import ACCOUNT, State
 from collidium.seeding.plan import DatasetPlan, Size
-from collidium.seeding.state import State
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
@@ -126,12 +125,12 @@ class Seeding:
                 partial(baselines.is_submitted, self, task, baseline),
                 partial(baselines.submit, self, task, baseline),
             )
-        for example in models.examples(self, task):
+        for example in baselines.model_examples(self, task):
             yield Step(
                 f"Sending the model {example} to {name}",
                 plan.SCORING_SECONDS,
-                partial(models.is_sent, self, task, example),
-                partial(models.send, self, task, example),
+                partial(baselines.is_model_sent, self, task, example),
+                partial(baselines.send_model, self, task, example),
             )
 
     def baselines(self, task: Task) -> Mapping[str, Reconstruction | None]:

@@ -23,9 +23,9 @@ from collidium import database, outbox, plugins, simulations
 from collidium.accounts import sso
 from collidium.api import context
 from collidium.api.app import create_app, create_monitor
-from collidium.api.hub_port import HubPort
+from collidium.api.mounting import HubPort
 from collidium.benchmarks import closing
-from collidium.benchmarks.submissions import background_rescoring, evaluating, evaluations, uploads
+from collidium.benchmarks.submissions import background_rescoring, evaluating, model_files, uploads
 from collidium.contracts.executor import Executor
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
@@ -265,7 +265,7 @@ async def prune(platform: Platform, moment: datetime) -> None:
     settings = platform.settings
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)
-    await evaluations.sweep(platform.storage, before)
+    await model_files.sweep(platform.storage, before)
     await closing.prune(before)
     await sso.prune(moment)
     await simulations.sweep(platform)

@@ -1,16 +1,22 @@
-"""Settings of the platform as a whole: where it lies and listens, what it loads, whom it knows."""
+"""Settings of the platform as a whole: where it lies and listens, what it loads, whom it knows; e-mail."""
 
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass, field
 from decimal import Decimal
+from email.message import EmailMessage
 from pathlib import Path
-from typing import Literal, Self
+from typing import Final, Literal, Self
+from urllib.parse import unquote, urlsplit
 
 from pydantic import Field, SecretStr, field_validator, model_validator
 from pydantic_settings import BaseSettings
 
 from collidium.settings.values import GIBIBYTE, CommaList, sqlite_path, words
+
+#: By scheme: the port of mail that is submitted, and of the same over TLS.
+_PORTS: Final = {"smtp": 587, "smtps": 465}
 
 
 def default_data_dir() -> Path:
@@ -203,3 +209,75 @@ class GeneralSettings(BaseSettings):
     def _url(self, port: int) -> str:
         host = "127.0.0.1" if self.host in {"0.0.0.0", "::", ""} else self.host  # noqa: S104 -- compared, not bound
         return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class MailServer:
+    """A server that sends e-mail on."""
+
+    host: str
+    port: int
+    #: Whether TLS begins with the connection, not by STARTTLS.
+    tls: bool
+    username: str | None
+    password: str | None = field(repr=False)
+
+
+class MailSettings(BaseSettings):
+    """How notifications are sent as e-mail."""
+
+    smtp_url: SecretStr | None = Field(
+        None,
+        description="Server that takes e-mail: smtp://user:password@host:port, with STARTTLS where it has "
+        "that and always with a password, or smtps://; not set: no e-mail is sent.",
+    )
+    mail_from: str = Field(
+        "", description="Sender of e-mail: `Collidium <noreply@example.org>`, or the address alone."
+    )
+
+    @field_validator("smtp_url")
+    @classmethod
+    def _server(cls, value: SecretStr | None) -> SecretStr | None:
+        if value is not None:
+            _parsed(value)
+        return value
+
+    @field_validator("mail_from")
+    @classmethod
+    def _one_sender(cls, value: str) -> str:
+        message = EmailMessage()
+        try:
+            message["From"] = value
+        except ValueError:
+            raise ValueError("not a name and an address") from None
+        senders = message["From"].addresses
+        if value and (len(senders) != 1 or not (senders[0].username and senders[0].domain)):
+            raise ValueError("not one address, as Collidium <noreply@example.org>")
+        return value
+
+    @model_validator(mode="after")
+    def _mail_has_a_sender(self) -> Self:
+        if self.smtp_url is not None and not self.mail_from:
+            raise ValueError("PLATFORM_SMTP_URL needs PLATFORM_MAIL_FROM")
+        return self
+
+    @property
+    def mail_server(self) -> MailServer | None:
+        """The server of ``smtp_url``; None where no e-mail is sent."""
+        return None if self.smtp_url is None else _parsed(self.smtp_url)
+
+
+def _parsed(url: SecretStr) -> MailServer:
+    """Raises ValueError without a word of the URL, which has a password."""
+    try:
+        parts = urlsplit(url.get_secret_value())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host = port = None
+        parts = urlsplit("")
+    if parts.scheme not in _PORTS or not host or parts.path not in {"", "/"} or parts.query:
+        raise ValueError("not of the form smtp://user:password@host:port or smtps://…")
+    if bool(parts.username) != bool(parts.password):
+        raise ValueError("a user needs a password, and a password a user")
+    username, password = (unquote(text) if text else None for text in (parts.username, parts.password))
+    return MailServer(host, port or _PORTS[parts.scheme], parts.scheme == "smtps", username, password)

@@ -11,8 +11,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_settings import SettingsConfigDict
 
 from collidium.errors import ConfigurationError
-from collidium.settings.general import GeneralSettings
-from collidium.settings.mail import MailSettings
+from collidium.settings.general import GeneralSettings, MailSettings
 from collidium.settings.runners import RunnerSettings
 from collidium.settings.scoring import ScoringSettings
 from collidium.settings.simulations import SimulationSettings

@@ -11,6 +11,7 @@ from collidium.simulations.requests import (
     cancel_as_operator,
     find,
     find_as_operator,
+    find_with_progress,
     forget,
     list_requests,
     ordered_by,
@@ -18,10 +19,10 @@ from collidium.simulations.requests import (
     stored_files,
     sweep,
     unfinished,
+    watch,
     were_ordered,
 )
 from collidium.simulations.totals import TotalMismatch, audit
-from collidium.simulations.watching import find_with_progress, watch
 
 __all__ = [
     "PRESETS",

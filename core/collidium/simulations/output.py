@@ -1,13 +1,17 @@
-"""From the finished parts of a job to files in the storage backend: collected, checked, named by content."""
+"""From the finished parts of a job to files in the storage: collected, checked, named by content.
+
+What is stored of a job that still runs is noted before, so that no file stays without a name.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
@@ -15,6 +19,7 @@ from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.contracts.runner import Runner, RunnerRefused, RunnerUnavailable, part_events
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.contracts.task import EventRange
+from collidium.database import transactional
 from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import PartFiles, check_tables, describe_part, find_tables, merge
 from collidium.errors import UnusableDataset
@@ -24,6 +29,10 @@ from collidium.files.held import lock
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.runtime.logs import message_of
+from collidium.simulations.models import TERMINAL, SimulationRequest, StoredPart
+from collidium.simulations.transitions import held
+
+logger = logging.getLogger(__name__)
 
 
 class InvalidOutput(RunnerRefused):
@@ -187,3 +196,50 @@ async def _check(
         raise WorkerLost(f"reading the output {message_of(error)}") from error
     except WorkerDied as error:
         raise WorkerLost("reading the output crashed its reader") from error
+
+
+@transactional
+async def note_part(claimed: SimulationRequest, part: int, files: PartFiles, *, stored: bool) -> None:
+    """Remember the files of a part, before they are stored or once they are. Raises LeaseLost."""
+    row = await held(claimed)
+    here = StoredPart.filter(request_id=row.id, part=part)
+    if stored:
+        row.parts_stored += await here.filter(stored=False).update(stored=True)
+        await row.save(update_fields=["parts_stored"])
+    elif not await here.update(files=asdict(files)):
+        await StoredPart.create(request_id=row.id, part=part, files=asdict(files))
+
+
+async def stored_parts(row: SimulationRequest) -> dict[int, PartFiles]:
+    """The parts whose files are in the storage."""
+    parts = await StoredPart.filter(request_id=row.id, stored=True)
+    return {each.part: _files(each) for each in parts}
+
+
+async def withdraw_part(storage: Storage, row: SimulationRequest, files: PartFiles) -> None:
+    """Delete what was stored after the request had ended without an output, when nothing names it."""
+    now = await SimulationRequest.get(id=row.id)
+    if now.state in TERMINAL and now.output is None:
+        await _delete_files(storage, row.request_id, files.files)
+
+
+async def sweep_parts(storage: Storage) -> None:
+    """Delete the stored parts of requests that ended without an output; those that cannot be stay noted."""
+    over = StoredPart.filter(request__state__in=list(TERMINAL)).select_related("request")
+    while parts := await over.limit(100):
+        for each in parts:
+            try:
+                await _delete_files(storage, each.request.request_id, _files(each).files)
+            except StorageUnavailable as error:
+                logger.warning("parts of requests that have ended stay in the storage for now: %s", error)
+                return
+            await each.delete()
+
+
+async def _delete_files(storage: Storage, request_id: str, files: Iterable[DatasetFile]) -> None:
+    for file in files:
+        await storage.delete(storage_key(request_id, file.sha256))
+
+
+def _files(part: StoredPart) -> PartFiles:
+    return PartFiles([DatasetFile(**file) for file in part.files["files"]], part.files["columns"])

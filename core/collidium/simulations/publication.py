@@ -1,16 +1,22 @@
-"""Publishes a request's output as a dataset of its owner: whole or not at all, and once."""
+"""A request's output as a dataset of its owner: described by a card and a manifest, and published.
+
+Published whole or not at all, and once.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import re
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage
-from collidium.datasets.cards import CARD, DatasetFile
+from collidium.datasets import cards
+from collidium.datasets.cards import CARD, MANIFEST, DatasetFile
 from collidium.files.durable import sha256_of
 from collidium.files.held import work_directory
 from collidium.hub import publishing
@@ -19,17 +25,110 @@ from collidium.hub.publishing import Target, is_sent, url_of
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import entered_in_thread
-from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, is_manifest_of, manifest
 from collidium.simulations.output import InvalidOutput, storage_key
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
 
-__all__ = ["HubRefused", "HubUnavailable", "Target", "publish", "url_of"]
+__all__ = [
+    "MANIFEST",
+    "HubRefused",
+    "HubUnavailable",
+    "Provenance",
+    "Target",
+    "dataset_card",
+    "is_manifest_of",
+    "manifest",
+    "publish",
+    "url_of",
+]
 
 #: How much larger than ours a manifest may be that is read: beyond twice the size, this much.
 _MANIFEST_ROOM: Final = 64 * 1024
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where a dataset comes from, and what is in it."""
+
+    request_id: str
+    order: Order
+    pipeline_version: str
+    platform_tag: str
+    files: Sequence[DatasetFile]
+    #: Of the pipeline, for the card: generator, versions, cross section.
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
+def dataset_card(provenance: Provenance) -> str:
+    """The ``README.md`` of the dataset's repository: front matter that the hub reads, and tables."""
+    order = provenance.order
+    facts = {
+        "channel": order.channel,
+        "events": order.events,
+        "pileup": order.pileup,
+        "seed": order.seed,
+        "systematic variation": order.vary or "none",
+        "pipeline": provenance.pipeline_version,
+        **provenance.facts,
+        "request": provenance.request_id,
+    }
+    tags = [provenance.platform_tag, "particle-physics", "simulation", order.channel]
+    body = f"""# {cards.text(_title(order))}
+
+Collider events simulated to order: hard scatter and parton shower, detector simulation, digitisation and
+reconstruction. Each row is one event; every column but `event_id` holds a list, with one entry for each
+particle, hit or track of the event.
+
+{cards.table(("", ""), facts.items())}
+
+Each table is a config of its own:
+
+```python
+from datasets import load_dataset
+
+load_dataset("<this repository>", "{cards.folders(provenance.files)[0].name}", split="train")
+```
+
+## Files
+
+{cards.file_table(provenance.files)}
+All of it is in `{MANIFEST}` for programs. The same channel, events, pileup, seed and pipeline give the same
+events again.
+"""
+    splits = {order.config: cards.splits(0, order.events)}
+    return cards.card(cards.front_matter(_title(order), tags, order.events, provenance.files, splits), body)
+
+
+def manifest(provenance: Provenance) -> bytes:
+    """The content of ``collidium.json``: everything in the card, as JSON."""
+    document = {
+        "request_id": provenance.request_id,
+        **asdict(provenance.order),
+        "config": provenance.order.config,
+        "pipeline_version": provenance.pipeline_version,
+        "files": [asdict(file) for file in provenance.files],
+    }
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
+
+
+def is_manifest_of(content: bytes, provenance: Provenance) -> bool:
+    """Whether a manifest describes this request and exactly these files."""
+    try:
+        document = json.loads(content)
+        files = {file["path"]: file["sha256"] for file in document["files"]}
+        request_id = document["request_id"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return False
+    return bool(
+        request_id == provenance.request_id and files == {file.path: file.sha256 for file in provenance.files}
+    )
+
+
+def _title(order: Order) -> str:
+    events = "one event" if order.events == 1 else f"{order.events:,} events"
+    return f"{cards.one_line(order.channel)}: {events} at pileup {order.pileup}"
 
 
 class RepositoryTaken(HubRefused):

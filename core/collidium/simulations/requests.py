@@ -1,22 +1,26 @@
-"""Simulation requests, as their owners and operators look at them and cancel them."""
+"""Requests as their owners and operators see them: found, listed, watched, cancelled, forgotten."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
 from tortoise.expressions import Subquery
 
 from collidium import operations, records
+from collidium.contracts.runner import RunnerError
 from collidium.database import transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
 from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, StoredPart
 from collidium.simulations.output import discard, storage_key
-from collidium.simulations.parts import sweep as sweep_parts
+from collidium.simulations.output import sweep_parts as sweep_parts
 from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
@@ -25,6 +29,11 @@ if TYPE_CHECKING:
 
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 _by_id: Final = RowByKey(SimulationRequest, "request_id")
+
+logger = logging.getLogger(__name__)
+
+#: The time that a runner has to report progress.
+_PROGRESS_SECONDS: Final = 1.0
 
 
 async def find(request_id: str, account_id: int | None = None) -> records.SimulationRequest:
@@ -166,3 +175,36 @@ async def _may_read(row: SimulationRequest, account_id: int | None) -> bool:
     if account_id in (None, row.account_id):
         return True
     return await Reader.filter(request_id=row.id, account_id=account_id).exists()
+
+
+async def watch(platform: Platform, request_id: str, account_id: int) -> AsyncIterator[bytes]:
+    """Server-sent events of a request; raises NotFound, and TooManyRequests as ``Watching.stream``."""
+    await visible(request_id, account_id)
+    look = partial(find_with_progress, platform, request_id)
+    return platform.watching.stream(request_id, account_id, look)
+
+
+async def find_with_progress(
+    platform: Platform, request_id: str, account_id: int | None = None
+) -> records.SimulationRequest:
+    """As :func:`find`, with what the runner reports of a running job."""
+    row = await visible(request_id, account_id)
+    runner = platform.runners.things.get(row.runner)
+    if runner is not None and runner.polled_when_watched:
+        await transitions.poll_soon(row)
+    found = transitions.view(row, await transitions.history_of(row))
+    return replace(found, progress=await _progress(platform, row))
+
+
+async def _progress(platform: Platform, row: SimulationRequest) -> records.JobProgress | None:
+    if row.state != State.RUNNING or not row.handle:
+        return None
+    try:
+        async with asyncio.timeout(_PROGRESS_SECONDS):
+            found = await platform.runners.get(row.runner).progress(row.handle)
+    except (RunnerError, TimeoutError):
+        return None
+    except Exception:  # a third-party runner; the request is shown all the same
+        logger.exception("runner %s failed to report progress", row.runner)
+        return None
+    return None if found is None else records.JobProgress.of(found)

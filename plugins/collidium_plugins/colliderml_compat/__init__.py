@@ -1,8 +1,7 @@
 """The API of the public ``colliderml`` client, mounted at ``/compat/colliderml``, in that client's own names.
 
-The platform's own handlers answer; :mod:`~collidium_plugins.colliderml_compat.names` has the table of names,
-:mod:`~collidium_plugins.colliderml_compat.routes` that of calls. Importing this imports nothing heavy: every
-``collidium`` command and every scoring worker does.
+The platform's own handlers answer; :mod:`~collidium_plugins.colliderml_compat.routes` has the tables of calls
+and of names. Importing this imports nothing heavy: every ``collidium`` command and every scoring worker does.
 """
 
 from __future__ import annotations

@@ -19,8 +19,7 @@ from collidium.datasets.reading.shards import EventTable, blocks_of
 from collidium.datasets.writing import ShardWriter
 from collidium.errors import Conflict, UnusableDataset
 from collidium.files.held import work_directory
-from collidium_plugins.jet_finder.flavour import BOTTOM, CHARM, LIGHT
-from collidium_plugins.jet_finder.table import SCHEMA, jets
+from collidium_plugins.jet_finder.table import BOTTOM, CHARM, LIGHT, SCHEMA, jets
 
 _TABLE: Final = "jets"
 _SOURCE: Final = "calo_hits"

@@ -1,4 +1,7 @@
-"""A commit as clients send it: a line of JSON for its header, then one for each change."""
+"""Commits: a linear history per branch, each with its tree, and how clients send one.
+
+A commit is sent as a line of JSON for its header, then one for each change.
+"""
 
 from __future__ import annotations
 

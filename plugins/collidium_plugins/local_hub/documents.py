@@ -1,15 +1,45 @@
-"""Repositories, commits and files as JSON documents in the format of the hub's clients."""
+"""Repositories, commits and files as JSON documents in the format of the hub's clients, and lists of them.
+
+Lists are filtered by tags, author and words, page by page.
+"""
 
 from __future__ import annotations
 
+import base64
 import json
 import sqlite3
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 from collidium_plugins.local_hub.accounts import Caller
+from collidium_plugins.local_hub.failures import invalid
 from collidium_plugins.local_hub.history import Commit
-from collidium_plugins.local_hub.repositories import Repo
+from collidium_plugins.local_hub.names import Kind
+from collidium_plugins.local_hub.repositories import (
+    MAIN,
+    Repo,
+    branch_head,
+    repo_of_row,
+    sees_private_of,
+    select,
+)
 from collidium_plugins.local_hub.trees import Entry, Path, Trees
+
+PAGE: Final = 1000
+#: Of repositories with their files, a page ends with the first that has it exceed so many of them.
+FILES: Final = 20_000
+FILTERS: Final = 20
+TEXT_LENGTH: Final = 200
+
+#: Sort keys of lists, newest or most first. Downloads are not counted, so all are equal by them.
+_SORTS: Final = {
+    "lastModified": "r.modified_at",
+    "createdAt": "r.created_at",
+    "downloads": "''",
+    "likes": "''",
+    "trendingScore": "''",
+}
 
 
 def account_document(account: Caller) -> dict[str, Any]:
@@ -116,3 +146,83 @@ def commit_document(commit: Commit) -> dict[str, Any]:
         "authors": [{"user": commit.author}],
         "date": commit.created_at,
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The filters, order and page of a list."""
+
+    kind: Kind
+    filters: Sequence[str] = ()
+    author: str = ""
+    search: str = ""
+    sort: str = "lastModified"
+    limit: int = PAGE
+    cursor: str = ""
+    with_files: bool = False
+
+
+def list_repos(
+    db: sqlite3.Connection, caller: Caller | None, query: Query
+) -> tuple[list[dict[str, Any]], str | None]:
+    """One page of the repositories that the caller may see, and where the next one begins."""
+    key = _SORTS.get(query.sort)
+    if key is None:
+        raise invalid(f"A list is sorted by one of {', '.join(_SORTS)}")
+    if (
+        len(query.filters) > FILTERS
+        or max(map(len, (query.author, query.search, *query.filters))) > TEXT_LENGTH
+    ):
+        raise invalid(f"A list takes {FILTERS} filters at most, and texts of {TEXT_LENGTH} characters")
+    conditions, values = _conditions(caller, query)
+    if query.cursor:
+        conditions.append(f"({key}, r.id) < (?, ?)")
+        values += _read_cursor(query.cursor)
+    tail = f"WHERE {' AND '.join(conditions)} ORDER BY {key} DESC, r.id DESC LIMIT ?"
+    rows = db.execute(select(tail), (*values, query.limit + 1)).fetchall()
+    documents: list[dict[str, Any]] = []
+    files = 0
+    for repo in map(repo_of_row, rows[: query.limit]):
+        commit = branch_head(db, repo, MAIN)
+        documents.append(repo_document(db, repo, commit))
+        if query.with_files:
+            siblings = sibling_documents(Trees(db, repo.id), commit, details=False)
+            documents[-1]["siblings"] = siblings
+            files += len(siblings)
+        if files > FILES:
+            break
+    cursor = None
+    if documents and len(rows) > len(documents):
+        last = repo_of_row(rows[len(documents) - 1])
+        shown = {"lastModified": last.modified_at, "createdAt": last.created_at}
+        cursor = _make_cursor(shown.get(query.sort, ""), last.id)
+    return documents, cursor
+
+
+def _conditions(caller: Caller | None, query: Query) -> tuple[list[str], list[Any]]:
+    conditions = ["r.kind = ?", "(r.private = 0 OR r.owner_id = ?)"]
+    values: list[Any] = [query.kind, sees_private_of(caller)]
+    if query.author:
+        conditions.append("a.name = ?")
+        values.append(query.author)
+    if query.search:
+        conditions.append("instr(lower(a.name || '/' || r.name), lower(?)) > 0")
+        values.append(query.search)
+    for tag in query.filters:
+        conditions.append("EXISTS (SELECT 1 FROM repo_tags t WHERE t.tag = ? AND t.repo_id = r.id)")
+        values.append(tag)
+    return conditions, values
+
+
+def _make_cursor(key: str, identity: int) -> str:
+    return base64.urlsafe_b64encode(json.dumps([key, identity]).encode()).decode()
+
+
+def _read_cursor(cursor: str) -> tuple[str, int]:
+    try:
+        key, identity = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+    except (ValueError, RecursionError, TypeError):
+        raise invalid("The cursor is not one of this list") from None
+    if not isinstance(key, str) or not isinstance(identity, int) or not 0 <= identity < 2**63:
+        raise invalid("The cursor is not one of this list")
+    return key, identity

@@ -1,9 +1,8 @@
 """Validation: a dataset's tracking, calorimeters and generator next to reference figures.
 
 ``collidium validate DIR`` reads tables alone, whatever made them. :mod:`.quantities` lists what is compared,
-with :mod:`.tracking` and :mod:`.calorimeters`; :mod:`.histograms` fills and compares, :mod:`.events` has what
-follows from several columns, ``references/`` the figures of the Open Data Detector. Importing this imports
-nothing heavy.
+with :mod:`.tracking`; :mod:`.histograms` fills and compares, :mod:`.events` has what follows from several
+columns, ``references/`` the figures of the Open Data Detector. Importing this imports nothing heavy.
 """
 
 from __future__ import annotations

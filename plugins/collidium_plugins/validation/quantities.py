@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from collidium_plugins.validation import calorimeters, tracking
+from collidium.physics.constants import ECAL_CODE, HCAL_CODE
+from collidium_plugins.validation import tracking
 from collidium_plugins.validation.events import Block
 from collidium_plugins.validation.histograms import ETA_LABEL, PT_LABEL, Quantity, one_number
 
@@ -16,6 +17,92 @@ Array = npt.NDArray[Any]
 
 #: GeV.
 _SPECTRUM_PT: Final = np.geomspace(0.05, 1000, 44)
+
+#: GeV: photons of about 5, 10, 20, 50 and 100 have a reference, those between have none.
+_PHOTONS: Final = np.array([4.5, 5.5, 9, 11, 18, 22, 45, 55, 90, 110])
+#: GeV: around the points of production's figure for pions.
+_PIONS: Final = np.round(0.4781 * 1.76 ** (np.arange(11) - 0.5), 4).astype(np.float64)
+
+
+def _cells(first_code: int, block: Block) -> Array:
+    """Energy of the cells of a calorimeter, MeV."""
+    code = block["calo_hits.detector"]
+    return 1000 * block["calo_hits.total_energy"][(code >= first_code) & (code < first_code + 3)]
+
+
+def _cell_quantities() -> Iterator[Quantity]:
+    for name, code, threshold in (("ECal", ECAL_CODE, 0.05), ("HCal", HCAL_CODE, 0.25)):
+
+        def spectrum(block: Block, code: int = code) -> tuple[Array, ...]:
+            return (_cells(code, block),)
+
+        def below(block: Block, code: int = code, threshold: float = threshold) -> Array:
+            return np.asarray(_cells(code, block) < 0.999 * threshold)
+
+        def near(block: Block, code: int = code, threshold: float = threshold) -> Array:
+            cells = _cells(code, block)
+            return (cells >= 0.999 * threshold) & (cells < 2 * threshold)
+
+        low, title = name.lower(), f"Energy of {name} cells"
+        label, edges = "energy in active layers (MeV)", np.geomspace(0.01, 1000, 101)
+        yield Quantity(f"{low}_cells", title, label, "cells per event", edges, "spectrum", spectrum, log="xy")
+        end = f"the threshold of {threshold} MeV"
+        title = f"Fraction of {name} cells below {end}"
+        yield one_number(f"{low}_below_threshold", title, "fraction", below)
+        title = f"Fraction of {name} cells from {end} to twice that"
+        yield one_number(f"{low}_near_threshold", title, "fraction", near)
+
+
+def _photons(block: Block, *, barrel: bool) -> tuple[Array, ...]:
+    """Energy of photons that did not convert, and the part of it that the ECal's active layers see."""
+    unconverted = np.ones(len(block.parent), bool)
+    unconverted[block.parent[block.parent >= 0]] = False
+    eta = np.abs(block.eta)
+    inside = eta < 1.0 if barrel else (eta > 1.7) & (eta < 2.7)
+    chosen = block.final & unconverted & (block["particles.pdg_id"] == 22) & inside
+    chosen &= (block.radius < 100) & (block["particles.energy"] > _PHOTONS[0])
+    energy = block["particles.energy"].astype(np.float64)
+    return energy[chosen], 100 * block.deposited(calibrated=False)[chosen] / energy[chosen]
+
+
+def _pions(block: Block) -> tuple[Array, ...]:
+    chosen = block.final & (np.abs(block["particles.pdg_id"]) == 211) & (np.abs(block.eta) < 3)
+    energy = block["particles.energy"].astype(np.float64)[chosen]
+    return block.pt[chosen], np.abs(block.deposited(calibrated=True)[chosen] / energy - 1)
+
+
+def _ratio(block: Block) -> Array:
+    """Calibrated energy of all contributions within |η| < 3 over that of the particles, by event."""
+    visible = block.final & ~np.isin(np.abs(block["particles.pdg_id"]), (12, 13, 14, 16))
+    chosen, event = visible & (np.abs(block.eta) < 3), block.event("particles")
+    left = np.bincount(event[chosen], block.deposited(calibrated=True)[chosen], block.events)
+    true = np.bincount(event[chosen], block["particles.energy"][chosen], block.events)
+    some = true > 0
+    return np.asarray(left[some] / true[some])
+
+
+def _calorimeters() -> Iterator[Quantity]:
+    yield from _cell_quantities()
+    for part in ("barrel", "endcap"):
+
+        def fill(block: Block, barrel: bool = part == "barrel") -> tuple[Array, ...]:
+            return _photons(block, barrel=barrel)
+
+        x, spread = "energy (GeV)", np.linspace(0, 6, 1201)
+        title = f"Photon response of the ECal {part} (seen over true energy)"
+        yield Quantity(
+            f"photon_response_{part}", title, x, "seen (%)", _PHOTONS, "median", fill, spread, log="x"
+        )
+        title = f"Photon resolution of the ECal {part} (width of the response)"
+        yield Quantity(
+            f"photon_width_{part}", title, x, "width (%)", _PHOTONS, "width", fill, spread, log="x"
+        )
+    title = "Charged pions: mean |E(calorimeters) - E(true)| / E(true)"
+    yield Quantity("pion_residual_pt", title, PT_LABEL, "mean", _PIONS, "mean", _pions, log="x")
+    yield one_number("calorimeter_ratio", "Calibrated over true energy within |η| < 3", "mean", _ratio)
+
+
+CALORIMETER_QUANTITIES: Final[tuple[Quantity, ...]] = tuple(_calorimeters())
 
 
 def _per_event(name: str, title: str, count: Callable[[Block], Array]) -> Quantity:
@@ -118,5 +205,5 @@ QUANTITIES: Final[tuple[Quantity, ...]] = (
     *_MULTIPLICITIES,
     *_GENERATOR,
     *tracking.QUANTITIES,
-    *calorimeters.QUANTITIES,
+    *CALORIMETER_QUANTITIES,
 )

@@ -1,4 +1,4 @@
-"""``/datasets``: which datasets there are, and a page of each: its columns, its card, ways to load it."""
+"""``/datasets``: which there are, and a page of each, with ways to load it; ``/events``: one event, drawn."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from collidium.api import cards
 from collidium.client import DatasetEntry, RepoCard
 from collidium.errors import CollidiumError, NotFound
 from collidium.runtime.shared_calls import SharedCalls
+from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend, hub_url
 from collidium_plugins.webapps.errors import in_words
-from collidium_plugins.webapps.rendering import render, with_query
+from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Datasets on a page, and events that are linked.
 PAGE: Final = 50
@@ -31,6 +32,9 @@ _SHOWN: Final = (0.01, 0.99)
 _EXTENSION: Final = "collidium.webapps.columns"
 #: Datasets whose columns are kept: they never change for a revision, only what is withheld of them may.
 _KEPT, _KEPT_SECONDS = 200, 600.0
+
+#: Datasets that the page offers by name; others are shown by their address.
+_OFFERED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +207,46 @@ ROUTES: Final[list[Route]] = [
     ("GET", "/<repo>/<config>", show_one),
     ("GET", "/<namespace>/<name>/<config>", show_one_of_hub),
 ]
+
+
+async def show_event() -> Response:
+    """``GET /events?repo=&config=&event=``; without a config, the first event of the first dataset."""
+    wanted = request.args.get("dataset", "")
+    if wanted:  # the form, sent without scripts: its one field names two things
+        repo, config = _parts(wanted)
+        return see_other(with_query("/events", repo=repo, config=config, event=request.args.get("event")))
+    offered, problem = await _datasets()
+    repo, config = request.args.get("repo", ""), request.args.get("config", "")
+    if not config and offered:
+        repo, config = offered[0].repo, offered[0].config
+    return await render(
+        "events.html",
+        offered=offered,
+        problem=problem,
+        repo=repo,
+        config=config,
+        chosen=next((one for one in offered if (one.repo, one.config) == (repo, config)), None),
+        event=_number(request.args.get("event", "")),
+    )
+
+
+async def _datasets() -> tuple[list[DatasetEntry], str]:
+    """The datasets to offer, and what is wrong with the list, if anything."""
+    try:
+        page = await context.backend().datasets(limit=_OFFERED)
+        return list(page.items), page.warning
+    except CollidiumError as error:
+        return [], in_words(error)
+
+
+def _parts(dataset: str) -> tuple[str, str]:
+    repo, _, config = dataset.rpartition("/")
+    return repo, config
+
+
+def _number(text: str) -> int | None:
+    """An event's id as it was typed; None where it is none."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
+
+
+EVENT_ROUTES: Final[list[Route]] = [("GET", "", show_event)]

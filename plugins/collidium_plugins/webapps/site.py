@@ -19,11 +19,9 @@ from collidium_plugins.webapps import (
     context,
     datasets,
     errors,
-    events,
     front,
     leaderboard,
     models,
-    notifications,
     simulate,
     submissions,
     teams,
@@ -36,14 +34,13 @@ from collidium_plugins.webapps.sign_in import routes as sign_in
 #: What is mounted where: the prefix, and the routes below it. The blueprint is named for its prefix.
 PAGES: Final[dict[str, Sequence[Route]]] = {
     "/": front.ROUTES,
-    "/events": events.ROUTES,
+    "/events": datasets.EVENT_ROUTES,
     "/datasets": datasets.ROUTES,
     "/simulate": simulate.ROUTES,
     "/leaderboard": [
         *leaderboard.ROUTES,
         *provenance.ROUTES,
         *submissions.ROUTES,
-        *notifications.ROUTES,
         *teams.ROUTES,
     ],
     "/models": models.ROUTES,

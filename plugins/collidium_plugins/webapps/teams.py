@@ -1,4 +1,4 @@
-"""``/leaderboard/<name>/team``: the viewer's team in a challenge, and the invitations to it."""
+"""What the viewer takes part with: a team in a challenge, invitations to it, and notifications."""
 
 from __future__ import annotations
 
@@ -10,10 +10,26 @@ from collidium.client import Invitation
 from collidium.errors import CollidiumError, NotFound
 from collidium_plugins.webapps.context import Route, backend_as_user, origin
 from collidium_plugins.webapps.leaderboard import board_of
-from collidium_plugins.webapps.rendering import SHOWN_ON_FORMS, refused, render, see_other, with_query
+from collidium_plugins.webapps.rendering import (
+    SHOWN_ON_FORMS,
+    refused,
+    render,
+    retry_after,
+    see_other,
+    with_query,
+)
 
 #: Submissions of a team on one page.
 PAGE: Final = 20
+#: The kinds of events in words.
+WORDS: Final = {
+    "scored": "My submission was scored",
+    "disqualified": "My submission was disqualified",
+    "deadline": "A challenge that I submitted to closes tomorrow",
+    "closed": "It has closed",
+    "results": "Its final results are in force",
+    "job": "My simulation request has ended",
+}
 
 
 async def show(
@@ -59,4 +75,35 @@ async def change(name: str) -> Response:
     return see_other(f"/leaderboard/{name}/team")
 
 
-ROUTES: Final[list[Route]] = [("GET", "/<name>/team", show), ("POST", "/<name>/team", change)]
+async def show_notifications(email: str | None = None, refusal: CollidiumError | None = None) -> Response:
+    """``GET /leaderboard/notifications``; with the address as typed, if it was refused."""
+    known = await backend_as_user().notifications()
+    return await render(
+        "notifications.html",
+        known=known,
+        email=known.email or "" if email is None else email,
+        words=WORDS,
+        refusal=refusal,
+        retry_after=retry_after(refusal),
+    )
+
+
+async def change_notifications() -> Response:
+    """``POST /leaderboard/notifications``: the address, none if it is empty, and the kinds that are on."""
+    form = await request.form
+    email, ticked = form.get("email", "").strip(), form.getlist("kind")
+    known = await backend_as_user().notifications()
+    kinds = {kind: kind in ticked for kind in known.kinds}
+    try:
+        await backend_as_user().set_notifications(email=email or None, kinds=kinds)
+    except SHOWN_ON_FORMS as refusal:
+        return refused(await show_notifications(email, refusal), refusal)
+    return see_other("/leaderboard/notifications")
+
+
+ROUTES: Final[list[Route]] = [
+    ("GET", "/notifications", show_notifications),
+    ("POST", "/notifications", change_notifications),
+    ("GET", "/<name>/team", show),
+    ("POST", "/<name>/team", change),
+]

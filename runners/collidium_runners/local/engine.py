@@ -24,8 +24,7 @@ from collidium_runners.local.processes import PROC, boot, with_variable
 from collidium_runners.local.records import JobSpecification, Record, tail
 from collidium_runners.local.shepherd import STOP_SECONDS
 from collidium_runners.spool.engine import Run
-from collidium_runners.spool.jobs import SpooledJobs
-from collidium_runners.spool.runner import SpooledRunner
+from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
 from collidium_runners.spool.spool import JobFolders, JobLimits
 
 _BEGIN_SECONDS: Final = 30

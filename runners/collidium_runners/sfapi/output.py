@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import httpx
 
 from collidium.contracts.runner import JobProgress, RunnerUnavailable
+from collidium_runners.command import job_progress, parse_progress
 from collidium_runners.outputs import (
     LONGEST_MANIFEST,
     MANIFEST,
@@ -21,7 +22,6 @@ from collidium_runners.outputs import (
     shards,
     with_checksums,
 )
-from collidium_runners.progress import job_progress, parse_progress
 from collidium_runners.sfapi.client import Client
 
 if TYPE_CHECKING:

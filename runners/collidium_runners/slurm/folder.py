@@ -24,7 +24,7 @@ from collidium.contracts.runner import JobProgress, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files.durable import write_once
 from collidium_runners.batch.states import TaskRecord
-from collidium_runners.progress import read_progress
+from collidium_runners.command import read_progress
 
 
 @dataclass(frozen=True, slots=True)

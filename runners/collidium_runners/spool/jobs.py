@@ -1,31 +1,33 @@
-"""The jobs of this machine, followed by any process. Everything here blocks.
+"""The jobs of this machine, followed by any process, and the runner of them.
 
 Jobs run without the server. The next call of :meth:`SpooledJobs.look` records their ends, starts the next job
 in a free slot, and stops jobs that exceed their time limit. Each step holds the lock of the spool and is
-recorded before or after the engine acts so that it can be repeated, and so survives any kill.
+recorded before or after the engine acts so that it can be repeated, and so survives any kill. All of this
+blocks; the runner calls it in threads.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 
 from collidium.contracts.runner import (
     Job,
     JobProgress,
     JobState,
     JobStatus,
+    Runner,
     RunnerError,
     RunnerRefused,
     RunnerUnavailable,
 )
-from collidium_runners.command import job_name
-from collidium_runners.progress import read_progress
+from collidium_runners.command import job_name, read_progress
 from collidium_runners.spool.engine import Engine, Engines, Run, ending, node_hours, with_last_line
 from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders, JobLimits, Spool, SpooledJob
 
@@ -34,6 +36,9 @@ logger = logging.getLogger(__name__)
 _RESTARTED: Final = "the machine was restarted while it ran"
 _NEVER_BEGAN: Final = JobStatus(JobState.CANCELLED, node_hours(0), "cancelled before it began")
 _NOT_STARTED: Final = "it could not be started; the operator's log says why"
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -232,3 +237,81 @@ class SpooledJobs:
             entry = self.spool.find(request_id)
             if entry is None or (entry.status and time.time() - entry.ended_at > self._limits.keep_seconds):
                 self._folders.clear(request_id, keep_output=False)
+
+
+class SpooledRunner(Runner):
+    """Runs jobs on this machine, each with an engine. Handles are request ids."""
+
+    is_shared = False
+    #: Often, because polling starts the next job.
+    poll_seconds = 5.0
+    polled_when_watched = True
+
+    def __init__(self, jobs: SpooledJobs) -> None:
+        self._jobs = jobs
+        # One look at a time, or all threads of this process would wait for the lock.
+        self._turn = asyncio.Lock()
+
+    async def submit(self, job: Job) -> str:
+        await _in_thread(self._jobs.submit, job)
+        await self._look()
+        return job.request_id
+
+    async def find(self, request_id: str) -> str | None:
+        return request_id if await _in_thread(self._jobs.spool.find, request_id) else None
+
+    async def poll(self, handle: str) -> JobStatus:
+        # First, so that an unknown handle is rejected whatever the engine returns.
+        await _in_thread(self._jobs.require, handle)
+        return await _in_thread(self._jobs.status, handle, await self._look())
+
+    async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
+        """One look at the engine for all of them."""
+        look = await self._look()
+        return await _in_thread(self._statuses, handles, look)
+
+    def _statuses(self, handles: Sequence[str], look: Snapshot) -> dict[str, JobStatus | RunnerError]:
+        return {handle: self._status(handle, look) for handle in handles}
+
+    def _status(self, handle: str, look: Snapshot) -> JobStatus | RunnerError:
+        try:
+            return self._jobs.status(handle, look)
+        except RunnerError as error:
+            return error
+
+    async def progress(self, handle: str) -> JobProgress | None:
+        return await _in_thread(self._jobs.progress, handle)
+
+    async def cancel(self, handle: str) -> None:
+        # A job that ended before this call has not been cancelled.
+        await self._look()
+        entry = await _in_thread(self._jobs.cancel, handle)
+        if entry is not None:
+            await _in_thread(self._jobs.stop, entry)
+
+    async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
+        return await _in_thread(self._jobs.collect, handle, directory, max_bytes)
+
+    async def close(self) -> None:
+        """Nothing is open; jobs continue."""
+
+    async def _look(self) -> Snapshot:
+        async with self._turn:
+            look = await _in_thread(self._jobs.look)
+        for entry in look.stopping:
+            await self._stop(entry)
+        return look
+
+    async def _stop(self, entry: SpooledJob) -> None:
+        try:
+            await _in_thread(self._jobs.stop, entry)
+        except RunnerUnavailable as error:
+            # The next look tries again; other jobs are not affected.
+            logger.warning("request %s: it does not stop: %s", entry.request_id, error.__cause__ or error)
+
+
+async def _in_thread(work: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    try:
+        return await asyncio.to_thread(work, *args, **kwargs)
+    except OSError as error:
+        raise RunnerUnavailable(f"the data directory cannot be used: {error.strerror}") from error

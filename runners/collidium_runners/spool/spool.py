@@ -26,7 +26,7 @@ import msgspec
 from collidium.contracts.runner import Job, JobStatus, RunnerUnavailable
 from collidium.files import durable
 from collidium.files.held import locked
-from collidium_runners import progress
+from collidium_runners import command
 from collidium_runners.command import REQUEST_ID, job_name
 from collidium_runners.outputs import gather, has_tables
 
@@ -178,7 +178,7 @@ class JobFolders:
 
     def progress(self, request_id: str) -> Path:
         """The file in its scratch folder that a job writes its progress in."""
-        return self._scratch(request_id) / progress.NAME
+        return self._scratch(request_id) / command.NAME
 
     def unmounted(self, request_id: str) -> Path:
         """A folder of the job that a container does not see, made if need be."""

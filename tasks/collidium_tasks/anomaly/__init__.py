@@ -25,7 +25,7 @@ from collidium.contracts.task import (
     UnusableTruth,
 )
 from collidium.hookspecs import hookimpl
-from collidium_tasks.anomaly import examples
+from collidium_tasks.anomaly import learned
 from collidium_tasks.anomaly import tally as tallying
 from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, energy, features, forest
 from collidium_tasks.anomaly.card import CARD, SIGNALS
@@ -136,7 +136,7 @@ class AnomalyTask(Task):
         return MODELS
 
     def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
-        return {"mixture": examples.mixture_model, "weak": examples.weak_model}
+        return {"mixture": learned.mixture_model, "weak": learned.weak_model}
 
     def oracle(self, truth: Tables) -> pa.Table:
         channels = truth["channels"]

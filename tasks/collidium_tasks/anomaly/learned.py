@@ -1,4 +1,7 @@
-"""Scores without labels: how rare an event is in the Standard Model, and how typical of a mix with signal."""
+"""Scores without labels: how rare an event is in the Standard Model, and how typical of a mix.
+
+They are models as well, for which onnx is needed.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pyarrow as pa
 from collidium.contracts.task import Tables
 from collidium_tasks.anomaly.baselines import NAMES, TRAINING, Floats, features, read_features, standard_model
 from collidium_tasks.common import Read, shipped
-from collidium_tasks.networks import Arrays, loaded, saved
+from collidium_tasks.networks import Arrays, Files, files, graph, loaded, saved
 
 MIXTURE: Final = "mixture.npz"
 WEAK: Final = "weak.npz"
@@ -31,6 +34,18 @@ CHOSEN: Final = [
 #: A mix with signal, of which no labels are used, and events of each training set that it is compared with.
 MIX: Final = "anomaly-eval"
 _KNOWN: Final = 1200
+
+_MANIFEST = """task = "anomaly"
+batch = "events"
+
+[inputs]
+x = { source = "features/event", dtype = "float64" }
+
+[outputs]
+score = "anomaly_score"
+"""
+_VALUES = f"(double[N, {len(NAMES)}] x) => (double[N, 1] score)"
+_SCALED = "own = Gather <axis = 1> (x, chosen) shifted = Sub(own, mean) scaled = Div(shifted, spread)"
 
 
 def mixture(tables: Tables) -> pa.Table:
@@ -115,3 +130,48 @@ def train_weak(read: Read) -> bytes:
     fit = LogisticRegression(C=1e-3, class_weight="balanced", max_iter=1000)
     fit.fit(terms / widths, np.repeat([0, 1], [len(known), len(mix)]))
     return saved({**scaling, "slopes": fit.coef_[0] / widths})
+
+
+def mixture_model() -> Files:
+    """The mixture of Gaussians of the baseline `mixture`."""
+    model = graph(
+        f"""mixture {_VALUES} {{
+            {_SCALED}
+            each = Unsqueeze(scaled, middle)
+            residuals = Sub(each, centres)
+            rows = Unsqueeze(residuals, middle_of_all)
+            whitened = MatMul(rows, roots)
+            squares = ReduceSumSquare <axes = [2, 3], keepdims = 0> (whitened)
+            halves = Mul(squares, half)
+            densities = Sub(logs, halves)
+            density = ReduceLogSumExp <axes = [1], keepdims = 1> (densities)
+            score = Neg(density)
+        }}""",
+        chosen=np.array(CHOSEN),
+        middle=np.array([1]),
+        middle_of_all=np.array([2]),
+        half=np.float64(0.5),
+        **weights(MIXTURE),
+    )
+    return files(model, _MANIFEST)
+
+
+def weak_model() -> Files:
+    """The regression of the baseline `weak`."""
+    arrays = weights(WEAK)
+    one, other = np.triu_indices(len(CHOSEN))
+    model = graph(
+        f"""weak {_VALUES} {{
+            {_SCALED}
+            left = Gather <axis = 1> (scaled, one)
+            right = Gather <axis = 1> (scaled, other)
+            products = Mul(left, right)
+            terms = Concat <axis = 1> (scaled, products)
+            score = MatMul(terms, slopes)
+        }}""",
+        chosen=np.array(CHOSEN),
+        one=one,
+        other=other,
+        **{**arrays, "slopes": arrays["slopes"][:, None]},
+    )
+    return files(model, _MANIFEST)

@@ -1,15 +1,57 @@
-"""Baselines of the task as models. They need onnx, and the trees scikit-learn and skl2onnx."""
+"""What models of the task read and return, and baselines as models.
+
+The latter need onnx, and the trees scikit-learn and skl2onnx.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import Final
 
-from collidium_tasks.graphs import Files, dense, files, graph, of_estimator
-from collidium_tasks.jets.baselines import deepsets, trees
+import numpy as np
+import numpy.typing as npt
+
+from collidium.contracts.model import Feature, ModelInterface
+from collidium.contracts.task import Tables
+from collidium_tasks.jets.baselines import deepsets, features, trees
 from collidium_tasks.jets.baselines.features import NAMES
+from collidium_tasks.jets.checks import PROBABILITIES
 from collidium_tasks.jets.truth import BOTTOM, CHARM
+from collidium_tasks.networks import Files, dense_graph, files, graph, of_estimator
 
 _LAYERS = 3
+
+
+def _tracks(tables: Tables) -> npt.NDArray[np.float64]:
+    tracks, seen = deepsets.inputs(tables)
+    return np.concatenate([tracks, seen[..., None]], axis=2)
+
+
+MODELS: Final = ModelInterface(
+    inputs={
+        "jets": ("pt", "eta", "phi", "mass", "constituents"),
+        "tracks": ("d0", "z0", "phi", "theta", "qop"),
+        "calo_hits": ("detector", "x", "y", "z", "total_energy"),
+    },
+    rows="jets",
+    key=("jet_id", "jet_id"),
+    outputs=PROBABILITIES,
+    features={
+        "trees": Feature(
+            description=f"Of each jet: {', '.join(features.NAMES)}.",
+            shape=(len(features.NAMES),),
+            tables=("jets", "tracks"),
+            compute=features.features,
+        ),
+        "tracks": Feature(
+            description=f"Of the {deepsets.TRACKS} tracks of each jet with the most significant d0: ln pT, "
+            "ln of its fraction, distance, d0 and z0 significance, ln |d0|; ln pT, |eta|, ln(1 + mass) and "
+            "tracks of the jet; last 1 if there is such a track, else all are 0.",
+            shape=(deepsets.TRACKS, deepsets.QUANTITIES + 1),
+            tables=("jets", "tracks"),
+            compute=_tracks,
+        ),
+    },
+)
 
 
 def trees_model() -> Files:
@@ -40,12 +82,12 @@ def deepsets_model() -> Files:
     lines = []
     for member in range(deepsets.MEMBERS):
         lines.append(f"""
-            {dense(f"track{member}", "scaled", _LAYERS)}
+            {dense_graph(f"track{member}", "scaled", _LAYERS)}
             each{member} = Relu(track{member})
             found{member} = Mul(each{member}, seen)
             sum{member} = ReduceSum <keepdims = 0> (found{member}, track_axis)
             whole{member} = Div(sum{member}, scale)
-            {dense(f"jet{member}", f"whole{member}", _LAYERS)}""")
+            {dense_graph(f"jet{member}", f"whole{member}", _LAYERS)}""")
     shape = f"{deepsets.TRACKS}, {deepsets.QUANTITIES + 1}"
     members = ", ".join(f"jet{member}" for member in range(deepsets.MEMBERS))
     model = graph(

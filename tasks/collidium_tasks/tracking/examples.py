@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from collidium_tasks.graphs import Files, files, graph
+from collidium_tasks.networks import Files, files, graph
 from collidium_tasks.tracking.baselines import ETA_BINS, LARGEST_ETA, MIN_HITS, PHI_BINS
 
 #: The bin of each hit: how many limits its direction has passed.

@@ -15,9 +15,9 @@ from tests.waiting import eventually, eventually_async, start_announced
 from tortoise.exceptions import DBConnectionError
 
 from collidium import operations, settings
-from collidium.api import context, readiness
+from collidium.api import context
 from collidium.api.app import create_monitor
-from collidium.api.readiness import Probe
+from collidium.api.context import Probe
 from collidium.contracts.storage import StorageUnavailable
 from collidium.platform import Platform
 from collidium.testing.server import COLLIDIUM, ServerProcess
@@ -128,7 +128,7 @@ async def _away() -> bool:
 
 async def test_a_part_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is gone holds a thread for each question."""
-    monkeypatch.setattr(readiness, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(context, "PATIENCE_SECONDS", 0.01)
     asked, there = 0, asyncio.Event()
 
     async def ask() -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 import trustme
 from standardwebhooks import Webhook
-from tests.core.outbox.receiver import Receiver, receiving
+from tests.core.outbox.receiver import Receiver, notifying, receiving
 from tests.waiting import eventually
 
 from collidium.testing.databases import Databases
@@ -39,14 +38,7 @@ def platform(
 ) -> Iterator[ServerProcess]:
     """A server that may notify receivers on loopback."""
     directory = tmp_path_factory.mktemp("server")
-    trusted: Path = directory / "authority.pem"
-    authority.cert_pem.write_to_path(str(trusted))
-    env = {
-        "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true",
-        "PLATFORM_MOCK_SECONDS": "0.1",
-        "PLATFORM_POLL_SECONDS": "0.1",
-        "SSL_CERT_FILE": str(trusted),
-    }
+    env = notifying(authority, directory)
     with _databases.migrated() as url, ServerProcess(directory, url, env) as server:
         yield server
 

@@ -26,14 +26,14 @@ from tests.waiting import eventually_async
 from collidium import accounts, plugins, settings
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Evaluation
-from collidium.benchmarks.submissions import admissions, evaluating, evaluations, receiving
+from collidium.benchmarks.submissions import admissions, evaluating, evaluations, model_files, receiving
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.inference import timing
 from collidium.platform import Platform
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.processes import end_with_parent
 from collidium.testing.server import run_command
-from collidium_tasks.graphs import graph
+from collidium_tasks.networks import graph
 
 ROOT = Path(__file__).parents[3]
 #: In place of an evaluation: the process ends the challenge of tracking, sends it a model, or deletes models.
@@ -126,7 +126,7 @@ async def _live(evaluation_id: str, chosen: Mapping[str, Any]) -> None:
         elif evaluation_id == SEND:
             await send(platform, layers())
         elif evaluation_id == SWEEP:
-            await evaluations.sweep(platform.storage, evaluations.now())
+            await model_files.sweep(platform.storage, evaluations.now())
         if evaluation_id in (END, SEND, SWEEP):
             return
         waiting = Evaluation.filter(turn__gte=0).exclude(id=evaluation_id)

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from collidium.benchmarks.challenges import State, _problems, state_of
+from collidium.benchmarks.challenge_changes import _problems
+from collidium.benchmarks.challenges import State, state_of
 from collidium.benchmarks.models import Challenge
 
 OPENS = datetime(2027, 6, 1, tzinfo=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from collidium import database
 from collidium.benchmarks.models import Scoring, Submission
-from collidium.benchmarks.submissions import comparing
+from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput, NotFound
 
 #: Of the events that were drawn, which both have.
@@ -53,17 +53,17 @@ async def test_the_error_of_a_difference_is_of_pairs_of_draws(migrated_database_
         other_truth, undrawn = await keep(3, SHARED, truth="u"), await keep(4, None)
         model = await keep(5, SHARED + OWN, model=True)
         foreign = await keep(6, SHARED, of="anomaly")
-        paired = (await comparing.compare(one, same)).differences
+        paired = (await reading.compare(one, same)).differences
         assert paired["btag_auc"].value == pytest.approx(0.01)
         assert paired["btag_auc"].uncertainty == pytest.approx(np.std(OWN, ddof=1), rel=0.05)
         assert paired["btag_auc"].paired
         assert (paired["n_params"].value, paired["n_params"].uncertainty) == (-10.0, None)
         for other in (other_truth, undrawn):
-            apart = (await comparing.compare(one, other)).differences["btag_auc"]
+            apart = (await reading.compare(one, other)).differences["btag_auc"]
             assert (apart.uncertainty, apart.paired) == (pytest.approx(0.028), False)
-        rounded = (await comparing.compare(one, model)).differences["btag_auc"]
+        rounded = (await reading.compare(one, model)).differences["btag_auc"]
         assert rounded.uncertainty == 0.001, "one digit"
         with pytest.raises(InvalidInput, match="anomaly"):
-            await comparing.compare(one, foreign)
+            await reading.compare(one, foreign)
         with pytest.raises(NotFound):
-            await comparing.compare(one, "0" * 32)
+            await reading.compare(one, "0" * 32)

@@ -30,6 +30,7 @@ from collidium.benchmarks.submissions import (
     evaluating,
     evaluations,
     links,
+    model_files,
     reading,
     reruns,
     rescoring,
@@ -44,8 +45,8 @@ from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
 from collidium.inference.codes import Code
+from collidium.inference.cores import timing_core
 from collidium.inference.running import predict
-from collidium.inference.sandbox import timing_core
 from collidium.platform import Platform
 from collidium.scoring.parts import Part, events_of
 from collidium_tasks import tracking_small
@@ -213,7 +214,7 @@ async def test_models_count_for_the_quota_and_are_not_kept_past_it(platform: Pla
     await evaluations.cancel(await evaluations.find(first))
     with pytest.raises(TooManyRequests):
         await models.send(platform, models.layers(2))
-    key = evaluations.model_key(hashlib.sha256(models.layers(2)).hexdigest())
+    key = model_files.model_key(hashlib.sha256(models.layers(2)).hexdigest())
     assert not await platform.storage.exists(key)
     with pytest.raises(Conflict):
         await evaluations.cancel(await evaluations.find(first))
@@ -539,22 +540,22 @@ async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platfor
     shared = await Evaluation.get(sha256=_hash(models.layers(1)))
     await Evaluation.filter(id=shared.id).update(state="failed")
     await models.send(platform, models.layers(1), of="grace")
-    await evaluations.sweep(platform.storage, now() - timedelta(days=1))
-    assert len(await evaluations.stored_models()) == 3
-    await evaluations.sweep(platform.storage, now() + timedelta(seconds=1))
+    await model_files.sweep(platform.storage, now() - timedelta(days=1))
+    assert len(await model_files.stored_models()) == 3
+    await model_files.sweep(platform.storage, now() + timedelta(seconds=1))
     kept = {_hash(models.layers(1)), _hash(models.layers(2))}
-    assert set((await evaluations.stored_models()).values()) == kept
+    assert set((await model_files.stored_models()).values()) == kept
     stored = {
         sha256
         for sha256 in (*kept, _hash(b"no model"))
-        if await platform.storage.exists(evaluations.model_key(sha256))
+        if await platform.storage.exists(model_files.model_key(sha256))
     }
     assert stored == kept
     gone = await Evaluation.get(sha256=_hash(b"no model"))
     with pytest.raises(Conflict):
         await evaluations.operate(gone.id, "rerun", actor="test", http_request_id="")
     assert await models.send(platform, b"no model") != gone.id
-    assert await platform.storage.exists(evaluations.model_key(_hash(b"no model")))
+    assert await platform.storage.exists(model_files.model_key(_hash(b"no model")))
 
 
 async def platform_run(platform: Platform, sent: dict[str, bytes]) -> None:
@@ -573,12 +574,12 @@ async def test_a_kill_while_a_model_is_received_leaves_no_file(
     platform: Platform, chosen: dict[str, Any], failpoint: str
 ) -> None:
     assert models.kill_each({models.SEND: failpoint}, chosen) == [-signal.SIGKILL]
-    key = evaluations.model_key(_hash(models.layers()))
+    key = model_files.model_key(_hash(models.layers()))
     assert await platform.storage.exists(key)
     assert not await Evaluation.all().exists()
-    await evaluations.sweep(platform.storage, now())
+    await model_files.sweep(platform.storage, now())
     assert await platform.storage.exists(key), "its lease is not over"
-    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
+    await model_files.sweep(platform.storage, now() + timedelta(days=1))
     assert not await platform.storage.exists(key)
 
 
@@ -593,10 +594,10 @@ async def test_a_sweep_that_is_killed_is_done_again(
     assert not (await evaluations.find(evaluation_id)).manifest
     with pytest.raises(Unavailable):
         await models.send(platform, models.layers())
-    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
-    assert not await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    await model_files.sweep(platform.storage, now() + timedelta(days=1))
+    assert not await platform.storage.exists(model_files.model_key(_hash(models.layers())))
     assert await models.send(platform, models.layers()) != evaluation_id
-    assert await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    assert await platform.storage.exists(model_files.model_key(_hash(models.layers())))
 
 
 async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
@@ -606,8 +607,8 @@ async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
     assert models.kill_each({models.SWEEP: "sweep.begun"}, chosen) == [-signal.SIGKILL]
     await Arrival.filter(sha256__not_isnull=True).update(leased_until=now())
     await models.send(platform, models.layers())
-    await evaluations.sweep(platform.storage, now() + timedelta(days=1))
-    assert await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    await model_files.sweep(platform.storage, now() + timedelta(days=1))
+    assert await platform.storage.exists(model_files.model_key(_hash(models.layers())))
 
 
 class _Observed:
@@ -634,7 +635,7 @@ async def test_no_call_of_the_storage_is_in_a_transaction(platform: Platform) ->
     slow = replace(platform, storage=storage)
     evaluation_id = await models.send(slow, models.layers())
     await evaluations.cancel(await evaluations.find(evaluation_id))
-    await evaluations.sweep(slow.storage, now() + timedelta(days=1))
+    await model_files.sweep(slow.storage, now() + timedelta(days=1))
     assert set(storage.calls) == {"exists", "put", "delete"}
 
 
@@ -711,7 +712,7 @@ async def test_what_is_refused_leaves_no_file(platform: Platform) -> None:
     poor = platform.settings.model_copy(update={"model_price": Decimal(5)})
     with pytest.raises(PaymentRequired):
         await models.send(replace(platform, settings=poor), models.layers())
-    assert not await platform.storage.exists(evaluations.model_key(_hash(models.layers())))
+    assert not await platform.storage.exists(model_files.model_key(_hash(models.layers())))
     assert not await Evaluation.all().exists()
 
 
@@ -756,14 +757,14 @@ async def test_an_erased_account_has_no_models(platform: Platform) -> None:
     waiting = await models.send(platform, models.layers(1))
     account = await accounts.find("ada")
     _, files = await links.submitted_by(account.id)
-    assert {evaluations.model_key(hashlib.sha256(models.layers(n)).hexdigest()) for n in (0, 1)} <= set(files)
+    assert {model_files.model_key(hashlib.sha256(models.layers(n)).hexdigest()) for n in (0, 1)} <= set(files)
     await links.forget(account.id, "ada", "erased-1")
     rows = [await evaluations.find(one) for one in (done, waiting)]
     assert [(row.state, row.hub_username, row.manifest) for row in rows] == [
         ("scored", "erased-1", ""),
         ("cancelled", "erased-1", ""),
     ]
-    assert await evaluations.stored_models() == {}
+    assert await model_files.stored_models() == {}
 
 
 @pytest.mark.usefixtures("connected")

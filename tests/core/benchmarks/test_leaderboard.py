@@ -14,7 +14,7 @@ import pytest
 from toy_task import Toy
 
 from collidium import database
-from collidium.benchmarks import closing
+from collidium.benchmarks import closing, histories
 from collidium.benchmarks import leaderboard as boards
 from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Selection
 from collidium.benchmarks.models import Arrival, Challenge, Submission
@@ -196,23 +196,23 @@ def test_the_history_of_a_best_is_who_was_better_than_all_before(
                 if is_ranked and value is not None and sign * value > best:
                     best = sign * value
                     expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
-            found = await boards.Histories().steps(VERSION, CARD, metric, limit=100)
+            found = await histories.Histories().steps(VERSION, CARD, metric, limit=100)
             assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
             assert len(found) > 3
-            assert await boards.Histories().steps(VERSION, CARD, metric, limit=2) == found[-2:]
+            assert await histories.Histories().steps(VERSION, CARD, metric, limit=2) == found[-2:]
             if metric == CARD.primary_metric.name:
-                assert await boards.Histories().steps(VERSION, CARD, None, limit=100) == found
+                assert await histories.Histories().steps(VERSION, CARD, None, limit=100) == found
 
     asyncio.run(compare())
 
 
 async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> None:
-    assert await boards.Histories().steps(VERSION, CARD, None, limit=10) == []
+    assert await histories.Histories().steps(VERSION, CARD, None, limit=10) == []
 
 
 async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
-        await boards.Histories().steps(VERSION, CARD, "beauty", limit=10)
+        await histories.Histories().steps(VERSION, CARD, "beauty", limit=10)
 
 
 async def test_files_of_killed_processes_are_forgotten(connected: str) -> None:

@@ -18,7 +18,7 @@ from tests.core.cli.conftest import RunCommand
 from tests.waiting import eventually
 
 from collidium import plugins
-from collidium.demo.orders import LOCAL, MOCK, choose
+from collidium.demo.loop import LOCAL, MOCK, choose
 from collidium.errors import ConfigurationError
 from collidium.testing.fork_server import ForkedProcess, fork_server
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import trustme
 from standardwebhooks import Webhook
 from tests.core.cli.conftest import RunCommand
-from tests.core.outbox.receiver import Receiver, receiving
+from tests.core.outbox.receiver import Receiver, notifying, receiving
 from tests.waiting import eventually
 
 from collidium.client import Client
@@ -25,16 +24,8 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, authority: trustme.CA) -> Iterator[ServerProcess]:
-    directory: Path = tmp_path_factory.mktemp("server")
-    trusted = directory / "authority.pem"
-    authority.cert_pem.write_to_path(str(trusted))
-    env = {
-        "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true",
-        "PLATFORM_MOCK_SECONDS": "0.1",
-        "PLATFORM_POLL_SECONDS": "0.1",
-        "SSL_CERT_FILE": str(trusted),
-    }
-    with ServerProcess(directory, env=env) as running:
+    directory = tmp_path_factory.mktemp("server")
+    with ServerProcess(directory, env=notifying(authority, directory)) as running:
         yield running
 
 

@@ -23,17 +23,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def token(server: ServerProcess) -> str:
-    return server.add_user("alice")
-
-
-@pytest.fixture
-def client(server: ServerProcess, token: str) -> Iterator[Client]:
-    with Client(server.base_url, token, server.admin_token) as alice:
-        yield alice
-
-
 @pytest.fixture
 def oracle(tmp_path: Path) -> Path:
     """Perfect predictions in a file that was not sent before."""

@@ -33,17 +33,6 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
         yield running
 
 
-@pytest.fixture(scope="module")
-def token(server: ServerProcess) -> str:
-    return server.add_user("alice")
-
-
-@pytest.fixture
-def client(server: ServerProcess, token: str) -> Iterator[Client]:
-    with Client(server.base_url, token, server.admin_token) as alice:
-        yield alice
-
-
 def test_order_and_wait(client: Client) -> None:
     reports: list[SimulationRequest] = []
     before = client.me().credits

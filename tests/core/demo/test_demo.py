@@ -10,7 +10,7 @@ import pytest
 from collidium.datasets.publishing.public_order import in_public_order
 from collidium.datasets.publishing.public_part import without_truth
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.demo.orders import MOCK, order_events
+from collidium.demo.loop import MOCK, order_events
 from collidium.errors import CollidiumError
 from collidium.testing.server import ServerProcess
 

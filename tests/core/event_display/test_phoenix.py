@@ -17,7 +17,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import sample
 from collidium.errors import UnusableDataset
 from collidium.event_display import phoenix
-from collidium.event_display.export import export
+from collidium.event_display.phoenix import export
 from collidium.event_display.tables import shown
 from collidium.testing.processes import isolated_environment
 from collidium.testing.server import run_command

@@ -14,7 +14,7 @@ from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.inference.manifest import read_manifest
 from collidium.inference.running import Model, tables_of
-from collidium_tasks.graphs import graph
+from collidium_tasks.networks import graph
 
 JETS = EVENTS_DIRECTORY.parent / "jets"
 

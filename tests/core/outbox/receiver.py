@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from socket import socket
 from threading import Event, Thread
 from typing import Any
@@ -106,3 +107,15 @@ def receiving(
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def notifying(authority: trustme.CA, directory: Path) -> dict[str, str]:
+    """Variables of a server that notifies receivers on loopback soon, and trusts the authority."""
+    trusted = directory / "authority.pem"
+    authority.cert_pem.write_to_path(str(trusted))
+    return {
+        "PLATFORM_WEBHOOK_PRIVATE_ADDRESSES": "true",
+        "PLATFORM_MOCK_SECONDS": "0.1",
+        "PLATFORM_POLL_SECONDS": "0.1",
+        "SSL_CERT_FILE": str(trusted),
+    }

@@ -139,7 +139,15 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
 def test_events_come_from_a_private_repository(made: dict[str, Any], server: ServerProcess) -> None:
     """At the commit of the first run."""
     owner = {"HF_TOKEN": server.add_user("anna"), "PLATFORM_BACKEND": server.base_url}
-    publish = ("datasets", "publish", str(sample.DIRECTORY), "--repo", "hidden", "--config", sample.CONFIG)
+    publish = (
+        "datasets",
+        "publish",
+        str(sample.DIRECTORY),
+        "--repo",
+        "hidden",
+        "--config",
+        sample.CONFIG,
+    )
     done = run_command((*publish, "--private"), server.environment | owner, server.directory)
     assert done.returncode == 0, done.stderr
     options = ("--task", "tracking_small", "--dataset", "anna/hidden@main", "--events", "0", "--eval", "4")

@@ -25,9 +25,18 @@ from collidium.hub.client import Hub
 from collidium.order import Order
 from collidium.runtime import logs
 from collidium.simulations import publication
-from collidium.simulations.dataset_card import MANIFEST, Provenance, dataset_card, manifest
 from collidium.simulations.output import InvalidOutput, storage_key
-from collidium.simulations.publication import HubRefused, HubUnavailable, Target, publish, repository_name
+from collidium.simulations.publication import (
+    MANIFEST,
+    HubRefused,
+    HubUnavailable,
+    Provenance,
+    Target,
+    dataset_card,
+    manifest,
+    publish,
+    repository_name,
+)
 from collidium_plugins.storage_local import LocalStorage
 
 __all__ = ["hub", "own_hub"]

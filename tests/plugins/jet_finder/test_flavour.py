@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from collidium_plugins.jet_finder.flavour import WEAKLY_DECAYING, flavour_of, strongest
+from collidium_plugins.jet_finder.table import WEAKLY_DECAYING, flavour_of, strongest
 
 BOTTOM = {"B0": 511, "B+": 521, "Bs": 531, "Bc": 541, "Lambda_b": 5122, "Xi_b-": 5132, "Xi_b0": 5232}
 CHARM = {"D+": 411, "D0": 421, "Ds": 431, "Lambda_c": 4122, "Xi_c0": 4132, "Xi_c+": 4232, "Omega_c": 4332}

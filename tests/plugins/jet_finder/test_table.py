@@ -14,7 +14,7 @@ from tests.plugins.jet_finder.events import Cell, Particle, calo_hits, particles
 
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
-from collidium_plugins.jet_finder.deposits import deposits
+from collidium_plugins.jet_finder.clustering import deposits
 from collidium_plugins.jet_finder.table import jets
 
 B0, D0, PION = 511, 421, 211

@@ -15,8 +15,8 @@ pytest.importorskip("fastjet")
 from tests.plugins.jet_finder.events import Particle, calo_hits, particles, scattered
 
 from collidium.contracts.task import EventRange
+from collidium.datasets.publishing.preparing import withhold
 from collidium.datasets.publishing.survey import survey
-from collidium.datasets.publishing.withholding import withhold
 from collidium.datasets.writing import write_dataset
 from collidium_plugins.jet_finder.table import jets
 

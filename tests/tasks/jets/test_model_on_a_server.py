@@ -19,8 +19,8 @@ from tests.sandboxes import allowance
 from collidium.client import Client, write_predictions
 from collidium.datasets.writing import write_dataset
 from collidium.testing.server import ServerProcess
-from collidium_tasks.graphs import graph
 from collidium_tasks.jets import JetsTask, examples
+from collidium_tasks.networks import graph
 
 from .events import FLAVOURS, tables
 

@@ -1,8 +1,15 @@
-"""The lines around every screen: the status of the backend, the tabs, and the age of the data."""
+"""The lines around every screen: the status of the backend, the tabs, and the age of the data.
+
+Errors in the console itself are logged into a file, because the terminal shows the screen.
+"""
 
 from __future__ import annotations
 
+import logging
+import os
 from datetime import datetime
+from logging.handlers import RotatingFileHandler
+from pathlib import Path
 
 from textual import events
 from textual.content import Content
@@ -11,6 +18,8 @@ from textual.widgets import Static
 
 from collidium_tui.session import Link, ServerStatus, console_of
 from collidium_tui.widgets.text import duration, plain
+
+logger = logging.getLogger("collidium_tui")
 
 
 class StatusBar(Static):
@@ -120,3 +129,30 @@ class Freshness(Static):
         if status.last_error_at is None:
             return ""
         return f" · last error, at {times.brief(status.last_error_at)}: {status.last_error}"
+
+
+def log_file() -> Path:
+    """The console's log."""
+    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(state) / "collidium" / "console.log"
+
+
+def log_to_file() -> None:
+    """Send what this process logs to :func:`log_file`, which is made with its first line."""
+    file = log_file()
+    logging.raiseExceptions = False  # a disk that is full must not write across the screen
+    handler: logging.Handler
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        handler = RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, delay=True, encoding="utf-8")
+    except OSError:
+        handler = logging.NullHandler()
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.captureWarnings(True)
+
+
+def record(error: BaseException) -> str:
+    """Log an error with its traceback and return the text to show."""
+    logger.error("error in the console", exc_info=error)
+    return f"error in the console ({type(error).__name__}); see {log_file()}"

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Static
 
-from collidium_tui.frame import faults
+from collidium_tui import frame
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.widgets.text import plain
 
@@ -26,7 +26,7 @@ SCREENS: Final = {
     "Requests": "collidium_tui.screens.requests:RequestsScreen",
     "Accounts": "collidium_tui.screens.accounts:AccountsScreen",
     "Benchmarks": "collidium_tui.screens.benchmarks:BenchmarksScreen",
-    "Audit": "collidium_tui.screens.audit:AuditScreen",
+    "Audit": "collidium_tui.screens.analytics:AuditScreen",
     "Incident": "collidium_tui.screens.incident:IncidentScreen",
 }
 
@@ -62,7 +62,7 @@ class BrokenScreen(ConsoleScreen[None]):
     def __init__(self, label: str, error: Exception) -> None:
         super().__init__()
         self.label = label  # type: ignore[misc]  # the one screen that is called differently each time
-        self._message = faults.record(error)
+        self._message = frame.record(error)
 
     def content(self) -> ComposeResult:
         yield Static(plain(f"This screen cannot be shown: {self._message}"))

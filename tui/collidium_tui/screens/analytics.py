@@ -1,7 +1,8 @@
-"""Usage and analytics: accounts of this month; orders by channel and by day, and how many failed."""
+"""Usage and analytics, by account, channel and day, and how many orders failed; audit: who did what, when."""
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import date, timedelta
 from decimal import Decimal
@@ -15,12 +16,20 @@ from textual.widgets import ContentSwitcher, Static
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.widgets.charts import DailyChart, bar_cell, last_column_width
-from collidium_tui.widgets.table import Column, Table
+from collidium_tui.widgets.table import PAGE, Column, Table
 from collidium_tui.widgets.text import counted, plain
 
 if TYPE_CHECKING:
-    from collidium.client import AsyncClient, ChannelUsage, DayUsage, Failures, Usage, UserUsage
-
+    from collidium.client import (
+        AsyncClient,
+        AuditEntry,
+        ChannelUsage,
+        DayUsage,
+        Failures,
+        Page,
+        Usage,
+        UserUsage,
+    )
 
 #: Days that are shown, today included.
 DAYS: Final = 30
@@ -214,3 +223,26 @@ def _summary(data: Usage) -> str:
         f"{data.month} (UTC): {counted(data.total_requests, 'requests')}, {data.total_node_hours:,.1f} "
         f"node-hours; of {counted(len(data.users), 'accounts')} below: {listed:,.1f}"
     )
+
+
+class AuditScreen(ConsoleScreen["Page[AuditEntry]"]):
+    """What operators did, newest first."""
+
+    label = "Audit"
+    about = "What operators did, newest first."
+
+    def content(self) -> ComposeResult:
+        columns: list[Column[AuditEntry]] = [
+            Column("when", lambda entry: entry.at),
+            Column("who", lambda entry: entry.actor),
+            Column("what", lambda entry: entry.action),
+            Column("to", lambda entry: entry.target),
+            Column("details", lambda entry: json.dumps(dict(entry.details), default=str)),
+        ]
+        yield Table(columns, lambda entry: str(entry.id), of="audit entries")
+
+    async def fetch(self, client: AsyncClient) -> Page[AuditEntry]:
+        return await client.admin_audit(limit=PAGE, cursor=self.query_one(Table).cursor)
+
+    def show(self, data: Page[AuditEntry]) -> None:
+        self.query_one(Table).show_page(data)

@@ -1,4 +1,4 @@
-"""``/admin``: what operators do, each action recorded with their names."""
+"""``/admin``: accounts, operators, and what operators do, each action recorded with their names."""
 
 from __future__ import annotations
 
@@ -11,16 +11,24 @@ from quart_schema import (
     validate_request,
 )
 
-from collidium import operations
-from collidium.api.answers import Page, answer, cut, id_cursor, page_of
+from collidium import accounts, operations
+from collidium.api.accounts import ledger_page
+from collidium.api.answers import Page, answer, answer_list, cut, id_cursor, page_of
 from collidium.api.authentication import request_id, require_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
-from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody, RefundsBody
+from collidium.api.operator_schemas import (
+    AccountsQuery,
+    BanBody,
+    FreezeQuery,
+    GrantBody,
+    OperatorBody,
+    RefundsBody,
+)
 from collidium.api.schemas import IdempotencyHeaders
 from collidium.benchmarks.submissions import standing
 from collidium.errors import InvalidInput
-from collidium.records import AuditEntry, Banned, Frozen, Granted, Refunds
+from collidium.records import Account, AuditEntry, Banned, Frozen, Granted, Operator, Refunds, Transaction
 from collidium.simulations import refunds
 
 blueprint = Blueprint("actions", __name__)
@@ -104,3 +112,66 @@ async def _pay(data: RefundsBody, digest: str) -> Response:
         http_request_id=request_id(),
     )
     return answer(paid)
+
+
+@blueprint.get("/operators")
+@document_response(list[Operator])
+async def operators() -> Response:
+    """Operators with tokens of their own, by name, also withdrawn ones."""
+    return answer_list(await operations.operators())
+
+
+@blueprint.post("/operators")
+@operation_id("add_operator")
+@validate_request(OperatorBody)
+@document_response(Operator)
+async def add(data: OperatorBody) -> Response:
+    """Add an operator and return its token. It takes no key: the answer is kept nowhere."""
+    return answer(
+        await operations.add_operator(
+            *(data.name, data.scopes, data.challenge), actor=require_operator(), http_request_id=request_id()
+        )
+    )
+
+
+@blueprint.post("/operators/<name>/withdraw")
+@operation_id("withdraw_operator")
+@document_response(Operator)
+@idempotent
+async def withdraw(name: str) -> Response:
+    """Withdraw an operator, whose token is refused from the next call on."""
+    withdrawn = await operations.withdraw_operator(
+        name, actor=require_operator(), http_request_id=request_id()
+    )
+    return answer(withdrawn)
+
+
+@blueprint.get("/accounts")
+@operation_id("accounts")
+@validate_querystring(AccountsQuery)
+@document_response(list[Account])
+async def everybody(query_args: AccountsQuery) -> Response:
+    """Accounts, the newest first or as `sort` says."""
+    found, following = await accounts.list_accounts(
+        limit=query_args.limit,
+        search=query_args.search,
+        banned=query_args.banned,
+        sort=query_args.sort,
+        cursor=query_args.cursor,
+    )
+    return page_of([Account.of(account) for account in found], query_args, following).response()
+
+
+@blueprint.get("/accounts/<name>")
+@document_response(Account)
+async def account(name: str) -> Response:
+    """An account, by name."""
+    return answer(Account.of(await accounts.find(name)))
+
+
+@blueprint.get("/accounts/<name>/transactions")
+@validate_querystring(Page)
+@document_response(list[Transaction])
+async def transactions(name: str, query_args: Page) -> Response:
+    """An account's ledger entries, newest first."""
+    return await ledger_page((await accounts.find(name)).id, query_args)

@@ -1,4 +1,7 @@
-"""``/admin/tasks``, ``/admin/submissions``, ``/admin/benchmark``: what is decided about scores."""
+"""``/admin/tasks``, ``submissions``, ``benchmark``, ``evaluations``, ``challenges``: decisions of operators.
+
+They are about scores, models that the server runs, and who may submit to a challenge, and with whom.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +11,43 @@ from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium import accounts
-from collidium.api.answers import Page, answer, answer_list, cut, page_of
+from collidium.api.answers import Page, answer, answer_list, cut, id_cursor, page_of
 from collidium.api.authentication import is_allowed, request_id, require, require_operator
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
+from collidium.api.evaluations import listed as listed_evaluations
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import ChallengeSubmissionsQuery, SubmissionsQuery
 from collidium.api.schemas import (
+    AllEvaluationsQuery,
     ChallengeBody,
     CorrectionBody,
     DisqualifyBody,
+    DissolveBody,
+    InvitationBody,
+    MembersBody,
     NewChallengeBody,
     OpenQuery,
     RefreshBody,
     RescoreBody,
 )
-from collidium.benchmarks import challenges, closing, tasklist
-from collidium.benchmarks.submissions import background_rescoring, reading, reruns, standing, verification
+from collidium.benchmarks import challenge_changes, closing, members, tasklist
+from collidium.benchmarks.submissions import background_rescoring, evaluations, reading, reruns, standing
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
-from collidium.records import Challenge, Ranking, Rescoring, RosterEntry, Submission, TaskStatus
+from collidium.records import (
+    Challenge,
+    Evaluation,
+    Invitation,
+    Member,
+    MembersAdded,
+    Ranking,
+    Rescoring,
+    RosterEntry,
+    Submission,
+    TaskStatus,
+    Team,
+)
 
 blueprint = Blueprint("benchmarks", __name__)
 
@@ -53,7 +73,7 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @idempotent
 async def verify(submission_id: str) -> Response:
     """Verify what a submission reports of itself, so that it earns what it is worth; once, however often."""
-    verified = await verification.verify(
+    verified = await standing.verify(
         platform(), submission_id, actor=require_operator(), http_request_id=request_id()
     )
     return answer(verified)
@@ -67,7 +87,7 @@ async def verify(submission_id: str) -> Response:
 async def new(data: NewChallengeBody) -> Response:
     """Make a challenge of a task, scored against the task's own truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
-    made = await challenges.create(platform(), data.name, data.task, fields, **by())
+    made = await challenge_changes.create(platform(), data.name, data.task, fields, **by())
     return answer(made, 201)
 
 
@@ -81,7 +101,7 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
-    return answer(await challenges.edit(platform(), challenge, fields, **by()))
+    return answer(await challenge_changes.edit(platform(), challenge, fields, **by()))
 
 
 @blueprint.patch("/challenges/<challenge>/announcements")
@@ -91,7 +111,9 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
 @idempotent
 async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
     """Correct an announcement, or withdraw it."""
-    return answer(await challenges.correct_announcement(platform(), challenge, data.at, data.text, **by()))
+    return answer(
+        await challenge_changes.correct_announcement(platform(), challenge, data.at, data.text, **by())
+    )
 
 
 @blueprint.post("/challenges/<challenge>/close")
@@ -228,3 +250,89 @@ class By(TypedDict):
 
 def by() -> By:
     return By(actor=require_operator(), http_request_id=request_id())
+
+
+@blueprint.get("/evaluations")
+@operation_id("evaluations")
+@validate_querystring(AllEvaluationsQuery)
+@document_response(list[Evaluation])
+async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
+    """Models of everybody that the server runs or ran, newest first."""
+    user = query_args.user
+    return await listed_evaluations(query_args, None if user is None else (await accounts.find(user)).id)
+
+
+@blueprint.post("/evaluations/<evaluation_id>/cancel")
+@operation_id("cancel_evaluation")
+@document_response(Evaluation)
+@idempotent
+async def cancel(evaluation_id: str) -> Response:
+    """Cancel the evaluation of any account's model."""
+    return answer(await evaluations.operate(evaluation_id, "cancel", **by()))
+
+
+@blueprint.post("/evaluations/<evaluation_id>/rerun")
+@operation_id("rerun_evaluation")
+@document_response(Evaluation)
+@idempotent
+async def rerun(evaluation_id: str) -> Response:
+    """Run a model again whose evaluation failed or was cancelled."""
+    return answer(await evaluations.operate(evaluation_id, "rerun", **by()))
+
+
+@blueprint.get("/challenges/<challenge>/members")
+@operation_id("members")
+@validate_querystring(Page)
+@document_response(list[Member])
+async def list_members(challenge: str, query_args: Page) -> Response:
+    """The members of a challenge, those added last first."""
+    rows, cursor = await members.list_members(challenge, limit=query_args.limit, before=id_cursor(query_args))
+    return page_of(rows, query_args, cursor).response()
+
+
+@blueprint.post("/challenges/<challenge>/members")
+@operation_id("add_members")
+@validate_request(MembersBody)
+@document_response(MembersAdded)
+@idempotent
+async def add_members(challenge: str, data: MembersBody) -> Response:
+    """Add accounts to the members of a challenge, all or none."""
+    return answer(await members.add(challenge, data.hub_usernames, **by()))
+
+
+@blueprint.delete("/challenges/<challenge>/members/<hub_username>")
+@operation_id("remove_member")
+@document_response(Member)
+@idempotent
+async def remove_member(challenge: str, hub_username: str) -> Response:
+    """Take an account from the members of a challenge; the invitations to be one end."""
+    return answer(await members.remove(challenge, hub_username, **by()))
+
+
+@blueprint.post("/challenges/<challenge>/invitations")
+@operation_id("invite")
+@validate_request(InvitationBody)
+@document_response(Invitation, 201)
+async def invite(challenge: str, data: InvitationBody) -> Response:
+    """Make an invitation to a challenge's members. It takes no key: its code is kept nowhere."""
+    made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **by())
+    return answer(made, 201)
+
+
+@blueprint.delete("/challenges/<challenge>/teams/members/<hub_username>")
+@operation_id("remove_member_of_team")
+@document_response(Team)
+@idempotent
+async def remove_of_team(challenge: str, hub_username: str) -> Response:
+    """Take an account out of its team, with all that it has submitted; the answer is the team as it was."""
+    return answer(await people.remove_from_team(challenge, hub_username, **by()))
+
+
+@blueprint.post("/challenges/<challenge>/teams/dissolve")
+@operation_id("dissolve_team")
+@validate_request(DissolveBody)
+@document_response(Team)
+@idempotent
+async def dissolve(challenge: str, data: DissolveBody) -> Response:
+    """Take a team apart: what was submitted for it competes for the accounts that sent it."""
+    return answer(await people.dissolve_team(challenge, data.name, **by()))

@@ -1,6 +1,8 @@
-"""``/admin/requests``: everybody's simulation requests, their ends and their outputs."""
+"""``/admin/requests``, and reports: what was ordered, by whom, how it ended; the platform at one look."""
 
 from __future__ import annotations
+
+from dataclasses import asdict
 
 from quart import Blueprint, Response
 from quart_schema import (
@@ -8,22 +10,36 @@ from quart_schema import (
     operation_id,
     validate_querystring,
 )
+from tortoise.timezone import now
 
-from collidium import accounts, simulations
+from collidium import __version__, accounts, operations, outbox, simulations
 from collidium.api.answers import answer, answer_list
 from collidium.api.authentication import request_id as http_request_id
 from collidium.api.authentication import require_operator
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
+from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
 from collidium.api.order_schemas import AllRequestsQuery
 from collidium.api.simulations import answer_with_output, cancelling, listed
-from collidium.records import OperatedRequest, OutputFile, SimulationRequest
+from collidium.benchmarks import tasklist
+from collidium.records import (
+    ChannelUsage,
+    DayUsage,
+    Failures,
+    OperatedRequest,
+    OutputFile,
+    Overview,
+    SilentTask,
+    SimulationRequest,
+    Usage,
+)
+from collidium.simulations import follower, reports, totals
 
-blueprint = Blueprint("requests", __name__, url_prefix="/requests")
+blueprint = Blueprint("requests", __name__)
 
 
-@blueprint.get("")
+@blueprint.get("/requests")
 @validate_querystring(AllRequestsQuery)
 @document_response(list[SimulationRequest])
 async def requests(query_args: AllRequestsQuery) -> Response:
@@ -32,7 +48,7 @@ async def requests(query_args: AllRequestsQuery) -> Response:
     return await listed(query_args, account, query_args.channel)
 
 
-@blueprint.get("/<request_id>")
+@blueprint.get("/requests/<request_id>")
 @operation_id("request")
 @document_response(OperatedRequest)
 async def find(request_id: str) -> Response:
@@ -40,7 +56,7 @@ async def find(request_id: str) -> Response:
     return answer(await simulations.find_as_operator(request_id))
 
 
-@blueprint.post("/<request_id>/cancel")
+@blueprint.post("/requests/<request_id>/cancel")
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
 @idempotent
@@ -52,15 +68,82 @@ async def cancel(request_id: str) -> Response:
     return cancelling(cancelled)
 
 
-@blueprint.get("/<request_id>/output")
+@blueprint.get("/requests/<request_id>/output")
 @document_response(list[OutputFile])
 async def output(request_id: str) -> Response:
     """The files of a request's output that are kept: none before its job has completed."""
     return answer_list(await simulations.output_of(request_id, None))
 
 
-@blueprint.get("/<request_id>/output/<path:path>")
+@blueprint.get("/requests/<request_id>/output/<path:path>")
 @parquet_answer
 async def output_file(request_id: str, path: str) -> Response:
     """One file of a request's output."""
     return await answer_with_output(request_id, path, None)
+
+
+@blueprint.get("/overview")
+@document_response(Overview)
+async def overview() -> Response:
+    """The platform at one look: frozen or not, the queue, today and this month, and what is wrong."""
+    here = platform()
+    freeze = await operations.current_freeze()
+    standing = await reports.standing()
+    silent = (
+        task for task in await tasklist.list_tasks(here.tasks) if task.listed and task.reason is not None
+    )
+    return answer(
+        Overview.of(
+            standing,
+            version=__version__,
+            at=now(),
+            run_mode=here.settings.run_mode,
+            runner=here.runner.name,
+            submissions_frozen=freeze.frozen,
+            frozen_at=freeze.since,
+            frozen_by=freeze.by,
+            frozen_note=freeze.note,
+            monthly_node_hours=here.settings.monthly_node_hours,
+            followers=tuple(await follower.followers()),
+            webhooks_pending=await outbox.backlog(),
+            plugins_failed=tuple(here.plugins.failures),
+            tasks_silent=tuple(SilentTask.of(task) for task in silent),
+            **asdict(await totals.queue()),
+            failed=standing.failures.failed,
+            finished=standing.failures.finished,
+            failure_rate=standing.failures.failure_rate,
+        )
+    )
+
+
+@blueprint.get("/usage")
+@validate_querystring(UsageQuery)
+@document_response(Usage)
+async def usage(query_args: UsageQuery) -> Response:
+    """This month's node-hours and requests, and the accounts that used most."""
+    return answer(await reports.usage(query_args.limit))
+
+
+@blueprint.get("/analytics/channels")
+@validate_querystring(MonthQuery)
+@document_response(list[ChannelUsage])
+async def channels(query_args: MonthQuery) -> Response:
+    """Requests and node-hours of each channel in a month, most node-hours first."""
+    found = await reports.channels(query_args.month)
+    return answer_list(found)
+
+
+@blueprint.get("/analytics/daily")
+@validate_querystring(DaysQuery)
+@document_response(list[DayUsage])
+async def daily(query_args: DaysQuery) -> Response:
+    """Requests and node-hours of each of the last days, oldest first."""
+    return answer_list(await reports.daily(query_args.days))
+
+
+@blueprint.get("/analytics/failures")
+@validate_querystring(MonthQuery)
+@document_response(Failures)
+async def failures(query_args: MonthQuery) -> Response:
+    """How many of the requests that ended in a month failed."""
+    return answer(await reports.failures(query_args.month))

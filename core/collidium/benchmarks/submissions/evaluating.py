@@ -29,7 +29,14 @@ from msgspec import convert, structs
 
 from collidium import accounts
 from collidium.benchmarks.models import Submission
-from collidium.benchmarks.submissions import admissions, evaluations, reruns, scorings, submitting
+from collidium.benchmarks.submissions import (
+    admissions,
+    evaluations,
+    model_files,
+    reruns,
+    scorings,
+    submitting,
+)
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
@@ -49,9 +56,10 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.inference import timing
 from collidium.inference.codes import Code, ModelRefused
+from collidium.inference.cores import CoreBusy, timing_core
 from collidium.inference.manifest import interface_of, read_manifest
 from collidium.inference.running import Model, check, predict, tables_of
-from collidium.inference.sandbox import CONFINED_BY, CoreBusy, Limits, Unconfined, confinement, timing_core
+from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, confinement
 from collidium.inference.timing import TimedBlock, Timing
 from collidium.runtime import metrics
 from collidium.runtime.failpoints import reached
@@ -226,7 +234,7 @@ class _Run:
             events = events_of(truth.version, truth.events)
         async with scratch_directory(self._settings.uploads) as scratch:
             file = scratch / "model.onnx"
-            await self._platform.storage.get(evaluations.model_key(self._row.sha256), file)
+            await self._platform.storage.get(model_files.model_key(self._row.sha256), file)
             content = await asyncio.to_thread(file.read_bytes)
             model = Model(content, read_manifest(self._row.manifest.encode(), task))
             if self._row.facts is None:

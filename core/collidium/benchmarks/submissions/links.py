@@ -12,7 +12,7 @@ from tortoise.expressions import Q
 from collidium import accounts
 from collidium.benchmarks import members, teams
 from collidium.benchmarks.models import Challenge, Submission, Upload
-from collidium.benchmarks.submissions import evaluations, reading, scorings
+from collidium.benchmarks.submissions import evaluations, model_files, reading, scorings
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import InvalidInput, TooManyRequests
@@ -123,9 +123,9 @@ async def submitted_by(account_id: int) -> tuple[int, list[str]]:
     others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
     alone = own - set(await others.values_list("sha256", flat=True))
     count = await Submission.filter(account_id=account_id).count()
-    models, predicted = await evaluations.submitted_by(account_id)
+    models, predicted = await model_files.submitted_by(account_id)
     predictions = [scorings.storage_key(sha256) for sha256 in sorted({*map(str, alone), *predicted})]
-    return count, [*predictions, *map(evaluations.model_key, models)]
+    return count, [*predictions, *map(model_files.model_key, models)]
 
 
 @transactional

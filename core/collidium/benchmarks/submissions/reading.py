@@ -1,9 +1,10 @@
-"""Submissions as records: one by its id, and lists for their accounts and for operators."""
+"""Submissions as records: one by its id, lists for their accounts and for operators, and two compared."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import hypot
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from msgspec import convert, structs
@@ -14,8 +15,9 @@ from collidium.benchmarks import challenges, tasklist
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.truth import truth_versions
-from collidium.errors import Forbidden, NotFound, UnknownCursor
+from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.scoring.parts import Part
+from collidium.scoring.uncertainty import standard_error_of_gain
 
 if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from collidium.benchmarks.truth.truth_versions import TruthRecord
     from collidium.contracts.task import Card
     from collidium.platform import Platform
+    from collidium.scoring.uncertainty import Replicates
 
 SUBMISSION_ID: Final = re.compile(r"[0-9a-f]{32}")
 #: Why a submission has no rank, by its standing.
@@ -243,3 +246,45 @@ def derived(row: Submission) -> dict[str, Any]:
 def claim_of(row: Submission) -> Claim | None:
     """The state of a row's claim to its model; None where it has none."""
     return None if row.model_repo is None else cast("Claim", row.model_claim or "unverified")
+
+
+async def compare(submission_id: str, other_id: str) -> records.Comparison:
+    """The differences of two submissions, the first less the other, in the metrics that both have.
+
+    Where both were scored by the same scorer on the same events, what they owe to the choice of events
+    cancels in the error. That of models has one digit. Raises NotFound, and InvalidInput for other tasks.
+    """
+    rows = await row_of(submission_id), await row_of(other_id)
+    one, other = rows
+    if one.task != other.task:
+        raise InvalidInput(f"{submission_id} is of {one.task}, and {other_id} of {other.task}")
+    versions = {(row.scorer_version, row.truth_version) for row in rows}
+    draws = [await scorings.replicates_of(row.id, row.scorer_version, row.truth_version) for row in rows]
+    found = {}
+    for name in one.scores.keys() & other.scores.keys():
+        paired = len(versions) == 1 and all(name in of for of in draws)
+        found[name] = records.Difference(
+            value=one.scores[name] - other.scores[name],
+            uncertainty=_error_of_difference(name, rows, draws if paired else None),
+            paired=paired,
+        )
+    return records.Comparison(
+        submission_id=one.id,
+        other_id=other.id,
+        differences={name: found[name] for name in one.scores if name in found},
+    )
+
+
+def _error_of_difference(
+    name: str, rows: tuple[Submission, Submission], draws: list[Replicates] | None
+) -> float | None:
+    """The error of a difference, of pairs of draws where there are; None where one is not known."""
+    errors = [(row.uncertainties or {}).get(name) for row in rows]
+    if draws is not None:
+        error = standard_error_of_gain(*(of[name] for of in draws))
+    elif errors[0] is None or errors[1] is None:
+        return None
+    else:
+        error = hypot(errors[0], errors[1])
+    digits = 0 if any(row.evaluation_id for row in rows) else 1
+    return float(f"{error:.{digits}e}")

@@ -10,7 +10,7 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks.models import Arrival, Challenge
-from collidium.benchmarks.submissions import admissions, evaluations, links
+from collidium.benchmarks.submissions import admissions, evaluations, links, model_files
 from collidium.benchmarks.submissions.evaluations import Evaluation
 from collidium.benchmarks.truth import model_inputs
 from collidium.database import transactional
@@ -84,18 +84,18 @@ async def receive(
         return await _receive_once(platform, admission, row, file)
     except BaseException:
         await Arrival.filter(id=admission.arrival).update(sha256=None)
-        await evaluations.discard(platform.storage, file.sha256)
+        await model_files.discard(platform.storage, file.sha256)
         raise
 
 
 @transactional
 async def _announce(admission: Admission, file: Predictions) -> None:
     await Challenge.select_for_update().get(name=admission.challenge.name)
-    await evaluations.announce(admission.arrival, file.sha256)
+    await model_files.announce(admission.arrival, file.sha256)
 
 
 async def _store(storage: Storage, file: Predictions) -> None:
-    key = evaluations.model_key(file.sha256)
+    key = model_files.model_key(file.sha256)
     if not await storage.exists(key):
         await storage.put(key, file.path)
 

@@ -1,7 +1,7 @@
-"""Uploads in several requests: who announced which file, and how much of it is there.
+"""Files of predictions that do not come in one request: uploaded in several, or downloaded from the hub.
 
-A row says what an account may append to; the bytes are in a file of this machine, whose size is the upload's
-offset. ``api/uploads`` has the protocol, ``submitting`` what becomes of the file.
+A row of an upload says what an account may append to; the bytes are in a file of this machine, whose size is
+the upload's offset. ``api/uploads`` has the protocol, ``submitting`` what becomes of the file.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import uuid
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -19,21 +20,40 @@ from tortoise.timezone import now
 
 from collidium import accounts
 from collidium.benchmarks.models import Arrival, Upload
+from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.database import transactional
-from collidium.errors import NotFound, TooLarge, TooManyRequests
+from collidium.errors import InvalidInput, NotFound, TooLarge, TooManyRequests, Unavailable, Unreachable
 from collidium.files.data_directory import partial_uploads
-from collidium.files.held import GrowingFile, durable_size
+from collidium.files.durable import sha256_of
+from collidium.files.held import GrowingFile, durable_size, scratch_directory
+from collidium.hub.client import transfer_seconds
+from collidium.runtime.waiting import in_thread
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.benchmarks.submissions.admissions import Admission
+    from collidium.hub.reader import HubReader
     from collidium.settings import Settings
 
-__all__ = ["AGE", "Upload", "begin", "complete", "discard", "find", "offset_of", "opened", "path_of", "prune"]
+__all__ = [
+    "AGE",
+    "Upload",
+    "begin",
+    "complete",
+    "discard",
+    "downloaded",
+    "find",
+    "offset_of",
+    "opened",
+    "path_of",
+    "prune",
+]
 
 #: How long an upload can be resumed after it began.
 AGE: Final = timedelta(days=1)
 _UPLOAD_ID: Final = re.compile(r"[0-9a-f]{32}")
+_NAME: Final = r"[A-Za-z0-9][\w.-]*"
+_SOURCE: Final = re.compile(rf"({_NAME}/{_NAME}):([^\x00]+)@([\w./-]+)", re.ASCII)
 
 
 @transactional
@@ -145,3 +165,59 @@ async def _delete(settings: Settings, upload: Upload) -> None:
 async def prune(moment: datetime) -> None:
     """Forget uploads that have expired; their files are swept by their age."""
     await Upload.filter(expires_at__lt=moment).delete()
+
+
+@asynccontextmanager
+async def downloaded(
+    settings: Settings, token: str | None, source: str, limit: int
+) -> AsyncIterator[Predictions]:
+    """Download ``NAMESPACE/NAME:PATH@COMMIT``, for the duration of the context.
+
+    A branch or tag becomes its commit. Raises InvalidInput, NotFound, Unauthenticated and Forbidden as the
+    hub answers this token, TooLarge past ``limit`` bytes, UnusableDataset for a file that is damaged there,
+    Unavailable and UpstreamError.
+    """
+    found = _SOURCE.fullmatch(source)
+    if found is None:
+        detail = f"it is written NAMESPACE/NAME:PATH@COMMIT, not {source[:200]!r}"
+        raise InvalidInput(detail, errors=[{"field": "source", "detail": detail}])
+    from collidium.hub.reader import HubReader
+
+    hub = HubReader(settings.hub, token, connections=2)
+    try:
+        async with scratch_directory(settings.uploads) as scratch:
+            work = partial(_download_from_hub, hub, found[1], found[2], found[3], limit, scratch)
+            try:
+                async with asyncio.timeout(transfer_seconds(limit)):
+                    predictions = await in_thread(work, "hub")
+            except TimeoutError:
+                raise Unavailable(f"the hub {settings.hub} is too slow; try again later") from None
+            yield predictions
+    finally:
+        hub.stopped.set()
+
+
+def _download_from_hub(
+    hub: HubReader, repo: str, path: str, revision: str, limit: int, directory: Path
+) -> Predictions:
+    from collidium.hub.download_store import DownloadStore
+    from collidium.hub.downloads import NoRoom, download_missing
+    from collidium.hub.repository import Repository
+    from collidium.hub.sources import HubDataset
+
+    try:
+        with hub:
+            place = HubDataset(repo, hub.endpoint, revision)
+            repository = Repository.read(hub, place, is_wanted=lambda _: False)
+            file = repository.find(hub, path)
+            if file is None:
+                raise NotFound(f"{repo} has no file {path} at {revision}")
+            if file.size > limit:
+                raise TooLarge(f"{path} is larger than {limit:,} bytes, the most that is taken here")
+            store = DownloadStore(directory, directory / ".download")
+            download_missing(hub, repository, store, [file])
+    except (Unreachable, NoRoom) as error:
+        raise Unavailable(error.detail) from error
+    there = store.path(file)
+    sha256 = file.digest if len(file.digest) == 64 else sha256_of(there)
+    return Predictions(there, sha256, file.size, f"{repo}:{path}@{repository.commit}")

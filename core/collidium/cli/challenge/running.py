@@ -112,7 +112,7 @@ def create(
 
     def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
         from collidium.seeding import drafts, plan
-        from collidium.seeding.state import State
+        from collidium.seeding.access import State
         from collidium.seeding.steps import Seeding
 
         found, settings, source = platform.tasks.find(task), platform.settings, None

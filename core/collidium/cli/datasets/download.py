@@ -172,7 +172,7 @@ def export(
     place = locate_source(source, hub, revision)
     with progress_bar("Writing (events)") as progress:
         if file_format == "phoenix":
-            from collidium.event_display.export import export as write
+            from collidium.event_display.phoenix import export as write
 
             if events is None:
                 raise click.UsageError("--format phoenix needs --events: a display holds few")

@@ -1,14 +1,26 @@
-"""Calls of operators about challenges: what they are, who takes part, and what counts."""
+"""Calls about challenges: what they are, who takes part, in teams or as members, and what counts."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 from collidium.client.answers import listed, single
 from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
-from collidium.records import Challenge, Page, Ranking, Rescoring, RosterEntry, Submission
+from collidium.records import (
+    Challenge,
+    Invitation,
+    Member,
+    MembersAdded,
+    Page,
+    Participation,
+    Ranking,
+    Rescoring,
+    RosterEntry,
+    Submission,
+    Team,
+)
 
 
 class ChallengeFields(TypedDict, total=False):
@@ -214,3 +226,110 @@ def _in_json(fields: Mapping[str, object]) -> dict[str, object]:
 
 def _submission(challenge: str, submission_id: str, action: str) -> str:
     return f"/admin/challenges/{segment(challenge)}/submissions/{segment(submission_id)}/{action}"
+
+
+class TeamCalls:
+    """Calls about teams, invitations, and the members of challenges."""
+
+    @endpoint
+    def teams(
+        self, challenge: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Team]]:
+        """A page of the teams of a challenge, the latest first."""
+        query = given(limit=limit, cursor=cursor)
+        return Call("GET", _of(challenge, "teams"), listed(Team), Credential.NONE, query=query)
+
+    @endpoint
+    def team(self, challenge: str, invitation: str | None = None) -> Call[Participation]:
+        """Whether the account may submit to a challenge, its team, and the one that an invitation is to."""
+        query = given(invitation=invitation)
+        return Call("GET", _of(challenge, "team"), single(Participation), query=query)
+
+    @endpoint
+    def team_submissions(
+        self, challenge: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Submission]]:
+        """A page of the submissions of the account's team, newest first. Raises NotFound without a team."""
+        query = given(limit=limit, cursor=cursor)
+        return Call("GET", _of(challenge, "team/submissions"), listed(Submission), query=query)
+
+    @endpoint
+    def new_team(self, challenge: str, name: str) -> Call[Participation]:
+        """Make a team, whose captain the account is."""
+        return Call("POST", _of(challenge, "team"), single(Participation), json={"name": name})
+
+    @endpoint
+    def invite_to_team(
+        self, challenge: str, *, uses: int = 1, expires_at: datetime | None = None
+    ) -> Call[Invitation]:
+        """Make an invitation to the account's team; ``code`` of the answer is shown only here."""
+        body = _invited(uses, expires_at)
+        return Call("POST", _of(challenge, "team/invitations"), single(Invitation), json=body)
+
+    @endpoint
+    def join(self, challenge: str, code: str) -> Call[Participation]:
+        """Join the team, or the members of the challenge, that an invitation is for."""
+        return Call("POST", _of(challenge, "join"), single(Participation), json={"code": code})
+
+    @endpoint
+    def remove_from_team(self, challenge: str, hub_username: str) -> Call[Participation]:
+        """Leave the account's team, or remove another from it as its captain."""
+        where = _of(challenge, f"team/members/{segment(hub_username)}")
+        return Call("DELETE", where, single(Participation))
+
+    @endpoint
+    def admin_members(
+        self, challenge: str, *, limit: int | None = None, cursor: str | None = None
+    ) -> Call[Page[Member]]:
+        """A page of the members of a challenge, those added last first."""
+        where, query = _of(challenge, "members", "/admin"), given(limit=limit, cursor=cursor)
+        return Call("GET", where, listed(Member), Credential.ADMIN, query=query)
+
+    @endpoint
+    def admin_add_members(
+        self, challenge: str, hub_usernames: Sequence[str], *, idempotency_key: str | None = None
+    ) -> Call[MembersAdded]:
+        """Add accounts, which need not have signed in yet, to the members of a challenge: all or none."""
+        where, headers = _of(challenge, "members", "/admin"), keyed(idempotency_key)
+        body = {"hub_usernames": list(hub_usernames)}
+        return Call("POST", where, single(MembersAdded), Credential.ADMIN, json=body, headers=headers)
+
+    @endpoint
+    def admin_remove_member(
+        self, challenge: str, hub_username: str, *, idempotency_key: str | None = None
+    ) -> Call[Member]:
+        """Take an account from the members of a challenge; the invitations to be one end."""
+        where = _of(challenge, f"members/{segment(hub_username)}", "/admin")
+        return Call("DELETE", where, single(Member), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_invite(
+        self, challenge: str, *, uses: int = 1, expires_at: datetime | None = None
+    ) -> Call[Invitation]:
+        """Make an invitation to a challenge's members; ``code`` of the answer is shown only here."""
+        where, body = _of(challenge, "invitations", "/admin"), _invited(uses, expires_at)
+        return Call("POST", where, single(Invitation), Credential.ADMIN, json=body)
+
+    @endpoint
+    def admin_remove_member_of_team(
+        self, challenge: str, hub_username: str, *, idempotency_key: str | None = None
+    ) -> Call[Team]:
+        """Take an account out of its team, with all that it has submitted; returns the team as it was."""
+        where = _of(challenge, f"teams/members/{segment(hub_username)}", "/admin")
+        return Call("DELETE", where, single(Team), Credential.ADMIN, headers=keyed(idempotency_key))
+
+    @endpoint
+    def admin_dissolve_team(
+        self, challenge: str, name: str, *, idempotency_key: str | None = None
+    ) -> Call[Team]:
+        """Take a team apart: what was submitted for it competes for the accounts that sent it."""
+        where, headers = _of(challenge, "teams/dissolve", "/admin"), keyed(idempotency_key)
+        return Call("POST", where, single(Team), Credential.ADMIN, json={"name": name}, headers=headers)
+
+
+def _of(challenge: str, what: str, root: str = "/v1") -> str:
+    return f"{root}/challenges/{segment(challenge)}/{what}"
+
+
+def _invited(uses: int, expires_at: datetime | None) -> dict[str, Any]:
+    return given(uses=uses, expires_at=expires_at and expires_at.isoformat())

@@ -11,7 +11,7 @@ from collidium import records
 from collidium.contracts.runner import Runner
 from collidium.runtime.failpoints import reached
 from collidium.runtime.logs import message_of
-from collidium.simulations import output, parts, transitions
+from collidium.simulations import output, transitions
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending
 
@@ -46,7 +46,7 @@ async def end(platform: Platform, row: SimulationRequest, ending: Ending) -> Non
         # from now on sees that the request has ended.
         await stop(platform, row)
     if ending.state != State.COMPLETED:
-        await parts.sweep(platform.storage)
+        await output.sweep_parts(platform.storage)
 
 
 def scratch_of(platform: Platform, row: SimulationRequest) -> Path:

@@ -19,11 +19,11 @@ from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
 from collidium.order import Order
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
-from collidium.simulations import output, parts, publication, transitions
-from collidium.simulations.dataset_card import Provenance
+from collidium.simulations import output, publication, transitions
 from collidium.simulations.models import CANCELLABLE, SimulationRequest, State, Step
 from collidium.simulations.orders import Ending, max_output_bytes
 from collidium.simulations.output import WorkerLost
+from collidium.simulations.publication import Provenance
 from collidium.simulations.steps.ending import (
     end,
     find_handle,
@@ -190,16 +190,16 @@ async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool
     settings, order, handle = platform.settings, _order(row), row.handle or ""
     runner = platform.runners.get(row.runner)
     finished = await runner.finished_parts(handle)
-    kept = await parts.stored_parts(row)
+    kept = await output.stored_parts(row)
     wanted = [
         part for part, is_finished in enumerate(finished) if (is_finished or whole) and part not in kept
     ]
 
     async def note(part: int, files: PartFiles, *, stored: bool) -> None:
         try:
-            await parts.note(row, part, files, stored=stored)
+            await output.note_part(row, part, files, stored=stored)
         except LeaseLost:
-            await parts.withdraw(platform.storage, row, files)
+            await output.withdraw_part(platform.storage, row, files)
             raise
 
     taken = sum(file.size_bytes for files in kept.values() for file in files.files)
@@ -222,7 +222,7 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
         return
     await _keep_parts(platform, row, whole=True)
     reached("collect.stored")
-    kept = await parts.stored_parts(row)
+    kept = await output.stored_parts(row)
     files = output.merge_parts([files for _, files in sorted(kept.items())])
     await transitions.collected(row, files, platform.settings)
 

@@ -1,19 +1,28 @@
-"""Grants, and the codes and tokens made from them. Every function is part of a transaction."""
+"""Grants, the codes and tokens made from them, and id tokens with the key that signs them.
+
+Every function about grants is part of a transaction. Id tokens are those of OpenID Connect Core, section 2.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import hmac
+import json
 import secrets
 import sqlite3
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Final
 
 from collidium_plugins.local_hub.accounts import COLUMNS, Account, Scopes, digest, read_scopes, write_scopes
-from collidium_plugins.local_hub.database import later, now
+from collidium_plugins.local_hub.database import Database, later, now
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
+
+if TYPE_CHECKING:
+    from joserfc.jwk import RSAKey
 
 CODE_SECONDS: Final = 60
 ACCESS_SECONDS: Final = 8 * 3600
@@ -21,6 +30,12 @@ ACCESS_SECONDS: Final = 8 * 3600
 REFRESH_SECONDS: Final = 30 * 24 * 3600
 
 _SECRET_BYTES: Final = 32
+
+ALGORITHM: Final = "RS256"
+ID_TOKEN_SECONDS: Final = 3600
+
+_KEY_NAME: Final = "id-tokens"
+_BITS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,3 +166,65 @@ def _sweep(db: sqlite3.Connection) -> None:
     """Remove what has expired; used codes and refresh tokens stay as long as their grant."""
     db.execute("DELETE FROM grants WHERE expires_at <= ?", (now(),))
     db.execute("DELETE FROM tokens WHERE expires_at <= ?", (now(),))
+
+
+def signing_key(database: Database) -> RSAKey:
+    """The key of this hub, made when it is first needed and the same for all processes."""
+    from joserfc.jwk import RSAKey
+
+    with database.reading() as db:
+        kept = _kept(db)
+    if kept is None:
+        made = RSAKey.generate_key(_BITS, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+        document = json.dumps(made.as_dict(private=True))
+        with database.writing() as db:
+            db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (_KEY_NAME, document.encode()))
+            kept = _kept(db)
+    assert kept is not None, "inserted in this transaction"  # noqa: S101 -- for the type checker
+    return RSAKey.import_key(json.loads(kept))
+
+
+def _kept(db: sqlite3.Connection) -> bytes | None:
+    row = db.execute("SELECT value FROM secrets WHERE name = ?", (_KEY_NAME,)).fetchone()
+    return row[0] if row else None
+
+
+def public_keys(database: Database) -> dict[str, Any]:
+    """The public keys of the signature (RFC 7517)."""
+    from joserfc.jwk import KeySet
+
+    return dict(KeySet([signing_key(database)]).as_dict(private=False))
+
+
+def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
+    """The signed id token of a grant."""
+    from joserfc import jwt
+
+    present = int(time.time())
+    claims = {
+        "iss": issuer,
+        "aud": grant.client_id,
+        "iat": present,
+        "exp": present + ID_TOKEN_SECONDS,
+        "auth_time": int(datetime.fromisoformat(grant.granted_at).timestamp()),
+        "at_hash": _half_hash(access_token),
+        **about(grant.account, grant.scopes),
+    }
+    if grant.nonce is not None:
+        claims["nonce"] = grant.nonce
+    return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key, [ALGORITHM])
+
+
+def about(account: Account, scopes: Scopes | None) -> dict[str, Any]:
+    """The claims about an account that these scopes allow."""
+    claims: dict[str, Any] = {"sub": str(account.id)}
+    if scopes is None or "profile" in scopes:
+        claims |= {"name": account.display_name or account.name, "preferred_username": account.name}
+    if account.email and (scopes is None or "email" in scopes):
+        claims |= {"email": account.email, "email_verified": False}
+    return claims
+
+
+def _half_hash(text: str) -> str:
+    """OpenID Connect Core, section 3.1.3.6."""
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).rstrip(b"=").decode()

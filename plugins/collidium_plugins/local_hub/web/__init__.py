@@ -18,24 +18,14 @@ from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
 from collidium.api import browsers
-from collidium.api.hub_port import HUB_PATH
+from collidium.api.mounting import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.names import KINDS, Kind
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import (
-    consent,
-    context,
-    files,
-    joining,
-    provider,
-    repo_pages,
-    repos,
-    tokens,
-    uploads,
-)
+from collidium_plugins.local_hub.web import consent, context, files, joining, repos, tokens, uploads
 from collidium_plugins.local_hub.web.context import (
     TOKEN_PATH,
     authenticate,
@@ -54,7 +44,7 @@ _LFS: Final = "/<namespace>/<name>.git/info/lfs"
 #: Method, address, and handler, which is given the repository that an address names.
 #: ``rest`` is read from the raw path, where ``%2F`` is no separator.
 ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
-    ("GET", "/api/whoami-v2", provider.whoami),
+    ("GET", "/api/whoami-v2", tokens.whoami),
     ("POST", "/api/validate-yaml", uploads.validate_yaml),
     ("POST", "/api/repos/create", repos.create),
     ("POST", "/api/repos/move", repos.move),
@@ -74,8 +64,8 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("DELETE", f"{_REPO}/tag/<anything:rest>", repos.delete_tag),
     ("GET", f"{_REPO}/tree/<anything:rest>", files.tree),
     ("POST", f"{_REPO}/paths-info/<anything:rest>", files.paths_info),
-    ("GET", "/<namespace>/<name>", repo_pages.show),
-    ("GET", f"/{_PAGES}/<namespace>/<name>", repo_pages.show),
+    ("GET", "/<namespace>/<name>", files.show_page),
+    ("GET", f"/{_PAGES}/<namespace>/<name>", files.show_page),
     ("GET", "/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("GET", f"/{_PAGES}/<namespace>/<name>/resolve/<anything:rest>", files.resolve),
     ("POST", f"{_REPO}/preupload/<anything:rest>", uploads.preupload),
@@ -86,16 +76,16 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("POST", f"{_LFS}/verify", uploads.lfs_verify),
     ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
     ("PUT", "/lfs/<int:repo_id>/<oid>", uploads.put_content),
-    ("GET", "/.well-known/openid-configuration", provider.configuration),
+    ("GET", "/.well-known/openid-configuration", tokens.configuration),
     ("GET", "/oauth/authorize", consent.ask),
     ("POST", "/oauth/authorize", consent.answer),
     ("GET", "/oauth/pages.css", context.style),
     ("GET", joining.PATH, joining.show),
     ("POST", joining.PATH, joining.join),
     ("POST", TOKEN_PATH, tokens.token),
-    ("GET", "/oauth/jwks", provider.jwks),
-    ("GET", "/oauth/userinfo", provider.userinfo),
-    ("POST", "/oauth/userinfo", provider.userinfo),
+    ("GET", "/oauth/jwks", tokens.jwks),
+    ("GET", "/oauth/userinfo", tokens.userinfo),
+    ("POST", "/oauth/userinfo", tokens.userinfo),
 ]
 
 

@@ -18,7 +18,7 @@ from urllib.parse import unquote, urlencode, urlsplit
 from quart import Response, current_app, g, render_template, request
 
 from collidium.api.context import caller_scheme
-from collidium.api.hub_port import HUB_PATH, hub_path
+from collidium.api.mounting import HUB_PATH, hub_path
 from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
 from collidium_plugins.local_hub.openid.clients import Client

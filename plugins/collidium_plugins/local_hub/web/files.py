@@ -1,22 +1,27 @@
-"""Files: listed and downloaded."""
+"""Files: listed and downloaded; and the page of a repository, with its card and files."""
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 from quart import Response, request
 from quart.wrappers.response import FileBody
 from werkzeug.http import parse_range_header
 
+from collidium.api import cards
+from collidium.api.mounting import hub_path
 from collidium_plugins.local_hub import history, repositories
-from collidium_plugins.local_hub.documents import entry_document, lfs_file_document
+from collidium_plugins.local_hub.documents import entry_document, lfs_file_document, repo_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.history import Commit, last_changes
-from collidium_plugins.local_hub.names import is_path
-from collidium_plugins.local_hub.repositories import Address, readable
+from collidium_plugins.local_hub.names import RESERVED, is_path, page_prefix
+from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
@@ -24,6 +29,7 @@ from collidium_plugins.local_hub.web.context import (
     flag,
     hub,
     limit,
+    page,
     read_document,
     read_page,
     reading,
@@ -36,6 +42,12 @@ EXPANDED_PAGE: Final = 50
 PATHS: Final = 1000
 #: Bytes read by a thread at a time.
 BLOCK: Final = 512 * 1024
+
+#: Files that are named, and bytes of the card that are shown; clients have all of them.
+FILES: Final = 200
+CARD_BYTES: Final = 64 * 1024
+
+_CARD: Final = "README.md"
 
 
 async def tree(place: Address) -> Response:
@@ -176,3 +188,60 @@ async def _download(path: Path, size: int, requested: range | None, headers: dic
     if requested:
         response.headers["Content-Range"] = f"bytes {part.start}-{part.stop - 1}/{size}"
     return response
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file in a page."""
+
+    path: str
+    size: int
+    #: Below the hub's address.
+    address: str
+
+
+async def show_page(place: Address) -> Response:
+    """``GET [/{kind}]/{namespace}/{name}``"""
+    if place.namespace in RESERVED:
+        raise HubError(404, "This hub has no such address")
+    try:
+        repo, tags, commit, entries, card = await reading(lambda db: _read(db, place))
+    except HubError:
+        # To clients a hidden one is 401; a person has nowhere to sign in here.
+        return await page("no-repository.html", 404, repo=f"{place.namespace}/{place.name}")
+    return await page(
+        "repository.html",
+        repo=repo,
+        tags=tags,
+        commit=commit,
+        files=[_file(repo, commit, path, entry) for path, entry in entries[:FILES]],
+        more=len(entries) > FILES,
+        card=await cards.rendered(await asyncio.to_thread(_text, card), _base(repo)) if card else "",
+    )
+
+
+def _read(
+    db: sqlite3.Connection, place: Address
+) -> tuple[Repo, list[str], str, list[tuple[str, Entry]], Entry | None]:
+    repo = readable(db, place)
+    commit = repositories.revision(db, repo, MAIN)
+    trees = Trees(db, repo.id)
+    entries = [("/".join(path), entry) for path, entry in islice(trees.files(commit.tree), FILES + 1)]
+    card = trees.find(commit.tree, (_CARD,))
+    tags: list[str] = repo_document(db, repo, commit)["tags"]
+    return repo, tags, commit.oid, entries, None if card is None or card.is_directory else card
+
+
+def _base(repo: Repo) -> str:
+    return f"{request.root_path}{hub_path()}/{page_prefix(repo.kind)}{repo.full_name}"
+
+
+def _file(repo: Repo, commit: str, path: str, entry: Entry) -> File:
+    at = f"/{page_prefix(repo.kind)}{repo.full_name}/resolve/{commit}/{quote(path)}"
+    return File(path, entry.size, at)
+
+
+def _text(card: Entry) -> str:
+    """The beginning of the card, as it was written."""
+    with hub().store.blobs.path(card.sha256 or "").open("rb") as file:
+        return file.read(CARD_BYTES).decode("utf-8", errors="replace")

@@ -9,10 +9,16 @@ from typing import Any, Final
 from quart import Response, request
 
 from collidium_plugins.local_hub import repositories
-from collidium_plugins.local_hub.documents import commit_document, repo_document, sibling_documents
+from collidium_plugins.local_hub.documents import (
+    PAGE,
+    Query,
+    commit_document,
+    list_repos,
+    repo_document,
+    sibling_documents,
+)
 from collidium_plugins.local_hub.failures import HubError, invalid, revision_not_found
 from collidium_plugins.local_hub.history import ancestors
-from collidium_plugins.local_hub.listing import PAGE, Query, list_repos
 from collidium_plugins.local_hub.names import KINDS, Kind, page_prefix
 from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable, writable
 from collidium_plugins.local_hub.trees import Trees

@@ -15,9 +15,8 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.datasets.publishing import mixing
 from collidium.datasets.publishing.mixing import Mixed, Mixing, mix
-from collidium.datasets.publishing.preparing import Publication, Withholding, prepare
+from collidium.datasets.publishing.preparing import Publication, Withheld, Withholding, prepare, withhold
 from collidium.datasets.publishing.survey import survey
-from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.writing import write_dataset
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.testing.server import run_command

@@ -17,8 +17,8 @@ from tests.core.datasets.events import CONFIG, jets_of, tables_of
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
+from collidium.datasets.publishing.preparing import Withheld, withhold
 from collidium.datasets.publishing.survey import survey
-from collidium.datasets.publishing.withholding import Withheld, withhold
 from collidium.datasets.schemas import SCHEMAS
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset

@@ -13,10 +13,9 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
 from collidium.errors import NotFound
-from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
 from collidium_tui.screens.challenge import open_challenge
 from collidium_tui.screens.challenge.columns import model
-from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed

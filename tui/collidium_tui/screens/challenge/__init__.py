@@ -10,9 +10,8 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static, TabbedContent, TabPane
 
-from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
 from collidium_tui.screens.challenge import actions, columns, rescoring
-from collidium_tui.screens.lists import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import Field, Form
 from collidium_tui.widgets.table import PAGE, Table

@@ -13,7 +13,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
-from collidium_tui.screens.lists import ListData, ListsScreen
+from collidium_tui.screen import ListData, ListsScreen
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table

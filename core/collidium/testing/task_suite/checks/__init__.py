@@ -4,15 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collidium.testing.task_suite.checks import (
-    answers,
-    card,
-    hostile,
-    invariance,
-    memory,
-    metrics,
-    problems,
-)
+from collidium.testing.task_suite.checks import answers, card, hostile, invariance, metrics, problems
 from collidium.testing.task_suite.suite import Check
 
 CHECKS: Final = (
@@ -41,5 +33,5 @@ CHECKS: Final = (
     Check(problems.problems_are_reported_together),
     Check(problems.problems_are_independent_of_blocks),
     Check(hostile.hostile_predictions_never_crash),
-    Check(memory.memory_is_bounded_by_the_block),
+    Check(invariance.memory_is_bounded_by_the_block),
 )

@@ -1,4 +1,4 @@
-"""``/simulate``: presets, the form with its price, and the latest requests; orders under ``/requests``."""
+"""``/simulate``: presets and the form with its price; requests, what becomes of them, and cancelling."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import Final
 
 from quart import Response, request
 
-from collidium.client import Account, Estimate, OrderLimits, Page, Preset, SimulationRequest
+from collidium.client import Account, Estimate, OrderLimits, OutputFile, Page, Preset, SimulationRequest
 from collidium.errors import CollidiumError, Conflict, Forbidden, InvalidInput
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route
 from collidium_plugins.webapps.rendering import (
     SHOWN_ON_FORMS,
+    part,
     refused,
     render,
     retry_after,
@@ -24,8 +25,6 @@ from collidium_plugins.webapps.rendering import (
     with_query,
 )
 from collidium_plugins.webapps.sign_in import forms
-from collidium_plugins.webapps.simulate import requests as placed_orders
-from collidium_plugins.webapps.simulate.requests import LATEST, output_of
 
 _SENT_BEFORE: Final = (
     "this form was sent before with other values; it is a new order now: look it over and send it again"
@@ -34,6 +33,106 @@ _KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,39}")
 #: Characters of a field that are kept: nothing longer could be ordered.
 _LONGEST: Final = 256
+
+#: Requests next to the form, and on a page of all.
+LATEST: Final = 8
+PAGE: Final = 25
+STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
+
+_REPO: Final = re.compile(r"https?://[^/]+(?:/[^/]+)*?/datasets/([\w.-]+/[\w.-]+)", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """The dataset that a request made."""
+
+    repo: str
+    #: Its page on the hub; None for what is private on the local hub, whose pages have no sign-in.
+    address: str | None
+    #: Its first event in the display; None for what is private, which the display does not see.
+    first_event: str | None
+
+
+async def latest() -> Response:
+    """``GET /simulate/latest``: the part of the form's page that changes"""
+    requests = await context.backend_as_user().requests(limit=LATEST)
+    return await part(await render("simulate-latest.html", requests=requests, output_of=output_of))
+
+
+async def show_all() -> Response:
+    """``GET /simulate/requests?state=&cursor=``"""
+    state = request.args.get("state") or None
+    cursor = request.args.get("cursor") or None
+    page = await context.backend_as_user().requests(state=state, limit=PAGE, cursor=cursor)
+    return await render(
+        "requests.html",
+        requests=page,
+        output_of=output_of,
+        state=state,
+        states=STATES,
+        first=cursor and with_query("/simulate/requests", state=state),
+        next=page.next_cursor and with_query("/simulate/requests", state=state, cursor=page.next_cursor),
+    )
+
+
+async def show_request(request_id: str) -> Response:
+    """``GET /simulate/requests/<request_id>``; ``ordered`` is there for who comes from the form"""
+    return await _request_page(await context.backend_as_user().request(request_id))
+
+
+async def live(request_id: str) -> Response:
+    """``GET /simulate/requests/<request_id>/live``: the part of its page that changes"""
+    found = await context.backend_as_user().request(request_id)
+    files = await _files(found)
+    return await part(await render("request-live.html", request=found, output_of=output_of, files=files))
+
+
+async def cancel(request_id: str) -> Response:
+    """``POST /simulate/requests/<request_id>/cancel``"""
+    backend = context.backend_as_user()
+    try:
+        await backend.cancel(request_id)
+    except (Conflict, Forbidden) as refusal:
+        return refused(await _request_page(await backend.request(request_id), refusal), refusal)
+    return see_other(f"/simulate/requests/{request_id}")
+
+
+async def _request_page(found: SimulationRequest, refusal: CollidiumError | None = None) -> Response:
+    ordered = request.args.get("ordered")
+    return await render(
+        "request.html",
+        request=found,
+        output_of=output_of,
+        files=await _files(found),
+        ordered=ordered,
+        refusal=refusal,
+    )
+
+
+async def _files(found: SimulationRequest) -> Sequence[OutputFile]:
+    """What the server keeps of a completed request that is on no hub."""
+    if found.state != "completed" or found.output_hub_repo is not None:
+        return ()
+    return (await context.backend_as_user().output(found.request_id)).items
+
+
+def output_of(found: SimulationRequest) -> Output | None:
+    """The dataset of a request; None before there is one, and for a mock's, which never is."""
+    named = _REPO.fullmatch(found.output_hub_repo or "")
+    if named is None or found.output_is_mock:
+        return None
+    config = f"{found.channel}_pu{found.pileup}"
+    return Output(
+        named[1],
+        _page_of(named[0], named[1], private=found.private),
+        None if found.private else with_query("/events", repo=named[1], config=config, event=0),
+    )
+
+
+def _page_of(address: str, repo: str, *, private: bool) -> str | None:
+    if context.web().settings.hub_url:
+        return address
+    return None if private else f"{context.hub_url()}/datasets/{repo}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,9 +314,9 @@ def _new_key() -> str:
 ROUTES: Final[list[Route]] = [
     ("GET", "", show),
     ("POST", "", place_order),
-    ("GET", "/latest", placed_orders.latest),
-    ("GET", "/requests", placed_orders.show_all),
-    ("GET", "/requests/<request_id>", placed_orders.show),
-    ("GET", "/requests/<request_id>/live", placed_orders.live),
-    ("POST", "/requests/<request_id>/cancel", placed_orders.cancel),
+    ("GET", "/latest", latest),
+    ("GET", "/requests", show_all),
+    ("GET", "/requests/<request_id>", show_request),
+    ("GET", "/requests/<request_id>/live", live),
+    ("POST", "/requests/<request_id>/cancel", cancel),
 ]

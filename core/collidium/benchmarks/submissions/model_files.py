@@ -1,0 +1,122 @@
+"""Files of submitted models and of their predictions in the storage, and when they are deleted.
+
+A file is deleted in three steps, so that none is lost that another process receives meanwhile.
+"""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import TYPE_CHECKING, Final
+
+from tortoise.expressions import Q
+from tortoise.queryset import QuerySet
+from tortoise.timezone import now
+
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation
+from collidium.database import transactional
+from collidium.errors import Unavailable
+from collidium.runtime.failpoints import reached
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from collidium.contracts.storage import Storage
+
+#: In place of a challenge: the file is being deleted, which takes no longer.
+_DELETED: Final = ""
+_DELETION_TIME: Final = timedelta(minutes=10)
+
+
+def model_key(sha256: str) -> str:
+    """Where the file of a model is in the storage."""
+    return f"models/{sha256}.onnx"
+
+
+async def stored_models() -> dict[str, str]:
+    """SHA-256 of every model in the storage, by key; those of erased persons are gone."""
+    found = await Evaluation.exclude(manifest="").distinct().values_list("sha256", flat=True)
+    return {model_key(str(sha256)): str(sha256) for sha256 in found}
+
+
+async def stored_predictions() -> list[str]:
+    """SHA-256 of what models have predicted on final and new events; those of erased persons are gone."""
+    rows = Evaluation.filter(again=True, predictions__not_isnull=True).exclude(manifest="")
+    return [str(sha256) for sha256 in await rows.distinct().values_list("predictions", flat=True)]
+
+
+async def sweep(storage: Storage, before: datetime) -> None:
+    """Delete the files of models that failed or were cancelled before a moment, and that no row refers to."""
+    over = Evaluation.filter(_is_over(before)).exclude(manifest="")
+    hashes = {
+        *await _lost(before).values_list("sha256", flat=True),
+        *await over.values_list("sha256", flat=True),
+    }
+    for sha256 in sorted(map(str, hashes)):
+        await discard(storage, sha256, before)
+
+
+async def discard(storage: Storage, sha256: str, before: datetime | None = None) -> None:
+    """Delete the file of a model unless an evaluation needs it, or it is being received.
+
+    None needs it that failed or was cancelled ``before`` a moment; its manifest is deleted, too.
+    """
+    deletion = await _begin_deletion(sha256, before)
+    if deletion is None:
+        return
+    reached("sweep.begun")
+    await storage.delete(model_key(sha256))
+    reached("sweep.deleted")
+    await deletion.delete()
+
+
+@transactional
+async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | None:
+    """Let no process receive this file until the returned row is deleted; None: the file is needed."""
+    # No model is announced, and none gets its row, while all challenges are locked.
+    await Challenge.all().order_by("name").select_for_update().only("name")
+    over = Evaluation.filter(_is_over(before), sha256=sha256) if before else Evaluation.filter(id="")
+    kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
+    if before:
+        await _lost(before).filter(sha256=sha256).update(sha256=None)
+    needed = await kept.exclude(id__in=await over.values_list("id", flat=True)).exists()
+    if needed or await Arrival.exists(sha256=sha256):
+        return None
+    await over.update(manifest="")
+    deletion = Arrival(
+        id=uuid.uuid4().hex, challenge=_DELETED, leased_until=now() + _DELETION_TIME, sha256=sha256
+    )
+    await deletion.save(force_create=True)
+    return deletion
+
+
+async def announce(arrival: str, sha256: str) -> None:
+    """Keep the file of a model from being deleted, in a transaction with its challenge locked.
+
+    Raises Unavailable while it is being deleted.
+    """
+    deletions = Arrival.filter(challenge=_DELETED, sha256=sha256)
+    if await deletions.filter(leased_until__gt=now()).exists():
+        raise Unavailable("the same model is being deleted; send it again", retry_after=60)
+    await deletions.delete()  # of processes that were killed
+    await Arrival.filter(id=arrival).update(sha256=sha256)
+
+
+def _lost(before: datetime) -> QuerySet[Arrival]:
+    """What processes that were killed have stored, or begun to delete."""
+    return Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
+
+
+def _is_over(before: datetime) -> Q:
+    return Q(state__in=("failed", "cancelled"), ended_at__lt=before)
+
+
+async def submitted_by(account_id: int) -> tuple[list[str], list[str]]:
+    """SHA-256 of the models that this account alone has sent, and of what its models have predicted."""
+    own = set(await Evaluation.filter(account_id=account_id).values_list("sha256", flat=True))
+    others = Evaluation.filter(sha256__in=list(own)).exclude(account_id=account_id)
+    alone = own - set(await others.values_list("sha256", flat=True))
+    # A file of predictions names its model: another account's is of the same one.
+    made = Evaluation.filter(account_id=account_id, again=True, sha256__in=list(alone))
+    predicted = await made.filter(predictions__not_isnull=True).values_list("predictions", flat=True)
+    return sorted(map(str, alone)), sorted(map(str, predicted))
