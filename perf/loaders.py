@@ -4,9 +4,10 @@
     python perf/loaders.py --quick    a smoke: 60 events
 
 All readers take turns in one run; rates are events per CPU second of the process, the median and the best of
-five rounds, and ratios the median of those of each round. pyarrow alone reads the same columns of the same row
-groups as Arrow tables. `datasets` gives arrays of NumPy, one for each event and column, in batches of the same
-size; it decodes the same columns (``columns=``), or all twelve where they are chosen later (``select_columns``).
+five rounds, and ratios the median of those of each round. pyarrow alone reads the same columns of the same
+row groups as Arrow tables. `datasets` gives arrays of NumPy, one for each event and column, in batches of the
+same size; it decodes the same columns (``columns=``), or all twelve where they are chosen later
+(``select_columns``).
 Torch's workers are measured by the clock, as their CPU is in other processes, from the second epoch on.
 """
 
