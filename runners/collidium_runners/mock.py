@@ -34,7 +34,7 @@ class MockRunner(Runner):
     name = "mock"
     is_mock: ClassVar[bool] = True
     is_shared = False
-    polled_when_watched = True
+    watched_poll_seconds = 0
 
     def __init__(self, directory: Path, seconds: float, outcome: str) -> None:
         self._directory = directory

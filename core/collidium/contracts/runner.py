@@ -130,8 +130,9 @@ class Runner(ABC):
     is_shared: bool = True
     #: Seconds between two polls of a job; None: the setting ``PLATFORM_POLL_SECONDS``.
     poll_seconds: float | None = None
-    #: Whether a job may be polled twice a second while a user watches its request: where that costs little.
-    polled_when_watched: ClassVar[bool] = False
+    #: Seconds between polls of jobs whose requests users watch, all in one call; 0: twice a second each,
+    #: where that costs little. None: no sooner than others.
+    watched_poll_seconds: ClassVar[float | None] = None
 
     def check(self) -> None:  # noqa: B027 -- most need nothing
         """Raise :class:`~collidium.errors.ConfigurationError` where this machine lacks what every job needs.

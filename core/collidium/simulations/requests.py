@@ -190,8 +190,8 @@ async def find_with_progress(
     """As :func:`find`, with what the runner reports of a running job."""
     row = await visible(request_id, account_id)
     runner = platform.runners.things.get(row.runner)
-    if runner is not None and runner.polled_when_watched:
-        await transitions.poll_soon(row)
+    if runner is not None and runner.watched_poll_seconds is not None:
+        await transitions.poll_soon(row, runner.watched_poll_seconds)
     found = transitions.view(row, await transitions.history_of(row))
     return replace(found, progress=await _progress(platform, row))
 

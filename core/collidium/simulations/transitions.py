@@ -12,6 +12,7 @@ with :class:`LeaseLost`, so that two processes cannot both move a request.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -19,6 +20,7 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, records
@@ -51,6 +53,8 @@ BACKOFF: Final = Backoff()
 _lines: Final = RowByKey(HistoryLine, "request_id", order="id")
 #: Notified when there is something to do for who follows requests in this process.
 CHANGED: Final = WakeSignal()
+#: Seconds by which the clock that waits may be ahead of the one that says what is due.
+_CLOCKS_DIFFER: Final = 0.01
 #: Most lines after the first of a timeline, but for states to come: some runners find new words for ever.
 LINES: Final = 199
 #: Collections of a request's output that may be lost with the worker that reads it before it fails.
@@ -95,19 +99,34 @@ async def observed(
 
 @transactional
 async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) -> None:
-    """Nothing new of these: look again after that time, or at once at those that were cancelled meanwhile."""
+    """Nothing new of these: look again after that time, or at once at those that were cancelled meanwhile.
+
+    Those for which a poll was asked meanwhile (:func:`poll_soon`) are due then.
+    """
     rows = SimulationRequest.filter(lease=lease, request_id__in=request_ids)
-    await rows.filter(cancel_requested_at__isnull=True).update(
-        due_at=now() + again, attempts=0, denials=0, lease="", leased_until=None
-    )
+    waiting = rows.filter(cancel_requested_at__isnull=True)
+    released: dict[str, Any] = {"attempts": 0, "denials": 0, "lease": "", "leased_until": None}
+    later = now() + again
+    await waiting.filter(due_at__gt=now(), due_at__lt=later).update(**released)
+    await waiting.update(due_at=later, **released)
     await rows.filter(cancel_requested_at__isnull=False).update(due_at=now(), lease="", leased_until=None)
 
 
-async def poll_soon(row: SimulationRequest) -> None:
-    """Have the job polled at the follower's next look, unless it is being polled or the last poll failed."""
-    if row.step == Step.FOLLOW and row.due_at is not None and row.due_at > now():
-        waiting = SimulationRequest.filter(id=row.id, step=Step.FOLLOW, lease="", attempts=0)
-        await waiting.filter(due_at__gt=now()).update(due_at=now())
+async def poll_soon(row: SimulationRequest, seconds: float) -> None:
+    """Have the job polled at the follower's next look, unless it is being polled or the last poll failed.
+
+    With ``seconds``, when the clock next shows a multiple of it: then all jobs for which this is asked, by
+    any process, are due and polled in one call. So is one that is being polled now.
+    """
+    moment = now()
+    wait = seconds and seconds - moment.timestamp() % seconds
+    due = moment + timedelta(seconds=wait)
+    if row.step != Step.FOLLOW or row.due_at is None or (row.due_at <= due and not row.lease):
+        return
+    rows = SimulationRequest.filter(id=row.id, step=Step.FOLLOW, cancel_requested_at__isnull=True, attempts=0)
+    later = Q(due_at__gt=due, lease="")
+    if await rows.filter(later | ~Q(lease="") if seconds else later).update(due_at=due) and seconds:
+        asyncio.get_running_loop().call_later(wait + _CLOCKS_DIFFER, CHANGED.notify)
 
 
 @transactional

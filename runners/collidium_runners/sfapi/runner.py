@@ -39,6 +39,8 @@ class SfapiRunner(BatchRunner):
     """Connects when it is first used; one client for everything."""
 
     name = "sfapi"
+    #: Of a call for hundreds of jobs, which the API takes a while to answer.
+    watched_poll_seconds = 1
 
     def __init__(self, site: Site) -> None:
         super().__init__()

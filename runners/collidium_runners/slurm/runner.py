@@ -33,7 +33,7 @@ class SlurmRunner(BatchRunner):
 
     name = "slurm"
     #: One question for all jobs that are due.
-    polled_when_watched = True
+    watched_poll_seconds = 0
 
     def __init__(self, backend: SlurmBackend, settings: Settings) -> None:
         """Raises ConfigurationError for a pipeline command that cannot be filled in."""

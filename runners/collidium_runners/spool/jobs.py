@@ -245,7 +245,7 @@ class SpooledRunner(Runner):
     is_shared = False
     #: Often, because polling starts the next job.
     poll_seconds = 5.0
-    polled_when_watched = True
+    watched_poll_seconds = 0
 
     def __init__(self, jobs: SpooledJobs) -> None:
         self._jobs = jobs

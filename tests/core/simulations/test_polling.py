@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
+from typing import ClassVar
 
 import pytest
 from tests.core.simulations.conftest import ORDER, OpenPlatform, assert_sound, ended, order, reached, sign_up
@@ -12,9 +13,9 @@ from tests.core.simulations.scripted import Scripted
 from tortoise.timezone import now
 
 from collidium import simulations
-from collidium.contracts.runner import JobState, JobStatus
+from collidium.contracts.runner import JobState, JobStatus, Runner
 from collidium.runtime import watching
-from collidium.simulations import find_with_progress, follower, watch
+from collidium.simulations import find_with_progress, follower, transitions, watch
 from collidium.simulations.models import SimulationRequest
 from collidium_runners.container import ContainerRunner
 from collidium_runners.local.engine import LocalRunner
@@ -82,7 +83,7 @@ class Slow(Scripted):
     """Is asked once an hour, unless a user watches."""
 
     poll_seconds = 3600
-    polled_when_watched = True
+    watched_poll_seconds: ClassVar[float | None] = 0
 
 
 async def test_a_watched_job_is_polled_at_once(open_platform: OpenPlatform) -> None:
@@ -107,9 +108,9 @@ async def test_a_watched_job_is_not_polled_where_that_is_costly(open_platform: O
         rows = SimulationRequest.filter(request_id=request_id)
         later = now() + timedelta(hours=1)
 
-        async def watched(*, cheap: bool = True, **changes: object) -> bool:
+        async def watched(*, seconds: float | None = 0, **changes: object) -> bool:
             """Whether a look makes the job due."""
-            runner.polled_when_watched = cheap  # type: ignore[misc]  # of this one alone
+            runner.watched_poll_seconds = seconds  # type: ignore[misc]  # of this one alone
             given = {"step": "follow", "lease": "", "attempts": 0}
             await rows.update(due_at=later, **(given | changes))
             await find_with_progress(platform, request_id, alice.id)
@@ -118,16 +119,39 @@ async def test_a_watched_job_is_not_polled_where_that_is_costly(open_platform: O
             return due < later
 
         assert await watched()
-        assert not await watched(cheap=False)
+        assert not await watched(seconds=None)
         assert not await watched(lease="another")
-        assert not await watched(attempts=1)
+        assert await watched(seconds=1, lease="another")  # and then again
+        assert not await watched(seconds=1, attempts=1)
         assert not await watched(step="collect")
 
 
+async def test_watched_jobs_that_are_due_together_share_a_poll(open_platform: OpenPlatform) -> None:
+    """Looks at any moment of a second, in any process, make jobs due at its end, polled ones as well."""
+    runner = Slow()
+    runner.answers = [RUNNING]
+    runner.watched_poll_seconds = 1000  # type: ignore[misc]  # of this one alone
+    async with open_platform(runner) as platform:
+        alice = await sign_up("alice")
+        ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(2)]
+        async with simulations.following(platform):
+            for request_id in ids:
+                await reached(request_id, "running")
+        rows = SimulationRequest.filter(request_id__in=ids)
+        await rows.filter(request_id=ids[0]).update(lease="polled", due_at=now())
+        for request_id in ids:
+            await find_with_progress(platform, request_id, alice.id)
+        await transitions.unchanged("polled", ids, timedelta(hours=1))
+        (due,) = {row.due_at for row in await rows}
+        assert due is not None
+        assert due.timestamp() % 1000 == 0
+        assert {row.lease for row in await rows} == {""}
+
+
 def test_watched_requests_are_two_seconds_behind() -> None:
-    """As watching adds it up; the runners are those that are asked on this machine, or by one call."""
+    """As watching adds it up, for runners that are polled after each look, and for those with a pause."""
     look = watching.LOOK_SECONDS + watching.SHARED_SECONDS
     assert look + follower.IDLE_SECONDS + look < 2
-    polled = [MockRunner, LocalRunner, ContainerRunner, SlurmRunner]
-    assert all(runner.polled_when_watched for runner in polled)
-    assert not SfapiRunner.polled_when_watched
+    polled: list[type[Runner]] = [MockRunner, LocalRunner, ContainerRunner, SlurmRunner]
+    assert all(runner.watched_poll_seconds == 0 for runner in polled)
+    assert look < SfapiRunner.watched_poll_seconds < 2 - look
