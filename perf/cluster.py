@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # a cluster on loopback is a
 from tests.dask_cluster import running
 
 from collidium.contracts.executor import StoredFile
+from collidium.files.durable import sha256_of
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.cache import stored_files
 from collidium.scoring.truth.files import Truth
@@ -36,14 +37,14 @@ PASSES = 4
 
 
 async def seconds(
-    truth: Truth, path: Path, storage: LocalStorage, executor: EncodedCalls, number: int
+    truth: Truth, path: Path, storage: LocalStorage, executor: EncodedCalls, number: int, sha256: str
 ) -> float:
-    """Score once; the predictions are put into the storage first, as a server does."""
+    """Score once; the predictions are put into the storage first, as a server does, which has their hash."""
     start = time.perf_counter()
     files = None
     if executor.is_remote:
         size = (await asyncio.to_thread(path.stat)).st_size
-        predictions = StoredFile(f"uploads/{number}.parquet", size)
+        predictions = StoredFile(f"uploads/{number}.parquet", size, sha256)
         await storage.put(predictions.key, path)
         files = {path: predictions, **stored_files(truth)}
     await evaluate(QuietTask(), truth, path, executor=executor, limits=LIMITS, files=files)
@@ -52,6 +53,7 @@ async def seconds(
 
 async def compare(directory: Path, truth: Truth, path: Path, workers: int, passes: int) -> None:
     storage = LocalStorage(directory / "storage")
+    sha256 = sha256_of(path)
     env = {"PYTHONPATH": str(Path(__file__).parent), "PLATFORM_DATA_DIR": str(directory)}
     with running(directory / f"cluster-{workers}", workers, env) as cluster:
         dask = Dask(cluster.settings())
@@ -61,7 +63,7 @@ async def compare(directory: Path, truth: Truth, path: Path, workers: int, passe
             await (await dask.connected()).wait_for_workers(workers)
             for number in range(passes):
                 for executor, times in zip(executors, taken, strict=True):
-                    times.append(await seconds(truth, path, storage, executor, number))
+                    times.append(await seconds(truth, path, storage, executor, number, sha256))
         finally:
             for executor in executors:
                 await executor.close()

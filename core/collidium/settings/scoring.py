@@ -66,6 +66,11 @@ class ScoringSettings(BaseSettings):
     )
     dask_certificate: Path | None = Field(None, description="Certificate of this machine for Dask.")
     dask_key: Path | None = Field(None, description="Key of that certificate.")
+    dask_worker_name: str = Field(
+        "",
+        max_length=200,
+        description="Name of a worker in its cluster, by which dask-jobqueue knows the jobs it has started.",
+    )
     dask_wait_seconds: float = Field(
         60,
         gt=0,

@@ -145,6 +145,7 @@ class Dask(EncodedCalls):
         files = StoredFiles(storage, directory / "files", self._settings.truth_cache_bytes)
         (directory / "files").mkdir()
         options: dict[str, Any] = {
+            "name": self._settings.dask_worker_name or None,
             "nthreads": self._here.workers,
             "resources": {same_code(): self._here.workers},
             "security": security,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 import shutil
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
@@ -17,6 +20,7 @@ from urllib.parse import urlsplit
 import httpx
 import pyarrow as pa
 import pytest
+from tests.dask_cluster import running
 from tests.s3 import USER, S3Server, s3_server, s3_variables
 
 from collidium.testing.databases import migrate, sqlite_url
@@ -42,15 +46,23 @@ FAULTS: dict[str, tuple[int, str] | str] = {
     "away": "away",
     "damaging": "damaging",
 }
+#: Requests of a submission that another machine scores.
+STEPS = {
+    "lending": (WRITES, "/uploads/"),
+    "fetching": (READS, "/uploads/"),
+    "keeping": (WRITES, "/predictions/"),
+}
 
 
 @dataclass
 class Faults:
-    """Requests of these methods meet that fault, until they are released."""
+    """Requests of these methods whose paths contain ``within`` meet that fault, until they are released."""
 
     methods: frozenset[str] = frozenset()
     fault: tuple[int, str] | str = ""
-    released: Event | None = None
+    within: str = ""
+    released: Event = field(default_factory=Event)
+    met: Event = field(default_factory=Event)
 
 
 class Between(BaseHTTPRequestHandler):
@@ -62,12 +74,15 @@ class Between(BaseHTTPRequestHandler):
 
     def do_PUT(self) -> None:
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        fault = self.faults.fault if self.command in self.faults.methods else None
+        meant = self.command in self.faults.methods and self.faults.within in self.path
+        fault = self.faults.fault if meant else None
+        if meant:
+            self.faults.met.set()
         if isinstance(fault, tuple):
             status, code = fault
             return self._answer(status, {}, f"<Error><Code>{code}</Code></Error>".encode())
         if fault in {"silent", "away"}:
-            if fault == "silent" and self.faults.released:
+            if fault == "silent":
                 self.faults.released.wait(60)
             self.close_connection = True
             return None
@@ -79,11 +94,11 @@ class Between(BaseHTTPRequestHandler):
         connection.close()
         if fault == "damaging" and self.command == "GET":
             content = _damaged(content)
-        return self._answer(found.status, dict(found.headers), content)
+        return self._answer(found.status, dict(found.headers), content, slow=fault == "slow")
 
     do_GET = do_HEAD = do_POST = do_DELETE = do_PUT  # noqa: N815 -- as the server looks for them
 
-    def _answer(self, status: int, headers: dict[str, str], body: bytes) -> None:
+    def _answer(self, status: int, headers: dict[str, str], body: bytes, *, slow: bool = False) -> None:
         self.send_response(status)
         length = (
             {} if self.command == "HEAD" and "Content-Length" in headers else {"Content-Length": len(body)}
@@ -93,6 +108,9 @@ class Between(BaseHTTPRequestHandler):
                 self.send_header(name, str(value))
         self.end_headers()
         if self.command != "HEAD":
+            while slow and body and not self.faults.released.wait(0.1):
+                self.wfile.write(body[:1])
+                body = body[1:]
             self.wfile.write(body)
 
     def log_message(self, *arguments: Any) -> None:
@@ -112,19 +130,33 @@ class Service:
         self._faults = faults
 
     @contextmanager
-    def failing(self, methods: frozenset[str], fault: str) -> Iterator[None]:
-        """The store fails in the context."""
-        released = self._faults.released = Event()
-        self._faults.fault, self._faults.methods = FAULTS[fault], methods
+    def failing(self, methods: frozenset[str], fault: str, within: str = "") -> Iterator[Event]:
+        """The store fails in the context; the event is set when it first did."""
+        faults = self._faults
+        faults.released, faults.met = Event(), Event()
+        faults.fault, faults.methods, faults.within = FAULTS.get(fault, fault), methods, within
         try:
-            yield
+            yield faults.met
         finally:
-            self._faults.methods = frozenset()
-            released.set()
+            faults.methods = frozenset()
+            faults.released.set()
 
 
 @pytest.fixture(scope="module")
 def service(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    with serving(s3_server, tmp_path_factory.mktemp("service")) as service:
+        yield service
+
+
+@pytest.fixture(scope="module")
+def elsewhere(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A server whose submissions are scored by a worker of Dask, which reads the same store."""
+    with serving(s3_server, tmp_path_factory.mktemp("elsewhere"), workers=1) as service:
+        yield service
+
+
+@contextmanager
+def serving(s3_server: S3Server, directory: Path, workers: int = 0) -> Iterator[Service]:
     faults = Faults()
     handler = type("Handler", (Between,), {"store": urlsplit(s3_server.url).netloc, "faults": faults})
     with ExitStack() as stack:
@@ -134,12 +166,14 @@ def service(s3_server: S3Server, tmp_path_factory: pytest.TempPathFactory) -> It
         thread.start()
         stack.callback(thread.join)
         stack.callback(between.shutdown)
-        directory = tmp_path_factory.mktemp("service")
         database = sqlite_url(directory / "database.sqlite3")
         migrate(database)
         variables = s3_variables(f"http://127.0.0.1:{between.server_port}", USER, BUCKET)
         variables["PLATFORM_STORAGE_S3_TIMEOUT_SECONDS"] = "5"
         variables["PLATFORM_SUBMISSIONS_PER_DAY"] = "1000"
+        if workers:
+            cluster = stack.enter_context(running(directory / "cluster", workers, variables))
+            variables |= cluster.variables()
         server = ServerProcess(directory / "server", database, variables)
         import_truth(server)
         with server:
@@ -155,6 +189,13 @@ def refused(answer: httpx.Response) -> None:
     assert "AWS" not in answer.text
 
 
+def reason(fault: str) -> str:
+    """What the log says of it."""
+    found = FAULTS[fault]
+    named = {"damaging": "BadDigest|returned another file"}
+    return found[1] if isinstance(found, tuple) else named.get(fault, "cannot be reached")
+
+
 def file_of(oracle: pa.Table, note: str) -> bytes:
     return parquet(oracle.replace_schema_metadata({"note": note}))
 
@@ -162,6 +203,12 @@ def file_of(oracle: pa.Table, note: str) -> bytes:
 def stored(store: S3Server, content: bytes) -> int:
     """How many objects there are of the predictions."""
     prefix = f"{BUCKET.partition('files/')[2]}/predictions/{sha256(content).hexdigest()}"
+    return int(store.client().list_objects_v2(Bucket="files", Prefix=prefix)["KeyCount"])
+
+
+def lent(store: S3Server) -> int:
+    """How many objects there are of what other machines score."""
+    prefix = f"{BUCKET.partition('files/')[2]}/uploads/"
     return int(store.client().list_objects_v2(Bucket="files", Prefix=prefix)["KeyCount"])
 
 
@@ -206,3 +253,37 @@ def test_an_upload_in_parts_waits_for_its_bucket(service: Service, oracle: pa.Ta
             refused(append(caller, where, content, 0))
         assert caller.head(where).headers["Upload-Offset"] == str(len(content))
         assert append(caller, where, b"", len(content)).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("step", "fault"),
+    [
+        *(("fetching", fault) for fault in FAULTS),
+        *(("lending", "full"), ("lending", "damaging"), ("keeping", "full"), ("keeping", "silent")),
+    ],
+)
+def test_scoring_elsewhere_waits_for_a_bucket(
+    elsewhere: Service, s3_server: S3Server, oracle: pa.Table, step: str, fault: str
+) -> None:
+    """Also in the middle of a submission, which is not blamed for what the bucket does."""
+    methods, within = STEPS[step]
+    content = file_of(oracle, f"{fault}, {step}")
+    with signed_in(elsewhere.server, f"{step}-{fault}") as caller:
+        with elsewhere.failing(methods, fault, within) as met:
+            answer = caller.post(SUBMIT, content=content)
+        refused(answer)
+        assert met.is_set()
+        assert re.search(rf"{answer.headers['X-Request-Id']}\].*({reason(fault)})", elsewhere.server.log())
+        assert caller.get("/v1/me/submissions").json() == []
+        assert stored(s3_server, content) == 0
+        assert caller.post(SUBMIT, content=content).status_code == 200
+        assert stored(s3_server, content) == len(caller.get("/v1/me/submissions").json()) == 1
+    assert lent(s3_server) == 0
+
+
+def test_scoring_elsewhere_goes_on_with_a_slow_bucket(elsewhere: Service, oracle: pa.Table) -> None:
+    with signed_in(elsewhere.server, "slow") as caller, ThreadPoolExecutor() as pool:
+        with elsewhere.failing(READS, "slow", "/uploads/") as met:
+            answer = pool.submit(caller.post, SUBMIT, content=file_of(oracle, "slow"))
+            assert met.wait(60)
+        assert answer.result().status_code == 200

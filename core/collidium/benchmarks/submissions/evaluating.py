@@ -317,7 +317,7 @@ class _Run:
         if speed is not None:
             card |= {"seconds": speed.seconds, "seconds_error": speed.error, **speed.in_addition}
         if admission is None:
-            scores = await scorings.score(platform, task, row.truth_version, path)
+            scores = await scorings.score(platform, task, row.truth_version, path, sha256)
             scores = replace(scores, held_back=None)  # the model has not been run on these
             scorings.use_measured_errors(task.card, Submission(model=card), scores)
             await platform.storage.put(scorings.storage_key(sha256), path)

@@ -134,7 +134,7 @@ async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256
             await platform.storage.get(scorings.storage_key(sha256), path)
             if await asyncio.to_thread(sha256_of, path) != sha256:
                 return "the storage has another file than was submitted"
-            return await scorings.score(platform, task, truth_version, path, "ignore")
+            return await scorings.score(platform, task, truth_version, path, sha256, "ignore")
         except MissingFile:
             return "its file is not kept any more"
         except InvalidInput as error:

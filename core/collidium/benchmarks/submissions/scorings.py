@@ -229,6 +229,7 @@ async def score(
     task: Task,
     truth_version: str,
     path: Path,
+    sha256: str,
     extra_columns: ExtraColumns = "refuse",
 ) -> Evaluation:
     """Score a file, in the time there is for one.
@@ -238,7 +239,7 @@ async def score(
     name = task.card.name
     with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
         try:
-            evaluation = await _score(platform, task, truth_version, path, extra_columns)
+            evaluation = await _score(platform, task, truth_version, path, sha256, extra_columns)
         except Exception as error:
             metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
             raise
@@ -267,7 +268,12 @@ def is_passing(error: Exception) -> bool:
 
 
 async def _score(
-    platform: Platform, task: Task, truth_version: str, path: Path, extra_columns: ExtraColumns
+    platform: Platform,
+    task: Task,
+    truth_version: str,
+    path: Path,
+    sha256: str,
+    extra_columns: ExtraColumns,
 ) -> Evaluation:
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
@@ -276,7 +282,7 @@ async def _score(
         async with (
             platform.truth_cache.opened(task.card.name, parts.whole(truth_version)) as truth,
             budget,
-            _lent(platform, truth, path) as files,
+            _lent(platform, truth, path, sha256) as files,
         ):
             return await engine.evaluate(
                 *(task, truth, path),
@@ -298,14 +304,14 @@ async def _score(
 
 @asynccontextmanager
 async def _lent(
-    platform: Platform, truth: Truth, path: Path
+    platform: Platform, truth: Truth, path: Path, sha256: str
 ) -> AsyncIterator[Mapping[Path, StoredFile] | None]:
     """Put predictions where other machines find them, for the context; nothing where none scores."""
     if not platform.executor.is_remote:
         yield None
         return
     size = (await asyncio.to_thread(path.stat)).st_size
-    predictions = StoredFile(f"uploads/{uuid.uuid4().hex}.parquet", size)
+    predictions = StoredFile(f"uploads/{uuid.uuid4().hex}.parquet", size, sha256)
     await platform.storage.put(predictions.key, path)
     try:
         yield {path: predictions, **stored_files(truth)}

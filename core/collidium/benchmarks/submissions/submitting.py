@@ -54,7 +54,7 @@ class Outcome:
 async def check(platform: Platform, admission: Admission, predictions: Predictions) -> Evaluation:
     """Score without keeping anything; raises InvalidInput with all problems, and Forbidden."""
     evaluation = await scorings.score(
-        platform, admission.task, admission.truth.version, predictions.path, "refuse"
+        platform, admission.task, admission.truth.version, predictions.path, predictions.sha256
     )
     await accounts.require_not_banned(admission.account.id)
     return evaluation
@@ -146,7 +146,7 @@ async def _score_and_keep(
     extra_columns: ExtraColumns,
 ) -> Outcome:
     task, version = admission.task, admission.truth.version
-    evaluation = await scorings.score(platform, task, version, path, extra_columns)
+    evaluation = await scorings.score(*(platform, task, version, path, submission.sha256), extra_columns)
     if admission.evaluation is not None:
         evaluation = replace(evaluation, held_back=None)  # the model has not been run on these
     scorings.use_measured_errors(task.card, submission, evaluation)
