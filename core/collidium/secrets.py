@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import hmac
 from binascii import Error as NotBase64
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 #: Below the data directory.
 FILE: Final = "secret-key"
 _KEY_BYTES: Final = 32
+#: Settings that all machines of a service have in common, as in :func:`fingerprint`.
+SHARED: Final = ("PLATFORM_SECRET_KEY", "ADMIN_TOKEN", "PLATFORM_STORAGE", "PLATFORM_HUB_URL")
+#: Hexadecimal digits of each: enough to find a mistake, too few to find a secret.
+_DIGITS: Final = 4
 #: The same everywhere: every process makes the same key of a text, and keeps nothing to do so.
 _SALT: Final = b"collidium"
 
@@ -34,14 +39,21 @@ class Secrets:
     Values are Fernet tokens: AES-128-CBC, signed with HMAC-SHA256.
     """
 
-    __slots__ = ("_keys", "fingerprint")
+    __slots__ = ("_first", "_keys")
 
     def __init__(self, keys: Sequence[str]) -> None:
         """The first key encrypts, all decrypt. Blocks: a key is derived slowly, on purpose."""
         made = [_fernet_key(key) for key in keys]
         self._keys = MultiFernet([Fernet(key) for key in made])
-        #: Equal where the same key encrypts.
-        self.fingerprint = hashlib.sha256(made[0]).hexdigest()[:16]
+        self._first = made[0]
+
+    def fingerprint(self, settings: Settings) -> str:
+        """What a process records of :data:`SHARED`; with SQLite, which one machine has, of the key alone."""
+        storage = f"{settings.storage} {settings.storage_s3_url} {settings.storage_hub_repo}"
+        token = settings.admin_token.get_secret_value() if settings.admin_token else ""
+        values = ("", "", "") if settings.sqlite_file else (token, storage, settings.hub_url)
+        marks = [hmac.digest(self._first, value.encode(), "sha256").hex() for value in values]
+        return "".join(mark[:_DIGITS] for mark in (hashlib.sha256(self._first).hexdigest(), *marks))
 
     def encrypt(self, text: str) -> str:
         """The text as a value to be kept, another one each time."""
@@ -75,6 +87,17 @@ def open_secrets(settings: Settings) -> Secrets:
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigurationError(f"the secret key cannot be had: {error}") from error
     return Secrets(_keys(text, str(path)))
+
+
+def differing(one: str, other: str) -> tuple[str, ...]:
+    """Return which settings differ by two fingerprints: with another key, what else does is unknown."""
+    starts = range(0, _DIGITS * len(SHARED), _DIGITS)
+    names = [
+        name
+        for name, start in zip(SHARED, starts, strict=True)
+        if one[start : start + _DIGITS] != other[start : start + _DIGITS]
+    ]
+    return tuple(names[:1] if names[:1] == [SHARED[0]] else names)
 
 
 def _keys(text: str, where: str) -> list[str]:

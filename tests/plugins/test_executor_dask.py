@@ -13,13 +13,14 @@ from typing import Final
 import pytest
 from tests.dask_cluster import Cluster, running
 from tests.plugins.dask_calls import parent_of_parent, wait_for_word, wait_with_file
-from tests.waiting import until
+from tests.waiting import eventually, until
 
 from collidium import plugins, settings
 from collidium.contracts.executor import Limits, StoredFile
 from collidium.errors import ConfigurationError, Unavailable
 from collidium.server.doctor import Check, examine
 from collidium.testing.conformance import check_executor
+from collidium.testing.server import ServerProcess
 from collidium_plugins import executor_dask
 from collidium_plugins.executor_dask import Dask, collidium_executors
 from collidium_plugins.storage_local import LocalStorage
@@ -104,15 +105,24 @@ async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
             calls = asyncio.create_task(collect(executor, [tmp_path / "one"]))
             await until((tmp_path / "one").exists)
             await executor.check()
+            client = await executor.connected()
             cluster.processes[0].kill()
             with pytest.raises(Unavailable, match="cannot be reached"):
                 await calls
+            await until(lambda: client.status == "closed")
+            assert executor.slots > 0
             with pytest.raises(Unavailable, match="cannot be reached") as caught:
                 await collect(executor, [tmp_path / "two"])
             assert caught.value.headers["Retry-After"] == "30"
             with pytest.raises(Unavailable, match="cannot be reached"):
                 await executor.check()
         assert "cannot be reached" in (await scoring_check(cluster)).found
+
+
+def test_a_server_starts_without_its_scheduler_and_says_so(tmp_path: Path, unused_tcp_port: int) -> None:
+    env = {"PLATFORM_EXECUTOR": "dask", "PLATFORM_DASK_SCHEDULER": f"tcp://127.0.0.1:{unused_tcp_port}"}
+    with ServerProcess(tmp_path, env=env | {"PLATFORM_DASK_WAIT_SECONDS": "1"}) as server:
+        eventually(lambda: "the executor is away: the scheduler at tcp://" in server.log())
 
 
 async def test_calls_wait_together_for_a_scheduler(tmp_path: Path, unused_tcp_port: int) -> None:

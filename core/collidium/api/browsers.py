@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 from quart import Response, request
 
+from collidium.api.context import caller_scheme
 from collidium.errors import Forbidden
 from collidium.sessions import derived
 
@@ -30,7 +31,7 @@ _FOREIGN: Final = "this was not sent from a page of ours, so nothing was done; g
 
 def origin(settings: Settings) -> str:
     """Where browsers reach the server: scheme and host, no slash at the end."""
-    return settings.public_url or f"{request.scheme}://{request.host}"
+    return settings.public_url or f"{caller_scheme(settings.trusted_proxies)}://{request.host}"
 
 
 def wants_page() -> bool:

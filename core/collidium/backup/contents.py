@@ -100,14 +100,15 @@ async def missing_files(
     if settings.storage == "local":
         found = {key: files.get(f"storage/{key}") for key in named}
         return tuple(key for key, file in found.items() if not file or named[key] not in {"", file.sha256})
-    storage = _storage(settings)
+    storage = storage_of(settings)
     try:
         return tuple([key for key in named if not await storage.exists(key)])
     finally:
         await storage.close()
 
 
-def _storage(settings: Settings) -> Storage:
+def storage_of(settings: Settings) -> Storage:
+    """The storage that the settings name."""
     return plugins.load(settings.plugins_blocked).storages(settings).get(settings.storage)
 
 

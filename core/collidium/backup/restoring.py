@@ -24,7 +24,9 @@ from collidium.backup.contents import (
     kind_of,
     missing_files,
     named_files,
+    storage_of,
 )
+from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.files.data_directory import make_private
 from collidium.files.durable import sync_directory
@@ -47,6 +49,8 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
     if backup.database == kind_of(settings) == "postgresql":
         number = await contents.tables(settings.database)
         problems += [f"the database has {number} tables: restore into an empty one"] if number else []
+    if backup.storage == settings.storage != "local":
+        problems += await _storage_problems(settings)
     if problems:
         raise InvalidInput(_REFUSED, errors=[{"field": "backup", "detail": problem} for problem in problems])
     await asyncio.to_thread(make_private, settings.data_dir)
@@ -93,6 +97,18 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
         elif not path.is_file() or path.stat().st_size != file.bytes:
             problems.append(f"{name} is missing or not whole")
     return problems
+
+
+async def _storage_problems(settings: Settings) -> list[str]:
+    """Why the storage, which has the files of the backup, cannot be used."""
+    storage = storage_of(settings)
+    try:
+        await storage.check()
+    except StorageUnavailable as error:
+        return [f"the storage cannot be used: {error}"]
+    finally:
+        await storage.close()
+    return []
 
 
 def _copy(backup: Backup, source: Path, scratch: Path, progress: Progress | None) -> None:

@@ -134,10 +134,9 @@ async def _hub(settings: Settings, loaded: Plugins) -> Finding:
 
 async def _proxy(settings: Settings, loaded: Plugins) -> Finding:
     if settings.trusted_proxies:
-        return (
-            f"X-Forwarded-For of {settings.trusted_proxies} is trusted: let nothing else reach the port",
-            "",
-        )
+        found = f"X-Forwarded-For of {settings.trusted_proxies} is trusted: let nothing else reach the port"
+        advice = "set PLATFORM_PUBLIC_URL: links in e-mails begin with it, and sign-ins lead back to it"
+        return found, "" if settings.public_url else advice
     if settings.public_url:
         advice = (
             "set PLATFORM_TRUSTED_PROXIES if a proxy ends TLS: else all callers share one address's limits"
@@ -214,18 +213,20 @@ async def _clock(settings: Settings, loaded: Plugins) -> Finding:
 
 async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     running = await simulations.processes()
-    keys = {one.key for one in running}
     if settings.secret_key is not None:
-        keys.add((await asyncio.to_thread(open_secrets, settings)).fingerprint)
-    if len(keys) > 1:
-        names = ", ".join(one.process for one in running)
-        raise RuntimeError(f"{names} and this machine have {len(keys)} different secret keys")
+        own = (await asyncio.to_thread(open_secrets, settings)).fingerprint(settings)
+        found = [
+            f"another {name} than here: {', '.join(processes)}"
+            for name, processes in (await simulations.other_settings(own)).items()
+        ]
+        if found:
+            raise RuntimeError("; ".join(found))
     others = [f"{one.process} runs {one.release}" for one in running if one.release != __version__]
     if others:
         return "; ".join(others), f"restart them with {__version__}, which this command has"
     if not any(one.follows for one in running):
         return "none follows requests", "start `collidium serve` or `collidium worker`"
-    return f"{len(running)} of this release, with one secret key", ""
+    return f"{len(running)} of this release, with the same settings", ""
 
 
 #: Each part, and what to do where it fails. Plugins last: others may show that one is broken.
@@ -244,5 +245,5 @@ PARTS: Final[Mapping[str, tuple[Part, str]]] = {
 }
 IN_DATABASE: Final[Mapping[str, tuple[Part, str]]] = {
     "clock": (_clock, "synchronise the clocks of all machines (chrony, systemd-timesyncd)"),
-    "processes": (_processes, "give all machines the same PLATFORM_SECRET_KEY, and restart them"),
+    "processes": (_processes, "give all machines the same, and restart those that had another"),
 }

@@ -94,15 +94,23 @@ async def _answer(
 
     parts = context.give(app, platform)
     served = HubPort(app, settings.hub_port) if settings.hub_port and len(listeners) > 1 else app
-    async with in_background(metrics.keep_sampling(database.occupancy)):
+    async with (
+        in_background(metrics.keep_sampling(database.occupancy)),
+        in_background(_look_for_executor(parts)),
+    ):
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
+async def _look_for_executor(parts: context.Parts) -> None:
+    """Log an executor that is away: a server starts without it, and all but scoring works."""
+    await parts.scoring.answers()
+
+
 async def check_shared(platform: Platform) -> None:
-    """Raise ConfigurationError where the storage cannot be used; log who has another secret key."""
-    key = platform.secrets.fingerprint
-    if others := [one.process for one in await simulations.processes() if one.key != key]:
-        logger.error("another PLATFORM_SECRET_KEY than this process has: %s", ", ".join(others))
+    """Raise ConfigurationError where the storage cannot be used; log who has other settings."""
+    own = platform.secrets.fingerprint(platform.settings)
+    for name, others in (await simulations.other_settings(own)).items():
+        logger.error("another %s than this process has: %s", name, ", ".join(others))
     try:
         await platform.storage.check()
     except StorageUnavailable as error:

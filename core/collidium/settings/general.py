@@ -124,10 +124,16 @@ class GeneralSettings(BaseSettings):
         description="Seconds that a token stays valid after its last check while the hub is unavailable.",
     )
     unknown_tokens_burst: int = Field(
-        100, ge=1, le=100_000, description="Unknown tokens taken from one address at once."
+        100,
+        ge=1,
+        le=100_000,
+        description="Unknown tokens that a server process takes from one address at once.",
     )
     unknown_tokens_per_minute: int = Field(
-        60, ge=1, le=100_000, description="Unknown tokens taken from one address in a minute after that."
+        60,
+        ge=1,
+        le=100_000,
+        description="Unknown tokens that it takes from one address in a minute after that.",
     )
     unknown_tokens_per_minute_in_all: int = Field(
         600, ge=1, le=1_000_000, description="Unknown tokens that one server process takes in a minute."

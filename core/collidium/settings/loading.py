@@ -20,6 +20,8 @@ from collidium.settings.web import DisplaySettings, WebSettings
 PREFIX: Final = "PLATFORM_"
 #: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
+#: What secrets are in ``deploy/collidium.env.example``, which everybody can read.
+_EXAMPLE: Final = "CHANGE-ME"
 _HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 
 
@@ -50,7 +52,11 @@ class Settings(
             "ADMIN_TOKEN": (self.admin_token is not None, _HOW_TO_MAKE),  # empty: there is no first operator
             "PLATFORM_HUB_URL": ("hub_url" in self.model_fields_set, "the hub's address, or `local`"),
         }
-        return [f"{name} is not set ({how})" for name, (is_set, how) in wanted.items() if not is_set]
+        missing = [f"{name} is not set ({how})" for name, (is_set, how) in wanted.items() if not is_set]
+        public = (self.secret_key, self.admin_token, self.metrics_token)
+        if any(secret and secret.get_secret_value() == _EXAMPLE for secret in public):
+            missing.append(f"a secret is still {_EXAMPLE} ({_HOW_TO_MAKE})")
+        return missing
 
 
 def load(**overrides: object) -> Settings:

@@ -2,7 +2,7 @@
 
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
-from collidium.simulations.follower import following, processes, serving
+from collidium.simulations.follower import following, other_settings, processes, serving
 from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, limits
 from collidium.simulations.placing import DeliveryOptions, place
@@ -43,6 +43,7 @@ __all__ = [
     "limits",
     "list_requests",
     "ordered_by",
+    "other_settings",
     "output_of",
     "place",
     "processes",

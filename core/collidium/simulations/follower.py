@@ -27,6 +27,7 @@ from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
+from collidium.secrets import SHARED, differing
 from collidium.simulations import steps
 from collidium.simulations.models import Follower, SimulationRequest, Step
 from collidium.simulations.transitions import CHANGED
@@ -70,7 +71,8 @@ RENEWALS: Final = 3
 @asynccontextmanager
 async def following(platform: Platform) -> AsyncIterator[None]:
     """Follow requests in the background while the context lasts; what is under way then is left to others."""
-    held, presence = _Held(platform.settings.lease_seconds), Presence(platform.secrets.fingerprint)
+    held = _Held(platform.settings.lease_seconds)
+    presence = Presence(platform.secrets.fingerprint(platform.settings))
     async with asyncio.TaskGroup() as loops:
         tasks = [loops.create_task(_follow(platform, lane, held, presence)) for lane in Lane]
         tasks += [loops.create_task(held.keep()), loops.create_task(presence.keep())]
@@ -86,7 +88,7 @@ async def following(platform: Platform) -> AsyncIterator[None]:
 @asynccontextmanager
 async def serving(platform: Platform) -> AsyncIterator[None]:
     """Record that this process serves while the context lasts, without following requests."""
-    presence = Presence(platform.secrets.fingerprint, follows=False)
+    presence = Presence(platform.secrets.fingerprint(platform.settings), follows=False)
     keeping = asyncio.create_task(presence.keep())
     try:
         yield
@@ -197,6 +199,19 @@ async def followers() -> list[records.Follower]:
 async def processes() -> list[Follower]:
     """Each process that serves or follows requests now."""
     return await Follower.filter(looked_at__gt=now() - PRESENT).order_by("process")
+
+
+async def other_settings(own: str) -> dict[str, list[str]]:
+    """Processes that run with other settings than the fingerprint ``own``, by the name of the setting.
+
+    One of another release may write others down in another way, but for the secret key.
+    """
+    found: dict[str, list[str]] = {}
+    for one in await processes():
+        for name in differing(own, one.key):
+            if one.release == __version__ or name == SHARED[0]:
+                found.setdefault(name, []).append(one.process)
+    return found
 
 
 class Presence:

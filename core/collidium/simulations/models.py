@@ -169,7 +169,7 @@ class Follower(Model):
     # ``<host>:<process id>``.
     process = fields.CharField(max_length=128, primary_key=True)
     looked_at = fields.DatetimeField(db_index=True)
-    # Its release, and which key it encrypts with.
+    # Its release, and the fingerprint of what it shares with others.
     release = fields.CharField(max_length=64)
     key = fields.CharField(max_length=16)
     # False: it only serves.

@@ -88,7 +88,8 @@ class Dask(EncodedCalls):
 
     @property
     def slots(self) -> int:
-        threads = self._client.scheduler_info()["total_threads"] if self._client else 0
+        # A client that has lost its scheduler knows nothing of it.
+        threads = self._client.scheduler_info().get("total_threads", 0) if self._client else 0
         return max(threads, self._here.workers)
 
     async def run(self, call: Call, *, local: bool) -> Answer:

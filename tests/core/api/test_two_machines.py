@@ -14,7 +14,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import migrate, sqlite_url
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, parquet, signed_in
+from .conftest import files_below, import_truth, parquet, signed_in
 
 __all__ = ["own_s3"]
 
@@ -51,6 +51,11 @@ def test_a_backup_looks_for_the_files_in_the_store(
         with signed_in(server, "ada") as ada:
             assert ada.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).status_code == 200
         assert server.run("backup", str(tmp_path / "backup")).returncode == 0
+        absent = s3_variables(own_s3.url, USER, "s3://absent")
+        nowhere = ServerProcess(tmp_path / "nowhere", env=absent)
+        refused = nowhere.run("restore", str(tmp_path / "backup"))
+        assert "the storage cannot be used: s3://absent: NoSuchBucket" in refused.stderr
+        assert files_below(nowhere.data_dir) == []
         restored = ServerProcess(tmp_path / "restored", env=variables)
         done = restored.run("restore", str(tmp_path / "backup"), "--json")
         assert done.returncode == 0, done.stderr

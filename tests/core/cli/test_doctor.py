@@ -10,7 +10,7 @@ import pytest
 from tests.waiting import eventually
 from tortoise.timezone import now
 
-from collidium import __version__, database, plugins, settings
+from collidium import __version__, database, plugins, settings, simulations
 from collidium.secrets import open_secrets
 from collidium.server import doctor
 from collidium.server.doctor import Check, Finding, _tried, examine
@@ -53,11 +53,11 @@ async def test_what_confines_no_model_is_named(monkeypatch: pytest.MonkeyPatch, 
 
 def test_a_machine_with_another_key_is_found(start_server: StartServer, tmp_path: Path) -> None:
     server = start_server({"PLATFORM_SECRET_KEY": "one"})
-    assert checks(server, 0)["processes"]["found"] == "1 of this release, with one secret key"
+    assert checks(server, 0)["processes"]["found"] == "1 of this release, with the same settings"
     server.environment["PLATFORM_SECRET_KEY"] += "-more"
     found = checks(server, 1)["processes"]
     assert found["status"] == "failed"
-    assert "2 different secret keys" in found["found"]
+    assert "another PLATFORM_SECRET_KEY than here: " in found["found"]
     # Servers that leave requests to workers are processes, too; one that starts names the other.
     other = {"PLATFORM_FOLLOW_REQUESTS": "false", "PLATFORM_SECRET_KEY": "another"}
     with ServerProcess(tmp_path, server.environment["PLATFORM_DATABASE_URL"], other) as second:
@@ -79,7 +79,7 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
         secret_key="key",  # noqa: S106 -- of a test
         admin_token="token",  # noqa: S106 -- of a test
     )
-    key = open_secrets(chosen).fingerprint
+    key = open_secrets(chosen).fingerprint(chosen)
     async with database.connected(migrated_database_url):
         await Follower.create(process="other:1", looked_at=now(), release="0.1", key=key)
     found: dict[str, Check] = {check.name: check for check in await examine(chosen, plugins.load())}
@@ -90,6 +90,37 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
     assert "PLATFORM_HUB_URL" in found["hub"].advice
     assert (found["processes"].status, found["processes"].found) == ("warning", "other:1 runs 0.1")
     assert __version__ in found["processes"].advice
+
+
+async def test_other_settings_are_named_with_their_processes(
+    migrated_database_url: str, tmp_path: Path
+) -> None:
+    shared = {"database_url": migrated_database_url, "secret_key": "key", "admin_token": "token"}
+    chosen = settings.load(data_dir=tmp_path, hub_url="https://hub.example", **shared)
+    others = {
+        "a:1": {"admin_token": "another"},
+        "b:2": {"storage_s3_url": "s3://another"},
+        "c:3": {"secret_key": "another", "admin_token": "another"},
+    }
+    async with database.connected(migrated_database_url):
+        for process, other in others.items():
+            theirs = settings.load(hub_url="https://hub.example", **(shared | other))
+            key = open_secrets(theirs).fingerprint(theirs)
+            await Follower.create(process=process, looked_at=now(), release=__version__, key=key)
+            # Old ones only write down the secret key in the same way.
+            await Follower.create(process=f"old {process}", looked_at=now(), release="0.1", key=key)
+        found = await simulations.other_settings(open_secrets(chosen).fingerprint(chosen))
+    expected = {"PLATFORM_SECRET_KEY": ["c:3", "old c:3"]}
+    if not chosen.sqlite_file:
+        expected |= {"ADMIN_TOKEN": ["a:1"], "PLATFORM_STORAGE": ["b:2"]}
+    assert found == expected
+
+
+async def test_links_need_an_address_behind_a_proxy() -> None:
+    behind = settings.load(trusted_proxies=1)
+    assert "PLATFORM_PUBLIC_URL" in (await doctor._proxy(behind, plugins.load()))[1]
+    known = settings.load(trusted_proxies=1, public_url="https://collidium.example.org")
+    assert (await doctor._proxy(known, plugins.load()))[1] == ""
 
 
 async def test_no_password_of_an_address_is_shown() -> None:

@@ -186,6 +186,9 @@ def test_what_machines_share_has_to_be_set(tmp_path: Path) -> None:
     done = ServerProcess(tmp_path, env=variables | others).run("worker")
     assert "PLATFORM_HUB_URL is not set" in " ".join(done.stderr.split())
     assert "ADMIN_TOKEN" not in done.stderr
+    example = {"PLATFORM_SECRET_KEY": "key", "ADMIN_TOKEN": "CHANGE-ME", "PLATFORM_HUB_URL": "local"}
+    done = ServerProcess(tmp_path, env=variables | example).run("serve", "--port", "0")
+    assert "a secret is still CHANGE-ME" in " ".join(done.stderr.split())
 
 
 # -- the hub's own port ----------------------------------------------------------------------------------

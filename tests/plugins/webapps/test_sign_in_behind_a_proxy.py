@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -47,3 +48,13 @@ def test_each_address_has_its_own_limit(web: ServerProcess) -> None:
     assert "wait a little" in refused.text
     assert "set-cookie" not in refused.headers
     assert leave(web, "192.0.2.3").status_code == 303
+
+
+def test_a_page_knows_the_scheme_from_its_proxy(tmp_path: Path) -> None:
+    """Where no public address is set: the host is passed on, the scheme is in a header."""
+    with ServerProcess(tmp_path, env={"PLATFORM_TRUSTED_PROXIES": "1"}) as server:
+        headers = {"Host": "collidium.example.org", "X-Forwarded-Proto": "https"}
+        answer = httpx.get(f"{server.base_url}/web/sign-in", headers=headers, trust_env=False)
+    address = parse_qs(urlsplit(answer.headers["Location"]).query)["redirect_uri"]
+    assert address == [f"{PUBLIC}/web/callback"]
+    assert "Secure" in answer.headers["set-cookie"]
