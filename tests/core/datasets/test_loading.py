@@ -228,7 +228,7 @@ def test_the_import_brings_no_simulation_and_no_frames() -> None:
     assert {name.partition(".")[0] for name in done.stdout.split()}.isdisjoint(heavy)
 
 
-@pytest.mark.parametrize("name", ["loading", "reading.flattening"])
+@pytest.mark.parametrize("name", ["loading", "reading.dataset"])
 def test_examples_in_docstrings_run(name: str) -> None:
     results = doctest.testmod(import_module(f"collidium.datasets.{name}"))
     assert (results.failed, results.attempted > 0) == (0, True)
