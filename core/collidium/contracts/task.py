@@ -1,4 +1,4 @@
-"""The contract of a benchmark task: its card (:mod:`~collidium.contracts.card`), and scoring.
+"""The contract of a benchmark task: its card (``contracts.card``), and scoring.
 
 Events are independent, so scoring is map and merge. A task receives blocks of events and returns small
 tallies; the engine handles files, memory, processes and machines.
