@@ -92,7 +92,7 @@ def test_a_front_joins_its_own_points_alone() -> None:
     assert drawing.plot is not None
     assert [mark.kind for mark in drawing.plot.marks] == ["front", "other", "front"]
     assert len(drawing.plot.line.split()) == 3, "two points and the corner between them"
-    assert drawing.plot.x_name == "n_params ↓"
+    assert drawing.plot.x_name == "n params ↓"
     assert [tick.label for tick in drawing.plot.x_ticks] == ["100", "1,000", "10,000", "10⁵"]
     assert drawing.rows == [("1", "user-1", "0.9000", "10,000"), ("3", "user-3", "0.6000", "100")]
 
