@@ -307,10 +307,10 @@ class _Process:
         return 0
 
     def close(self) -> None:
-        self._channel.close()
         signal_group(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
+        self._channel.close()  # before, it would be asked to end, too
         if self._cgroup is not None:
             with suppress(OSError):  # what has left the session, and ends before long
                 for process in (self._cgroup / "cgroup.procs").read_text().split():
