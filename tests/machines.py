@@ -85,6 +85,8 @@ class Machines:
             "PLATFORM_BURST_REQUESTS": "1000",
             "PLATFORM_UNFINISHED_REQUESTS": "1000",
             "PLATFORM_SUBMISSIONS_PER_DAY": "1000",
+            # What a part that is away held is sent again, to fewer processes.
+            "PLATFORM_EVALUATIONS_IN_FLIGHT": "64",
         }
         #: A machine that serves nothing, for an operator's commands.
         self.desk = ServerProcess(directory / "desk", self.database, variables)
