@@ -102,8 +102,15 @@ async def _user(*arguments: str) -> Any:
     words = [sys.executable, "-P", "-m", "collidium", "user", *arguments, "--json"]
     done = await asyncio.to_thread(subprocesses.run, words, 60)
     if done.returncode:
-        raise CollidiumError(f"`collidium user {arguments[0]}` failed: {done.stderr.strip()}")
+        raise CollidiumError(f"`collidium user {arguments[0]}` failed: {_detail(done.stderr)}")
     return json.loads(done.stdout)
+
+
+def _detail(stderr: str) -> str:
+    try:
+        return str(json.loads(stderr)["detail"])
+    except ValueError:
+        return stderr.strip()
 
 
 @contextmanager

@@ -151,6 +151,14 @@ def test_what_stands_against_it_is_said_at_once(tmp_path: Path) -> None:
         assert "no such task: nope" in seed(server, "--tasks", "nope").stderr
 
 
+def test_another_account_of_the_name_is_reported(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path / "taken", env=allowance()) as server:
+        server.add_user("baselines")
+        refused = seed(server, "--tasks", TASKS)
+    assert refused.returncode
+    assert "failed: there is an account 'baselines' already" in refused.stderr
+
+
 def test_the_plan_is_shown_with_its_problems(server: ServerProcess) -> None:
     done = server.run("seed", "--dry-run", "--json")
     plan = json.loads(done.stdout)
