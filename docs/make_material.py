@@ -1,7 +1,7 @@
 """Draws the tracker's material next to that of the Open Data Detector: ``python docs/make_material.py``.
 
 With ``--solve`` it first makes the part of ``material.json`` that stands for services and supports: in each
-bin of |η| the carbon fibre and copper that the reference has more than our modules, shared among the surfaces
+bin of η the carbon fibre and copper that the reference has more than our modules, shared among the surfaces
 that lines through the bin cross. Needs matplotlib (dependency group ``docs``); takes a minute.
 """
 
@@ -25,8 +25,10 @@ from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
 
 PICTURE = Path(__file__).with_name("pictures") / "material.png"
 MAP = Path(material.__file__).with_name("material.json")
-EDGES = np.array(material.MAP["abs_eta_edges"])
-#: Straight lines in a bin of |η|, and up to which |η| material is compared.
+EDGES = np.array(material.MAP["eta_edges"])
+#: The first bin of positive η.
+MIDDLE = len(EDGES) // 2
+#: Straight lines in a bin of η, and up to which |η| material is compared.
 LINES = 400
 MAX_ETA = 3.2
 
@@ -40,7 +42,7 @@ PARTS: Mapping[str, Collection[str]] = {
     "lstrips": ("28", "29", "30", "LongStripOutside", "LongStripBarrelEnd"),
     "solenoid": ("Solenoid",),
 }
-#: Surfaces of services by the first and last bin of |η| that they take a share in.
+#: Surfaces of services by the first and last bin, counted from the middle, that they take a share in.
 SURFACES = {
     "pixel": {"PixelOutside": (0, 25), "PixelBarrelEnd": (14, 25), "PixelEnd": (22, 25)},
     "sstrips": {"SupportTube": (17, 24), "ShortStripOutside": (0, 15), "ShortStripBarrelEnd": (10, 16)},
@@ -130,15 +132,15 @@ def _path(detector: geometry.Detector, eta: Floats, phi: Floats) -> Floats:
 
 
 def lines(bins: Collection[int], each: int) -> tuple[Floats, Floats]:
-    """η and φ of isotropic lines, half of them to negative z, ``each`` in every bin of |η|."""
+    """η and φ of isotropic lines, ``each`` in every bin of η."""
     rng = np.random.default_rng(1)
     low, high = (np.tanh(EDGES[np.array(bins) + one])[:, None] for one in (0, 1))
-    away = np.arctanh(low + (high - low) * rng.random((len(bins), each)))
-    return (away * np.where(np.arange(each) % 2, 1.0, -1.0)).ravel(), rng.uniform(-np.pi, np.pi, away.size)
+    eta = np.arctanh(low + (high - low) * rng.random((len(bins), each))).ravel()
+    return eta, rng.uniform(-np.pi, np.pi, eta.size)
 
 
 def ours(part: str, bins: Collection[int], each: int = LINES, but: Collection[str] = ()) -> Floats:
-    """Mean lengths of a subdetector in bins of |η|, shape (bins, 2), without the parts ``but``."""
+    """Mean lengths of a subdetector in bins of η, shape (bins, 2), without the parts ``but``."""
     names = [name for name in PARTS[part] if name not in but]
     return profile(names, *lines(bins, each)).reshape(len(bins), each, 2).mean(axis=1)
 
@@ -163,7 +165,8 @@ def solve() -> None:
     cosh = np.cosh(lines(bins, LINES)[0]).reshape(len(bins), LINES)
     across = {"r": cosh.mean(axis=1), "z": (cosh / np.sqrt(cosh**2 - 1)).mean(axis=1)}
     tube, end = SUPPORT_TUBE
-    tube *= np.clip((end - EDGES[:-1]) / np.diff(EDGES), 0.0, 1.0)
+    nearest = np.minimum(np.abs(EDGES[1:]), np.abs(EDGES[:-1]))
+    tube *= np.clip((end - nearest) / np.diff(EDGES), 0.0, 1.0)
     for part, shares in SURFACES.items():
         missing = reference(part) - ours(part, bins, but=shares)
         if part == "sstrips":
@@ -172,7 +175,8 @@ def solve() -> None:
             relative = 1.0 / np.maximum(reference(part)[number], 1e-9)
             lengths = np.array(fibre_and_metal).T * relative[:, None]
             amounts = _not_negative(lengths, missing[number] * relative)
-            takers = [name for name, (first, last) in shares.items() if first <= number <= last]
+            away = number - MIDDLE if number >= MIDDLE else MIDDLE - 1 - number
+            takers = [name for name, (first, last) in shares.items() if first <= away <= last]
             for name in takers:
                 kind = "r" if "r" in PLACES[name] else "z"
                 for key, amount in zip(("fibre", "copper"), amounts, strict=True):
@@ -194,7 +198,7 @@ def _not_negative(matrix: Floats, wanted: Floats) -> Floats:
 def draw() -> None:
     """Both, by subdetector, with the ratio of all."""
     figure = Figure(figsize=(11, 7), layout="constrained")
-    bins = np.arange(np.searchsorted(EDGES, MAX_ETA))
+    bins = np.arange(*np.searchsorted(EDGES, (-MAX_ETA - 1e-6, MAX_ETA - 1e-6)))
     colours = dict(zip(PARTS, ("0.5", "tab:blue", "tab:orange", "tab:green", "tab:red"), strict=True))
     mine = {part: ours(part, bins) for part in PARTS}
     axes = figure.subplots(2, 2, sharex=True, height_ratios=(3, 1))
@@ -202,13 +206,13 @@ def draw() -> None:
         upper, lower = axes[:, column]
         for part, colour in colours.items():
             theirs = reference(part)[bins, column]
-            upper.stairs(theirs, EDGES[: len(bins) + 1], color=colour, label=part)
+            upper.stairs(theirs, EDGES[bins[0] : bins[-1] + 2], color=colour, label=part)
             centres = (EDGES[bins] + EDGES[bins + 1]) / 2
             upper.plot(centres, mine[part][:, column], "o", color=colour, markersize=4)
             ratio = mine[part][:, column] / np.where(theirs > 1e-3, theirs, np.nan)
             lower.plot(centres, ratio, "o", color=colour, markersize=4)
         upper.set(yscale="log", ylim=(1e-3, 3), ylabel=label)
-        lower.set(ylim=(0.8, 1.2), xlabel="|η|", ylabel="ours / reference")
+        lower.set(ylim=(0.8, 1.2), xlabel="η", ylabel="ours / reference")
         lower.axhspan(0.9, 1.1, color="0.9")
     axes[0, 0].legend(title="lines: reference, dots: ours", ncols=2)
     figure.savefig(PICTURE, dpi=90)

@@ -51,16 +51,14 @@ def material_map(file: Path) -> Path:
     """Write the tracker's material by η as quantities that ``collidium validate --with`` reads."""
     from docs import make_material
 
-    edges = np.asarray(make_material.EDGES)
-    both = np.round(np.concatenate([-edges[:0:-1], edges]), 5)
+    edges = np.round(make_material.EDGES, 5)
     quantities: dict[str, Any] = {}
     for part in make_material.PARTS:
         values = make_material.ours(part, range(len(edges) - 1))
         for column, length in enumerate(("x0", "l0")):
-            mirrored = np.concatenate([values[::-1, column], values[:, column]])
             name = f"material_{part}_{length}"
             described = {"title": f"Material of {part}, {length.upper()}", "x": "η", "y": length.upper()}
-            quantities[name] = described | {"edges": both.tolist(), "value": mirrored.tolist()}
+            quantities[name] = described | {"edges": edges.tolist(), "value": values[:, column].tolist()}
     file.write_text(json.dumps({"quantities": quantities}))
     return file
 

@@ -21,7 +21,7 @@ from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSE
 from collidium_plugins.jet_finder import FASTJET, RADIUS
 
 #: Increase with every change of the events.
-VERSION: Final = "acts-4"
+VERSION: Final = "acts-5"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 

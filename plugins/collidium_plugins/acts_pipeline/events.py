@@ -74,7 +74,7 @@ class Particles(Columns):
 
 
 #: The fate of a particle in the tracker: not simulated (it has decayed, is invisible or too slow), left the
-#: tracker, or ended in it by turning into others.
+#: tracker or turned back in it, or ended in it by stopping or turning into others.
 NOT_SIMULATED: Final = 0
 LEFT: Final = 1
 ENDED: Final = 2

@@ -303,7 +303,7 @@ def test_muons_are_found_and_measured_as_silicon_lets_them(detector: Detector) -
 
 def test_a_gaussian_sum_follows_electrons_that_radiate(ttbar: Run, detector: Detector) -> None:
     """The Kalman filter, which takes them for pions, gives half of the errors of d0 and φ."""
-    electrons = gun(11, 6.0, number=120, etas=(-1.5, 1.5))
+    electrons = gun(11, 6.0, number=400, etas=(-1.5, 1.5))
     crossed = ttbar.simulation.simulate(electrons, SEED)
     summed = Reconstruction(detector, Variation(gsf=12))
     kalman, mixed = (

@@ -49,8 +49,6 @@ class Detector:
     planes: Mapping[Any, Any]
     #: ACTS's own objects, by the value of the id.
     ids: Mapping[int, Any]
-    #: Of the simulated space, mm: there particles leave it.
-    radius: float
     #: The field, along z.
     field_tesla: float
     #: The material, as of :func:`material.slabs`.
@@ -78,7 +76,6 @@ def build(
     surfaces.sort(key=lambda surface: surface.geometryId.value)
     _give_material(geometry, surfaces, slabs)
     origin, any_direction = acts.Vector3(0, 0, 0), acts.Vector3(0, 0, 1)
-    _, radius, *_ = geometry.highestTrackingVolume.volumeBounds.values()
     return Detector(
         tracking_geometry=geometry,
         field=acts.ConstantBField(acts.Vector3(0, 0, field * TESLA)),
@@ -88,7 +85,6 @@ def build(
         axes=np.array([_first_axis(surface, context) for surface in surfaces]),
         planes=_copies(surfaces, context),
         ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
-        radius=radius - _MARGIN,
         field_tesla=field,
         slabs=slabs,
     )

@@ -113,8 +113,10 @@ def sheets(slabs: Mapping[str, material.Slab | material.Bins]) -> list[Sheet]:
             found += [_layer(layer, of_module) for layer in volume.layers]
         for name, surface in material.MAP["surfaces"].items():
             if name.startswith(system.name) and "z" in surface:
-                lengths = _lengths(slabs[f"{name}+"])
-                found += [Sheet(False, side * surface["z"], inner, outer, *lengths) for side in (-1, 1)]
+                found += [
+                    Sheet(False, side * surface["z"], inner, outer, *_lengths(slabs[f"{name}{sign}"]))
+                    for side, sign in ((-1, "-"), (1, "+"))
+                ]
         inner = outer
     tubes = {name: one["r"] for name, one in material.MAP["surfaces"].items() if "r" in one}
     tubes |= {"BeamPipe": layout.BEAM_PIPE_RADIUS, "Solenoid": layout.SOLENOID_RADIUS}

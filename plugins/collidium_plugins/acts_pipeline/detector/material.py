@@ -110,7 +110,7 @@ class Bins:
     slabs: Sequence[Slab]
 
 
-#: Material of the Open Data Detector in bins of |η| of straight lines from the origin, and what the modules
+#: Material of the Open Data Detector in bins of η of straight lines from the origin, and what the modules
 #: lack of it: mm of carbon fibre and copper on surfaces at a radius (``r``) or at both ``z``.
 #: ``python docs/make_material.py --solve`` writes it.
 MAP: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("material.json").read_text())
@@ -131,18 +131,24 @@ def slabs(scale: Mapping[str, float] | float = 1.0) -> dict[str, Slab | Bins]:
     found["Solenoid"] = _within(layout.SOLENOID_HALF_LENGTH, _scaled(SOLENOID, _factor(scale, "Solenoid")))
     for name, surface in MAP["surfaces"].items():
         bins = _bins(surface, _factor(scale, name))
-        found |= dict.fromkeys((name,) if bins.direction == "z" else (f"{name}-", f"{name}+"), bins)
+        names = (name,) if len(bins) == 1 else (f"{name}-", f"{name}+")
+        found |= dict(zip(names, bins, strict=True))
     return found
 
 
-def _bins(surface: Mapping[str, Any], factor: float) -> Bins:
+def _bins(surface: Mapping[str, Any], factor: float) -> tuple[Bins, ...]:
+    """Return those of a cylinder, or those of the discs at negative and at positive z."""
     thicknesses = zip(surface["fibre"], surface["copper"], strict=True)
-    half = [_scaled({FIBRE: fibre, COPPER: copper}, factor) for fibre, copper in thicknesses]
-    slopes = [math.sinh(eta) for eta in MAP["abs_eta_edges"]]
+    slabs = [_scaled({FIBRE: fibre, COPPER: copper}, factor) for fibre, copper in thicknesses]
+    slopes = [math.sinh(eta) for eta in MAP["eta_edges"]]
     if "r" in surface:
-        edges = [surface["r"] * slope for slope in slopes]
-        return Bins("z", [*(-z for z in edges[:0:-1]), *edges], [*half[::-1], *half])
-    return Bins("r", [*(surface["z"] / slope for slope in slopes[:0:-1]), _FAR], half[::-1])
+        return (Bins("z", [surface["r"] * slope for slope in slopes], slabs),)
+    middle = len(slabs) // 2
+    sides = (slopes[:middle], slabs[:middle]), (slopes[:middle:-1], slabs[: middle - 1 : -1])
+    return tuple(
+        Bins("r", [*(surface["z"] / abs(slope) for slope in outwards), _FAR], those)
+        for outwards, those in sides
+    )
 
 
 def _within(half_length: float, slab: Slab) -> Bins:

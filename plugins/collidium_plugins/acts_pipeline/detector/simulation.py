@@ -37,8 +37,6 @@ MAX_ABS_ETA: Final = 4.0
 _GENERATIONS: Final = 4
 _NEUTRINOS: Final = (12, 14, 16)
 _UNITS: Final = np.array([1.0, 1.0, 1.0, NANOSECOND, GEV, GEV, GEV, GEV])
-#: Particles that end this near to the outside of the tracker have left it, mm.
-_TOLERANCE: Final = 1.0
 
 
 Integers = npt.NDArray[np.int64]
@@ -138,22 +136,20 @@ class Simulation:
     def _ends(
         self, simulated: Sequence[Any], ids: npt.NDArray[np.uint64], particles: Particles, neutral: Integers
     ) -> Ends:
-        """Ends of what FATRAS simulated, and of neutral particles, which fly straight."""
+        """Ends of what FATRAS simulated, and of neutral particles, which fly straight.
+
+        What is fast enough where FATRAS ends is outside, or has turned back: it flies on in the field.
+        """
         rows = np.zeros((len(particles), 8), np.float32)
         fate = np.full(len(particles), NOT_SIMULATED, np.uint8)
         if simulated:
             places = ids.astype(np.int64) - 1
             rows[places] = np.array([_row(particle.finalState) for particle in simulated]) / _UNITS
-            fate[places] = np.where(self._is_outside(rows[places]), LEFT, ENDED)
+            fast = np.linalg.norm(rows[places, 4:7], axis=1) > MIN_MOMENTUM
+            fate[places] = np.where(fast, LEFT, ENDED)
         rows[neutral], fate[neutral] = _straight(particles, neutral), LEFT
         x, y, z, time, px, py, pz, energy = np.ascontiguousarray(rows.T)
         return Ends(fate, x, y, z, time, px, py, pz, energy)
-
-    def _is_outside(self, rows: npt.NDArray[np.float32]) -> npt.NDArray[np.bool_]:
-        x, y, z = np.abs(rows[:, :3].T)
-        outside: npt.NDArray[np.bool_] = np.hypot(x, y) > self._detector.radius - _TOLERANCE
-        outside |= z > layout.HALF_LENGTH - _TOLERANCE
-        return outside
 
 
 def _straight(particles: Particles, which: Integers) -> npt.NDArray[np.float64]:

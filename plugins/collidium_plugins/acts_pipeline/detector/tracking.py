@@ -128,4 +128,5 @@ def _filter(detector: Detector, measurements: str) -> Any:
         twoWay=True,
         seedDeduplication=True,
         stayOnSeed=True,
+        recordMaterialStates=False,  # nothing reads them
     )
