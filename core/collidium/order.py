@@ -7,7 +7,7 @@ import json
 import tomllib
 from collections.abc import Collection, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
@@ -130,8 +130,9 @@ class Order:
     vary: str = ""
 
     def __post_init__(self) -> None:
-        with suppress(InvalidInput):  # check() reports it
-            object.__setattr__(self, "vary", str(Variation.parse(self.vary)))
+        if self.vary:
+            with suppress(InvalidInput):  # check() reports it
+                object.__setattr__(self, "vary", str(Variation.parse(self.vary)))
 
     @property
     def pileup_cost(self) -> float:
@@ -145,8 +146,12 @@ class Order:
 
     def config_hash(self, pipeline_version: str) -> str:
         """Return the sha256 of order and pipeline: equal for orders that give the same events."""
-        identity = asdict(self) | {"pipeline_version": pipeline_version}
-        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+        identity = {name: getattr(self, name) for name in self.__slots__}
+        text = _SORTED.encode(identity | {"pipeline_version": pipeline_version})
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
+_SORTED: Final = json.JSONEncoder(sort_keys=True)
 
 
 class UnknownOrder(InvalidInput):
@@ -184,7 +189,7 @@ def check(
         if not minimum <= getattr(order, field) <= maximum:
             problems.append((field, f"a number from {minimum} to {maximum}"))
     try:
-        varied = Variation.parse(order.vary).varied
+        varied = Variation.parse(order.vary).varied if order.vary else {}
     except InvalidInput as error:
         problems += [("vary", str(problem["detail"])) for problem in error.errors]
     else:

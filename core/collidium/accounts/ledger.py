@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from collidium.accounts.models import Account, CreditTransaction
-from collidium.database import Statement, connection, insertion, stored, transactional
+from collidium.database import Statement, connection, insertion, stored, transactional, unsaved
 from collidium.errors import Conflict, InvalidInput, PaymentRequired
 from collidium.records import Transaction
 
@@ -80,8 +80,13 @@ def charge(
     """
     check_amount(delta)
     after = _balance_after(balance, delta, reason)
-    entry = CreditTransaction.construct(
-        account_id=account_id, delta=delta, balance_after=after, reason=reason, reference=reference
+    entry = unsaved(
+        CreditTransaction,
+        account_id=account_id,
+        delta=delta,
+        balance_after=after,
+        reason=reason,
+        reference=reference,
     )
     return [
         insertion(entry),

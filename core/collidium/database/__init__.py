@@ -12,7 +12,7 @@ from collidium.database.connections import (
     transactional_at_once,
 )
 from collidium.database.schema import check, migrate, opened, require_known_schema
-from collidium.database.statements import Statement, insertion, loaded, rows_of, stored, together
+from collidium.database.statements import Statement, insertion, loaded, rows_of, stored, together, unsaved
 
 __all__ = [
     "APP",
@@ -34,4 +34,5 @@ __all__ = [
     "together",
     "transactional",
     "transactional_at_once",
+    "unsaved",
 ]

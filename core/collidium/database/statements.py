@@ -56,6 +56,20 @@ def _joined(queries: tuple[str, ...]) -> str:
     return _numbered(f"WITH {parts} SELECT {columns} FROM (SELECT 1) AS one{joins} LIMIT 1")  # noqa: S608
 
 
+def unsaved(model: type[M], **values: Any) -> M:
+    """Return a new row, faster than by the constructor, which checks what is checked when it is written.
+
+    Not for models whose defaults are called or can be changed: all rows share them.
+    """
+    return model.construct(**(_defaults(model) | values))
+
+
+@functools.cache
+def _defaults(model: type[Model]) -> dict[str, Any]:
+    row = model.construct()
+    return {name: getattr(row, name) for name in row._meta.fields_db_projection}  # noqa: SLF001
+
+
 def insertion(row: Model) -> Statement:
     """The statement that inserts a new row, whose key the database makes."""
     sql, names = _inserting(type(row))

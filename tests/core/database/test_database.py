@@ -50,6 +50,19 @@ def test_processes_that_migrate_at_once_do_not_meet(database_url: str) -> None:
     assert asyncio.run(database.check(database_url)) == []
 
 
+async def test_the_log_of_sqlite_keeps_its_length(tmp_path: Path) -> None:
+    """A log that starts anew is written over, not cut and extended again."""
+    path = tmp_path / "log.sqlite3"
+    async with database.connected(sqlite_url(path)):
+        client = database.connection()
+        await client.execute_query("CREATE TABLE pages (page BLOB)")
+        # Past the size at which a commit moves all pages to the database: the next one starts the log anew.
+        await client.execute_query("INSERT INTO pages VALUES (zeroblob(5000000))")
+        length = Path(f"{path}-wal").stat().st_size
+        await client.execute_query("INSERT INTO pages VALUES (zeroblob(1))")
+        assert Path(f"{path}-wal").stat().st_size == length > 5_000_000
+
+
 async def test_a_schema_from_the_future_is_refused(migrated_database_url: str) -> None:
     async with database.connected(migrated_database_url):
         await database.connection().execute_query(
