@@ -20,7 +20,7 @@ from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.rewards import floor_of, reward_of
 from collidium.benchmarks.truth import truth_versions
-from collidium.benchmarks.truth.task_data import shown_data
+from collidium.benchmarks.truth.truth_versions import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
 from collidium.errors import NotFound

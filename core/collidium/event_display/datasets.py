@@ -24,7 +24,7 @@ from collidium.errors import (
     UnusableDataset,
     UpstreamError,
 )
-from collidium.event_display.outline import Outline, OutlineReader
+from collidium.event_display.decoding import Outline, OutlineReader
 from collidium.event_display.shards import HubShards, LocalShards, Outlines, Shards
 from collidium.event_display.tables import SHOWN
 from collidium.hub.reader import HubReader

@@ -13,11 +13,11 @@ from sfapi_client import SfApiError
 from sfapi_client.compute import AsyncCompute
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium_runners.batch.runner import Handle, submission_error
+from collidium_runners.batch.states import Handle, submission_error
 from collidium_runners.sfapi.client import NOT_FOUND, BadAnswer, Client
 from collidium_runners.sfapi.output import Output
 from collidium_runners.sfapi.queue import Queue
-from collidium_runners.sfapi.site import Site
+from collidium_runners.sfapi.runner import Site
 
 #: What the library raises when an answer is not what it expects: it reads fields without looking.
 _NONSENSE: Final = (ValueError, KeyError, AttributeError, TypeError, IndexError)

@@ -25,8 +25,7 @@ from collidium_tasks.common import shipped_model
 from collidium_tasks.tracking import bins, examples
 from collidium_tasks.tracking import tally as tallying
 from collidium_tasks.tracking.baselines import edges, helix, naive
-from collidium_tasks.tracking.card import CARD
-from collidium_tasks.tracking.checks import problems_of
+from collidium_tasks.tracking.card import CARD, problems_of
 from collidium_tasks.tracking.events import events_of
 from collidium_tasks.tracking.matching import Matcher
 from collidium_tasks.tracking.tally import EventTallies

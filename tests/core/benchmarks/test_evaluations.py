@@ -26,7 +26,6 @@ from collidium import accounts
 from collidium.benchmarks import closing
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescoring, Scoring, Submission
 from collidium.benchmarks.submissions import (
-    background_rescoring,
     evaluating,
     evaluations,
     links,
@@ -318,16 +317,16 @@ async def test_models_and_rescoring_wait_for_storage_that_is_away(
     await Submission.all().update(scorer_version="1")
     await Scoring.all().update(scorer_version="1")
     by = {"actor": "admin", "http_request_id": "", "pays": False}
-    await background_rescoring.order(platform, "tracking", percent=None, apply=False, **by)
+    await rescoring.order(platform, "tracking", percent=None, apply=False, **by)
     with monkeypatch.context() as patched:
         patched.setattr(platform.storage, "get", _away)
-        ordered = await background_rescoring._claim(0)
+        ordered = await rescoring._claim(0)
         assert ordered is not None
         with pytest.raises(StorageUnavailable):
-            await background_rescoring._work(platform, ordered)
-    ordered = await background_rescoring._claim(60)
+            await rescoring._work(platform, ordered)
+    ordered = await rescoring._claim(60)
     assert ordered is not None
-    await background_rescoring._work(platform, ordered)
+    await rescoring._work(platform, ordered)
     ended = await Rescoring.get(challenge="tracking")
     assert (ended.problem, ended.unscored, ended.done) == ("", {}, 1)
 

@@ -14,8 +14,7 @@ import pytest
 from tests.stubs import listening
 from tests.waiting import until
 
-from collidium.runtime.http_client import HttpClient, NoResponse
-from collidium.runtime.network import BoundedTransport
+from collidium.runtime.http_client import BoundedTransport, HttpClient, NoResponse
 
 CALLS = 20
 
