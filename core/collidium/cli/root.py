@@ -202,7 +202,7 @@ FOR_USERS = {
 #: The same, of commands that need the operators' secret.
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
-    "benchmark": "collidium.cli.benchmark:benchmark",
+    "benchmark": "collidium.cli.truth:benchmark",
     "operator": "collidium.cli.admin.actions:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.

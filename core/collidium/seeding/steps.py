@@ -21,13 +21,13 @@ from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.hub.client import Hub
 from collidium.runtime.failpoints import reached
-from collidium.seeding import access, baselines, drafts, making, plan
+from collidium.seeding import access, baselines, checks, making, plan
 from collidium.seeding.access import ACCOUNT, State
 from collidium.seeding.plan import DatasetPlan, Size
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
-    from collidium.seeding.drafts import Draft
+    from collidium.seeding.checks import Draft
 
 #: Called with what is being done, the fraction that is done of all, and the seconds that are left.
 Report = Callable[[str, float, float], None]
@@ -90,8 +90,8 @@ class Seeding:
             yield Step(
                 f"Preparing {self.draft.name}",
                 0,
-                partial(drafts.is_prepared, self, self.draft),
-                partial(drafts.prepare, self, self.draft),
+                partial(checks.is_prepared, self, self.draft),
+                partial(checks.prepare, self, self.draft),
             )
         for one in self.datasets:
             yield Step(
@@ -106,8 +106,8 @@ class Seeding:
             yield Step(
                 f"Opening {self.draft.name}",
                 0,
-                partial(drafts.is_listed, self.draft),
-                partial(drafts.publish, self.draft),
+                partial(checks.is_listed, self.draft),
+                partial(checks.publish, self.draft),
             )
 
     def _steps_of(self, task: Task) -> Iterator[Step]:
@@ -235,5 +235,5 @@ class Seeding:
             current=self.draft is None,
         )
         if self.draft is not None:
-            await drafts.set_truth(self.draft, truth.version)
+            await checks.set_truth(self.draft, truth.version)
         reached("seed.imported")

@@ -18,8 +18,7 @@ from collidium.errors import Unauthenticated, Unavailable
 from collidium.runtime.http_client import BoundedTransport, HttpClient
 from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
-from collidium_plugins.webapps.sign_in.flow import Client
-from collidium_plugins.webapps.sign_in.provider import Provider
+from collidium_plugins.webapps.sign_in.flow import Client, Provider
 
 #: Method, rule below the prefix of the module's blueprint, and handler; the rule of the prefix itself is "".
 Route = tuple[str, str, Callable[..., Awaitable[Response]]]

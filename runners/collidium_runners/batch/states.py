@@ -221,7 +221,7 @@ def submission_error(message: str) -> RunnerError:
 
 
 class BatchRunner(Runner):
-    """Its handles are those of :class:`~collidium_runners.batch.runner.Handle`."""
+    """Its handles are those of :class:`Handle`."""
 
     def __init__(self) -> None:
         self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
