@@ -177,7 +177,7 @@ FOR_USERS = {
     "estimate": "collidium.cli.requests:estimate",
     "evaluations": "collidium.cli.evaluations:evaluations",
     "limits": "collidium.cli.requests:limits",
-    "leaderboard": "collidium.cli.leaderboard:leaderboard",
+    "leaderboard": "collidium.cli.tasks:leaderboard",
     "link": "collidium.cli.submissions:link",
     "choose": "collidium.cli.submissions:choose",
     "login": "collidium.cli.account:login",

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.datasets import layout
-from collidium.datasets.footers import fetch_tail
+from collidium.datasets.catalogue import fetch_tail
 from collidium.datasets.schemas import canonical
 from collidium.errors import CollidiumError, TooLarge, Unavailable, UnusableDataset
 from collidium.event_display.decoding import Outline, OutlineReader, RowGroups, Span, of_ending

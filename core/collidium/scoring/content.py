@@ -22,7 +22,7 @@ from collidium.scoring.problems import MAX_EXAMPLES
 Mask = npt.NDArray[np.bool_]
 
 OUT_OF_BOUNDS: Final = "out-of-bounds"
-CODE: Final = "different-values"
+DIFFERENT_VALUES: Final = "different-values"
 
 
 def check(
@@ -208,7 +208,7 @@ def within_file(spreads: Spreads) -> Iterator[Problem]:
     for name, spread in spreads.items():
         if spread.smallest != spread.largest:
             yield Problem(
-                CODE,
+                DIFFERENT_VALUES,
                 "must have one value in all rows of the file",
                 name,
                 event_id=spread.largest_row["event_id"],
@@ -227,7 +227,7 @@ def _differing(table: pa.Table, name: str) -> Problem | None:
     rows = np.searchsorted(events, changed, "right") - np.searchsorted(events, changed, "left")
     shown = np.unique([changes[:MAX_EXAMPLES], changes[:MAX_EXAMPLES] + 1])[:MAX_EXAMPLES]
     return Problem(
-        CODE,
+        DIFFERENT_VALUES,
         "must have one value in all rows of an event",
         name,
         event_id=int(changed[0]),

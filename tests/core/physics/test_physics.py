@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from collidium import physics
 from collidium.demo import EVENTS_DIRECTORY
-from collidium.physics import Helix, Ragged, kinematics, plots
+from collidium.physics import Helix, Ragged, constants, plots
 
 NUMBERS = arrays(np.float64, 6, elements=st.floats(-100, 100).filter(lambda value: abs(value) > 1e-3))
 
@@ -131,7 +131,7 @@ def test_helices_pass_their_perigee_at_right_angles(x: Any, y: Any, p: Any, char
 def test_a_helix_has_the_radius_of_its_momentum() -> None:
     """pT = 0.2998 B R: the field of 3 T bends 0.9 GeV on a circle of about one metre."""
     tracks = {"d0": 0.0, "z0": 5.0, "phi": 0.0, "theta": np.pi / 2, "qop": -1 / 0.9}
-    half = np.pi * 0.9 / (kinematics.BENDING * 3.0)
+    half = np.pi * 0.9 / (constants.BENDING * 3.0)
     (start, far), *_ = Helix.from_tracks({k: np.array([v]) for k, v in tracks.items()}).points([0.0, half])
     np.testing.assert_allclose(start, [0, 0, 5], atol=1e-9)
     np.testing.assert_allclose(far, [0, 2 * half / np.pi, 5], atol=1e-6)  # to the left: negative in field +z
