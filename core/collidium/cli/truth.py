@@ -28,7 +28,7 @@ from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.replay import Change, Review
-    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import EventRange
     from collidium.platform import Platform
 
@@ -103,7 +103,7 @@ def import_(
         raise click.UsageError("--public needs --not-current: scores that count are of hidden events")
 
     async def run(platform: Platform) -> TruthRecord:
-        from collidium.benchmarks.truth.truth_versions import import_truth
+        from collidium.benchmarks.truth_versions import import_truth
         from collidium.hub.sources import find_hub
 
         token = find_hub(platform.settings.hub).token
@@ -135,7 +135,7 @@ def list_(as_json: bool) -> None:
     \b
     collidium truth list
     """
-    from collidium.benchmarks.truth.truth_versions import list_truths
+    from collidium.benchmarks.truth_versions import list_truths
 
     records = on_platform(list_truths)
     show_items(records, COLUMNS, as_json=as_json)

@@ -16,8 +16,7 @@ from time import monotonic
 from typing import TYPE_CHECKING, Final
 
 from collidium import accounts
-from collidium.benchmarks import tasklist
-from collidium.benchmarks.truth import truth_versions
+from collidium.benchmarks import tasklist, truth_versions
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.hub.client import Hub
 from collidium.runtime.failpoints import reached

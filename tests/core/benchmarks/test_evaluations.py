@@ -23,7 +23,7 @@ from tests.sandboxes import allowance
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import closing
+from collidium.benchmarks import closing, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescoring, Scoring, Submission
 from collidium.benchmarks.submissions import (
     evaluating,
@@ -36,7 +36,6 @@ from collidium.benchmarks.submissions import (
     scorings,
     standing,
 )
-from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import on_commit

@@ -1,4 +1,7 @@
-"""Accounts: all of them, to be searched while typing; one with its lists, and operator actions on it."""
+"""Accounts: all of them, to be searched while typing; one with its lists, and operator actions on it.
+
+The search field posts its text while it is typed, at most once a second.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal
-from textual.widgets import Static
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input, Static
 
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
@@ -21,12 +27,71 @@ from collidium_tui.screens.challenge.columns import model
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
-from collidium_tui.widgets.search import Search
 from collidium_tui.widgets.table import PAGE, Column, Table
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import TYPED, plain
 
 if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
+
+#: Seconds without a key before a search.
+SEARCH_PAUSE: Final = 0.3
+#: Seconds between two searches.
+SEARCHES_APART: Final = 1.0
+#: The longest name; further characters are ignored, also when pasted.
+LONGEST_SEARCH: Final = 96
+
+
+class Search(Input):
+    """Posts :class:`Requested` when the typing pauses, or at once on Enter; escape empties it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Clear")]
+
+    class Requested(Message):
+        """Search for ``text``; ``done``: typing has finished."""
+
+        def __init__(self, search: Search, text: str, done: bool) -> None:
+            super().__init__()
+            self.search = search
+            self.text = text
+            self.done = done
+
+        @property
+        def control(self) -> Search:
+            return self.search
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(placeholder=hint, max_length=LONGEST_SEARCH, restrict=TYPED, compact=True)
+        self.term = ""
+        self._fetched_at = -SEARCHES_APART
+        self._pause: Timer | None = None
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._stop()
+        wait = max(SEARCH_PAUSE, self._fetched_at + SEARCHES_APART - monotonic())
+        self._pause = self.set_timer(wait, self._post)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._post(done=True)
+
+    def action_give_up(self) -> None:
+        self.value = ""
+        self._post(done=True)
+
+    def _post(self, done: bool = False) -> None:
+        self._stop()
+        text = self.value.strip()
+        if text != self.term or done:
+            if text != self.term:
+                self._fetched_at = monotonic()
+            self.term = text
+            self.post_message(self.Requested(self, text, done))
+
+    def _stop(self) -> None:
+        if self._pause is not None:
+            self._pause.stop()
+            self._pause = None
 
 
 class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from msgspec import convert, structs
 
 from collidium import accounts
+from collidium.benchmarks import model_inputs, truth_versions
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import (
     admissions,
@@ -40,7 +41,6 @@ from collidium.benchmarks.submissions import (
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
-from collidium.benchmarks.truth import model_inputs, truth_versions
 from collidium.contracts.task import EventRange
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import (

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Any
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, reading, replay, scorings, submitting
 from collidium.benchmarks.submissions.replay import Target
-from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict
 from collidium.inference.codes import Code

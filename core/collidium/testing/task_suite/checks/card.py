@@ -14,7 +14,7 @@ from collidium.contracts.task import Card, Column, Metric, Reconstruction
 from collidium.testing.conformance.promise import check_name, promise
 from collidium.testing.task_suite import scoring
 from collidium.testing.task_suite.scoring import only
-from collidium.testing.task_suite.subject import ORACLE, Subject, baseline
+from collidium.testing.task_suite.suite import ORACLE, Subject, baseline
 
 #: It is shown with every score.
 _LONGEST_VERSION = 32

@@ -17,8 +17,7 @@ from collidium.contracts.task import Block, Card, Column, Problem
 from collidium.testing.conformance.promise import Nonconforming, promise
 from collidium.testing.task_suite import scoring
 from collidium.testing.task_suite.checks.metrics import check_metrics
-from collidium.testing.task_suite.subject import Subject
-from collidium.testing.task_suite.suite import described
+from collidium.testing.task_suite.suite import Subject, described
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 
+from collidium.benchmarks import model_inputs
 from collidium.benchmarks.models import Challenge, TruthVersion
-from collidium.benchmarks.truth import model_inputs
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import Card, EventRange
 from collidium.database import transactional
