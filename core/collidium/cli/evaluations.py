@@ -29,6 +29,9 @@ from collidium.cli.tasks import value_cell
 from collidium.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from collidium.client import Client, Evaluation
     from collidium.contracts.task import EventRange
     from collidium.inference.timing import Timing
     from collidium.records import EvaluatedModel, LocalScores, Submission
@@ -39,13 +42,6 @@ _MAX_JSON_BYTES: Final = 16 * 1024**2
 _DAMAGED: Final = (
     *(BadZipFile, EOFError, KeyError, LZMAError, NotImplementedError, OSError, RuntimeError, zlib.error),
 )
-
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
-
-    from collidium.client import Client, Evaluation
 
 
 @click.command()

@@ -42,6 +42,7 @@ SLOW_SECONDS: Final = 1.0
 REST: Final = 9
 #: Accounts that are remembered to wait; beyond, those whose wait began first are let off.
 REMEMBERED: Final = 10_000
+
 _NOT_PUBLIC: Final = tuple(
     map(
         ip_network,
