@@ -72,7 +72,7 @@ class _HastyReader(HubReader):
     longest_wait: ClassVar[float] = 2.0
 
     def __init__(self, endpoint: str) -> None:
-        from collidium.runtime.http_client import Deadline, keep
+        from collidium.runtime.network import Deadline, keep
 
         super().__init__(endpoint, connections=_CONNECTIONS)
         #: Of the calls of each thread.

@@ -15,7 +15,8 @@ from quart import Quart, Response, current_app, g, has_request_context, request
 from collidium.api import browsers
 from collidium.client import AsyncClient
 from collidium.errors import Unauthenticated, Unavailable
-from collidium.runtime.http_client import BoundedTransport, HttpClient
+from collidium.runtime.http_client import HttpClient
+from collidium.runtime.network import BoundedTransport
 from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
 from collidium_plugins.webapps.sign_in.flow import Client, Provider

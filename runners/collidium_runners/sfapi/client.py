@@ -20,7 +20,8 @@ import httpx
 from sfapi_client import AsyncClient
 
 from collidium.contracts.runner import RunnerUnavailable
-from collidium.runtime.http_client import BoundedTransport, HttpClient
+from collidium.runtime.http_client import HttpClient
+from collidium.runtime.network import BoundedTransport
 
 #: Largest answer that is read: a piece of a file, or the rows of a call, with a margin.
 LARGEST_ANSWER: Final = 8 * 1024**2

@@ -12,8 +12,8 @@ import numpy.typing as npt
 
 from collidium.contracts.model import Feature, ModelInterface
 from collidium.contracts.task import Tables
-from collidium_tasks.jets import baselines
-from collidium_tasks.jets.baselines import NAMES, deepsets, trees
+from collidium_tasks.jets.baselines import deepsets, features, trees
+from collidium_tasks.jets.baselines.features import NAMES
 from collidium_tasks.jets.card import BOTTOM, CHARM, PROBABILITIES
 from collidium_tasks.networks import Files, dense_graph, files, graph, of_estimator
 
@@ -36,10 +36,10 @@ MODELS: Final = ModelInterface(
     outputs=PROBABILITIES,
     features={
         "trees": Feature(
-            description=f"Of each jet: {', '.join(baselines.NAMES)}.",
-            shape=(len(baselines.NAMES),),
+            description=f"Of each jet: {', '.join(features.NAMES)}.",
+            shape=(len(features.NAMES),),
             tables=("jets", "tracks"),
-            compute=baselines.features,
+            compute=features.features,
         ),
         "tracks": Feature(
             description=f"Of the {deepsets.TRACKS} tracks of each jet with the most significant d0: ln pT, "

@@ -42,8 +42,8 @@ from collidium.database import on_commit
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
-from collidium.inference.codes import Code
 from collidium.inference.cores import timing_core
+from collidium.inference.messages import Code
 from collidium.inference.running import predict
 from collidium.platform import Platform
 from collidium.scoring.parts import Part, events_of

@@ -14,7 +14,8 @@ import pytest
 from tests.stubs import listening
 from tests.waiting import until
 
-from collidium.runtime.http_client import BoundedTransport, HttpClient, NoResponse
+from collidium.runtime.http_client import HttpClient, NoResponse
+from collidium.runtime.network import BoundedTransport
 
 CALLS = 20
 

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from collidium_tasks.jets.baselines import NAMES, features, jets_of
+from collidium_tasks.jets.baselines.features import NAMES, features, jets_of
 
 from .events import FLAVOURS, TASK, tables
 

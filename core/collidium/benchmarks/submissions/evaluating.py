@@ -55,9 +55,9 @@ from collidium.errors import (
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.inference import timing
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.cores import CoreBusy, timing_core
 from collidium.inference.manifest import interface_of, read_manifest
+from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, predict, tables_of
 from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, confinement
 from collidium.inference.timing import TimedBlock, Timing

@@ -22,7 +22,7 @@ from collidium.benchmarks.submissions import evaluations, reading, replay, scori
 from collidium.benchmarks.submissions.replay import Target
 from collidium.database import transactional
 from collidium.errors import Conflict
-from collidium.inference.codes import Code
+from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
 from collidium.scoring.parts import Part, events_of, whole
 

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 
 from collidium.contracts.task import Tables
 from collidium_tasks.common import Read, labels, shipped
-from collidium_tasks.jets.baselines import Features, features, predictions
+from collidium_tasks.jets.baselines import predictions
+from collidium_tasks.jets.baselines.features import Features, features
 from collidium_tasks.jets.card import BOTTOM, CHARM
 from collidium_tasks.networks import loaded, saved
 

@@ -1,0 +1,164 @@
+"""The networks of outgoing calls: names are looked up in threads of their own, blocking calls have deadlines.
+
+The event loop would look names up in its default executor, whose few threads the whole server uses. A look-up
+cannot be called off, so a name server that does not answer would soon hold all of them.
+
+Deadlines are for clients of httpx and httpx2: these limit each read, so an answer that drips would never end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import ssl
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from time import monotonic
+from typing import Any, Final
+
+import httpcore
+import httpx
+
+from collidium.errors import CollidiumError
+from collidium.runtime.addresses import LookUps
+from collidium.runtime.http_client import HttpClient
+
+#: Addresses of a host that are tried, each for its part of the time.
+MAX_ADDRESSES: Final = 3
+
+
+class Network(httpcore.AsyncNetworkBackend):
+    """Opens connections; calls that wait for one name share its look-up."""
+
+    def __init__(self, look_ups: LookUps) -> None:
+        # To pyright it may be the stand-in for environments without anyio, which httpx needs.
+        self._inner: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAttributeAccessIssue]
+        self._look_ups = look_ups
+
+    def serve(self, client: httpx.AsyncClient) -> None:
+        """Make the client connect through this network, which httpx has no parameter for."""
+        for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+            if isinstance(transport, httpx.AsyncHTTPTransport):
+                transport._pool._network_backend = self  # noqa: SLF001
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109 -- its interface
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        """Connect to one of the host's addresses; raises ConnectError and ConnectTimeout."""
+        loop = asyncio.get_running_loop()
+        deadline = None if timeout is None else loop.time() + timeout
+        try:
+            async with asyncio.timeout_at(deadline):
+                addresses = _both_families(await self._look_ups.look_up(host, port))[:MAX_ADDRESSES]
+        except TimeoutError:
+            raise httpcore.ConnectTimeout("its host cannot be looked up now") from None
+        except (OSError, UnicodeError, CollidiumError) as error:
+            raise httpcore.ConnectError(str(error)) from error
+        failure: Exception = httpcore.ConnectError("its host has no address")
+        for tried, address in enumerate(addresses):
+            share = None if deadline is None else (deadline - loop.time()) / (len(addresses) - tried)
+            try:
+                return await self._inner.connect_tcp(address, port, share, local_address, socket_options)
+            except (httpcore.ConnectError, httpcore.ConnectTimeout) as error:
+                failure = error
+        raise failure
+
+
+def _both_families(addresses: Sequence[str]) -> list[str]:
+    """The addresses of IPv4 and of IPv6 by turns, as one of the two may lead nowhere."""
+    seen = Counter[bool]()
+
+    def turn(address: str) -> int:
+        seen[":" in address] += 1
+        return seen[":" in address]
+
+    return sorted(addresses, key=turn)
+
+
+class BoundedTransport(httpx.AsyncBaseTransport):
+    """Sends the requests of an ``httpx.AsyncClient`` through an :class:`HttpClient`.
+
+    Bodies of responses are in memory, up to ``maximum_bytes`` and a little more. The time of a call is that
+    of the client below, or what the one above allows for reading where that is longer.
+    """
+
+    def __init__(self, http: HttpClient, maximum_bytes: int) -> None:
+        self._http = http
+        self._maximum_bytes = maximum_bytes
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        timeout = request.extensions.get("timeout", {})
+        return await self._http.send(request, self._maximum_bytes, timeout.get("read") or 0)
+
+    async def aclose(self) -> None:
+        await self._http.close()
+
+
+class Deadline(threading.local):
+    """When calls of the current thread end, by ``time.monotonic``."""
+
+    at: float = math.inf
+
+    def cut(self, timeout: float | None) -> float | None:
+        """The time limit of a read or a write that may take ``timeout`` seconds; None: no limit."""
+        left = min(math.inf if timeout is None else timeout, self.at - monotonic())
+        if left == math.inf:
+            return None
+        return max(left, 0.001)  # 0 would mean not to wait at all, which is another error
+
+
+def keep(deadline: Deadline, client: Any) -> None:
+    """Make the calls of a client end at the deadline, which it has no parameter for."""
+    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+        if (pool := getattr(transport, "_pool", None)) is not None:
+            pool._network_backend = _Network(pool._network_backend, deadline)  # noqa: SLF001
+
+
+class _Network(httpcore.NetworkBackend):
+    """Opens connections that keep a deadline."""
+
+    def __init__(self, inner: httpcore.NetworkBackend, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.NetworkStream:
+        limit = self._deadline.cut(timeout)
+        stream = self._inner.connect_tcp(host, port, limit, local_address, socket_options)
+        return _Stream(stream, self._deadline)
+
+
+class _Stream(httpcore.NetworkStream):
+    def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
+        self._inner = inner
+        self._deadline = deadline
+
+    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
+        return self._inner.read(max_bytes, self._deadline.cut(timeout))
+
+    def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        self._inner.write(buffer, self._deadline.cut(timeout))
+
+    def close(self) -> None:
+        self._inner.close()
+
+    def start_tls(
+        self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
+    ) -> httpcore.NetworkStream:
+        limit = self._deadline.cut(timeout)
+        return _Stream(self._inner.start_tls(ssl_context, server_hostname, limit), self._deadline)
+
+    def get_extra_info(self, info: str) -> Any:
+        return self._inner.get_extra_info(info)
