@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium_tasks.anomaly.baselines import MIX, NAMES, features
-from collidium_tasks.anomaly.card import CARD
+from collidium_tasks.anomaly.tally import CARD
 
 
 def main(directory: Path) -> None:

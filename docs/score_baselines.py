@@ -36,8 +36,8 @@ from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset
 from collidium.scoring.engine import Evaluation, evaluate
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import Truth
 from collidium.scoring.uncertainty import standard_error_of_gain
 from collidium.seeding.plan import BACKGROUND, MIX, SIGNALS, mix_channels
 from collidium.testing.server import ServerProcess, run_command

@@ -28,7 +28,7 @@ from collidium.testing.browser import PATIENCE, chromium, sign_in
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store
-from collidium_tasks.tracking import examples
+from collidium_tasks.tracking import baselines
 
 PICTURES: Final = Path(__file__).with_name("pictures")
 SIZE: Final[ViewportSize] = {"width": 1280, "height": 800}
@@ -114,7 +114,7 @@ def furnish(server: ServerProcess, *, order: bool = True) -> Furnished:
 def run_model(server: ServerProcess, token: str) -> str:
     """Have the server run an example of models; its submission. Needs onnxruntime."""
     with tempfile.TemporaryDirectory() as directory, Client(server.base_url, token) as client:
-        for name, content in examples.labels_model("tracking").items():
+        for name, content in baselines.labels_model("tracking").items():
             Path(directory, name).write_bytes(content)
         sent = client.submit_model(
             "tracking", Path(directory, "model.onnx"), Path(directory, "manifest.toml")

@@ -28,7 +28,7 @@ from collidium.contracts.executor import StoredFile
 from collidium.files.durable import sha256_of
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.cache import stored_files
-from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.tables import Truth
 from collidium_plugins.executor_dask import Dask
 from collidium_plugins.executor_processes import EncodedCalls, Processes
 from collidium_plugins.storage_local import LocalStorage

@@ -34,7 +34,7 @@ from collidium.simulations import totals
 from collidium.simulations.models import SimulationRequest
 from collidium.testing.databases import Databases, PostgresDatabases, SqliteDatabases
 from collidium.testing.postgres import PostgresServer
-from collidium_runners.batch.runner import Handle
+from collidium_runners.batch.states import Handle
 
 ANSWER_SECONDS = 0.02
 #: Seconds between two looks at whether the round is over.

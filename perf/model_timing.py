@@ -32,8 +32,8 @@ from collidium.contracts.task import EventRange, Tables
 from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.inference.batching import Inputs, Outputs
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
+from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, open_model, run_batches
 from collidium.inference.timing import NOMINAL_SECONDS, time_block
 from collidium.testing.processes import ending_with_parent

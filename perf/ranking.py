@@ -37,10 +37,10 @@ from collidium.contracts.executor import Limits
 from collidium.contracts.task import Block, EventRange, Task
 from collidium.datasets import Dataset
 from collidium.scoring.engine import Evaluation, evaluate
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import Truth
 from collidium_plugins.executor_processes import Processes
-from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
+from collidium_tasks.jets.card import BOTTOM, CHARM, LIGHT
 
 ROWS, QUICK_ROWS = 10_000_000, 20_000
 JETS_PER_EVENT = 10

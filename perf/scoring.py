@@ -41,9 +41,8 @@ from collidium.contracts.tables import nested
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import TableReader
+from collidium.scoring.truth.tables import TableReader, Truth
 from collidium.scoring.uncertainty import GROUPS
 from collidium_plugins.executor_processes import Processes
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import Reconstruction
 from collidium.scoring import span, uncertainty, workers
-from collidium.scoring.truth.files import Truth
-from collidium.scoring.truth.tables import TableReader
+from collidium.scoring.truth.tables import TableReader, Truth
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.jets import JetsTask
 from collidium_tasks.tracking import TrackingTask

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from collidium import errors
 from collidium.client import AsyncClient, SimulationRequest
-from collidium.client.waiting import PASSING
+from collidium.client.transports import PASSING
 from collidium.contracts.tables import flatten
 from collidium.demo import EVENTS_DIRECTORY
 

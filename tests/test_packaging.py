@@ -145,7 +145,7 @@ def test_nothing_that_users_run_needs_pytest() -> None:
 
 
 def test_checking_a_task_needs_no_pytest() -> None:
-    code = "import sys, collidium.testing.task_suite.installed; print(*sys.modules)"
+    code = "import sys, collidium.testing.task_suite; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert {"pytest", "_pytest"}.isdisjoint(done.stdout.split())
 

@@ -20,9 +20,8 @@ from collidium.runtime.containers import options as as_options
 from collidium.settings import Settings
 from collidium_runners import command
 from collidium_runners.command import PipelineCommand, job_name
-from collidium_runners.spool.engine import Run
 from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
-from collidium_runners.spool.spool import JobFolders, JobLimits
+from collidium_runners.spool.spool import JobFolders, JobLimits, Run
 
 #: Where a container finds the folder for its output, and one for what it needs in between.
 OUTPUT: Final = "/output"

@@ -30,8 +30,7 @@ from collidium.contracts.task import (
 )
 from collidium.hookspecs import hookimpl
 from collidium_tasks.tracking import MODELS, TrackingTask
-from collidium_tasks.tracking.baselines import helix, naive
-from collidium_tasks.tracking.examples import examples
+from collidium_tasks.tracking.baselines import examples, helix, naive
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card

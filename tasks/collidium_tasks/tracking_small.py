@@ -27,9 +27,9 @@ from collidium.contracts.task import (
 from collidium.hookspecs import hookimpl
 from collidium_tasks.tracking import MODELS, TrackingTask
 from collidium_tasks.tracking.baselines import edges as linking_edges
+from collidium_tasks.tracking.baselines import examples
 from collidium_tasks.tracking.baselines import helix as following_helices
 from collidium_tasks.tracking.baselines import naive as binning
-from collidium_tasks.tracking.examples import examples
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card

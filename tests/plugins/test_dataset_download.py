@@ -169,7 +169,7 @@ def test_only_shards_with_the_events_are_sent_footers_once(
 def test_a_footer_that_is_longer_than_a_first_look_is_read_whole(
     proxy: HubProxy, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collidium.datasets.footers.TAIL_BYTES", 16)
+    monkeypatch.setattr("collidium.datasets.catalogue.TAIL_BYTES", 16)
     (table,) = datasets.list_tables(repo, endpoint=proxy.url, cache=tmp_path)
     assert (table.config, table.table, table.events) == ("ttbar_pu0", "tracker_hits", SHARDS * EVENTS)
     assert (table.first_event, table.last_event) == (0, SHARDS * EVENTS - 1)

@@ -19,11 +19,11 @@ from tests.core.datasets.events import CONFIG, jets_of, tables_of, write, write_
 
 from collidium.client import Client, DatasetEntry
 from collidium.datasets import sample
-from collidium.datasets.footers import TAIL_BYTES
+from collidium.datasets.catalogue import TAIL_BYTES
 from collidium.errors import Conflict, InvalidInput, NotFound, TooLarge, Unavailable, UpstreamError
 from collidium.event_display import datasets as listing
 from collidium.event_display.datasets import PublicDatasets
-from collidium.event_display.outline import Outline
+from collidium.event_display.decoding import Outline
 from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.store import Store

@@ -28,7 +28,7 @@ from tests.hub import HubServer
 from collidium.errors import ConfigurationError
 from collidium.settings import Settings
 from collidium.testing.server import ServerProcess
-from collidium_plugins.local_hub import database
+from collidium_plugins.local_hub import store
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts
 from collidium_plugins.local_hub.openid.clients import Client, client_of
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, InvalidRedirectURI, seal, unseal
@@ -528,7 +528,7 @@ def test_access_tokens_expire_and_refresh_tokens_rotate(
     changed(
         hub,
         "UPDATE tokens SET expires_at = ? WHERE sha256 = ?",
-        database.later(-1),
+        store.later(-1),
         digest(first["access_token"]),
     )
     assert application.status(first["access_token"]) == 401
@@ -546,7 +546,7 @@ def test_access_tokens_expire_and_refresh_tokens_rotate(
 def test_codes_and_refresh_tokens_expire(hub: HubServer, application: Application, token: str) -> None:
     code, refresh = application.code(token), application.tokens(token)["refresh_token"]
     for secret, redeem in ((code, application.exchange), (refresh, application.refresh)):
-        past = database.later(-1), digest(secret)
+        past = store.later(-1), digest(secret)
         changed(hub, "UPDATE single_use_tokens SET expires_at = ? WHERE sha256 = ?", *past)
         refused(redeem(secret), "invalid_grant")
 
@@ -560,7 +560,7 @@ def test_a_code_is_no_refresh_token_nor_the_other_way_round(application: Applica
 
 def test_what_has_expired_is_swept(hub: HubServer, application: Application, token: str) -> None:
     given = application.tokens(token)
-    past = database.later(-1)
+    past = store.later(-1)
     changed(
         hub,
         "UPDATE grants SET expires_at = ? WHERE id = (SELECT grant_id FROM tokens WHERE sha256 = ?)",
@@ -798,7 +798,7 @@ def test_addresses_to_return_to_that_none_can_have(address: str) -> None:
 def test_files_of_the_first_version_go_on(tmp_path: Path) -> None:
     path = tmp_path / "hub.sqlite3"
     with closing(sqlite3.connect(path)) as db:
-        db.executescript(database.VERSIONS[0].read_text())
+        db.executescript(store.VERSIONS[0].read_text())
         db.execute("INSERT INTO accounts VALUES (1, 'ada', '2026-01-01T00:00:00.000Z')")
         db.execute(
             "INSERT INTO tokens VALUES (?, 1, 'user add', '2026-01-01T00:00:00.000Z', NULL)",
@@ -809,14 +809,14 @@ def test_files_of_the_first_version_go_on(tmp_path: Path) -> None:
     from collidium_plugins.local_hub import accounts
 
     for _ in range(2):
-        with closing(database.Database(path)) as opened, opened.reading() as db:
+        with closing(store.Database(path)) as opened, opened.reading() as db:
             caller = accounts.owner_of(db, "hub_old")
             assert caller is not None
             assert caller.name == "ada"
             assert caller.may("manage-repos")
-            assert db.execute("PRAGMA user_version").fetchone()[0] == database.SCHEMA_VERSION
+            assert db.execute("PRAGMA user_version").fetchone()[0] == store.SCHEMA_VERSION
             assert db.execute("PRAGMA foreign_key_check").fetchall() == []
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
     with pytest.raises(RuntimeError, match="version 99"):
-        database.Database(path)
+        store.Database(path)

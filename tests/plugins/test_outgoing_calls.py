@@ -20,7 +20,7 @@ from collidium.contracts.identity import Identity
 from collidium.hub.models import ModelQuery, ModelZoo
 from collidium_plugins.hub_identity import HubIdentity
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
+from collidium_plugins.webapps.sign_in.flow import DISCOVERY, Provider
 from collidium_runners.slurm.rest import RestBackend
 
 LONG: Final = os.environ.get("COLLIDIUM_TEST_LONG") == "1"

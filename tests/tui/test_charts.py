@@ -7,7 +7,7 @@ from decimal import Decimal
 import pytest
 from textual.app import App, ComposeResult
 
-from collidium_tui.widgets.charts import DailyChart
+from collidium_tui.screens.analytics import DailyChart
 
 
 class Charted(App[None]):

@@ -8,7 +8,7 @@ import pytest
 
 from collidium.accounts import ledger
 from collidium.errors import InvalidInput
-from collidium_tui.screens.accounts.detail import LARGEST, amount, problem_with
+from collidium_tui.screens.accounts import LARGEST, amount, problem_with
 
 
 @pytest.mark.parametrize(

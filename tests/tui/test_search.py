@@ -6,8 +6,8 @@ import pytest
 from tests.waiting import until
 from textual.app import App, ComposeResult
 
-from collidium_tui.widgets import search
-from collidium_tui.widgets.search import APART, PAUSE, Search
+from collidium_tui.screens import accounts
+from collidium_tui.screens.accounts import SEARCH_PAUSE, SEARCHES_APART, Search
 
 
 class Searching(App[None]):
@@ -34,7 +34,7 @@ async def test_what_is_typed_is_shown_when_the_typing_pauses() -> None:
 
 
 async def test_enter_shows_at_once_and_escape_empties(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "PAUSE", 3600.0)
+    monkeypatch.setattr(accounts, "SEARCH_PAUSE", 3600.0)
     async with Searching().run_test() as pilot:
         app = pilot.app
         assert isinstance(app, Searching)
@@ -46,10 +46,10 @@ async def test_enter_shows_at_once_and_escape_empties(monkeypatch: pytest.Monkey
 async def test_two_searches_are_a_second_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     waits: list[float] = []
     monkeypatch.setattr(Search, "set_timer", lambda field, delay, then: waits.append(delay))
-    monkeypatch.setattr(search, "monotonic", lambda: 100.0)
+    monkeypatch.setattr(accounts, "monotonic", lambda: 100.0)
     async with Searching().run_test() as pilot:
         await pilot.press("a", "enter", "b")
-    assert waits == [PAUSE, APART]
+    assert waits == [SEARCH_PAUSE, SEARCHES_APART]
 
 
 async def test_long_text_is_rejected() -> None:
@@ -57,4 +57,4 @@ async def test_long_text_is_rejected() -> None:
         field = pilot.app.query_one(Search)
         field.insert_text_at_cursor("It was a dark and stormy night. " * 1000)
         await pilot.pause()
-        assert len(field.value) <= search.MAX_LENGTH
+        assert len(field.value) <= accounts.LONGEST_SEARCH

@@ -18,7 +18,7 @@ from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium_tui import frame
-from collidium_tui.frame.dialogs import Help, Login, keys_of
+from collidium_tui.frame import Help, Login, keys_of
 from collidium_tui.screens import SCREENS, Maker, at, or_broken
 from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, Watch
 from collidium_tui.widgets.form import Ask, Question

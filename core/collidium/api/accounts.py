@@ -5,6 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import Final
 
+from pydantic import Field
 from quart import Blueprint, Response, request
 from quart_schema import (
     document_response,
@@ -18,9 +19,9 @@ from collidium import accounts, outbox
 from collidium.api.answers import Page, answer, cut, id_cursor, page_of
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
-from collidium.api.order_schemas import NotificationsBody, WebhookBody
+from collidium.api.schemas import Body, example
 from collidium.errors import RefusedError
-from collidium.outbox import LINK_PATH, recipients
+from collidium.outbox import LINK_PATH, LONGEST_URL, Kind, recipients
 from collidium.outbox.recipients import Link
 from collidium.records import Account, Notifications, Transaction, Webhook, WebhookDelivery, WebhookRemoved
 
@@ -42,6 +43,30 @@ _HEADERS: Final = {
     "base-uri 'none'",
     "Referrer-Policy": "no-referrer",
 }
+
+
+class WebhookBody(Body):
+    """How an account wants to be notified."""
+
+    model_config = example({"url": "https://hooks.example.org/collidium"}, strict=True)
+
+    url: str | None = Field(
+        None,
+        max_length=LONGEST_URL,
+        description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
+    )
+    rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
+
+
+class NotificationsBody(Body):
+    """What an account wants to be notified of."""
+
+    model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
+
+    email: str | None = Field(
+        None, max_length=254, description="E-mail address; null: none. Left out, it stays as it is."
+    )
+    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off; others stay.")
 
 
 @blueprint.get("/v1/me")

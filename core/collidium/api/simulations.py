@@ -1,8 +1,14 @@
-"""``/v1/simulate``, ``/v1/requests``, ``/v1/estimate``, ``/v1/presets``: ordering events."""
+"""``/v1/simulate``, ``/v1/requests``, ``/v1/estimate``, ``/v1/presets``: ordering events, and its bodies."""
 
 from __future__ import annotations
 
-from pydantic import ValidationError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    RootModel,
+    ValidationError,
+)
 from quart import Blueprint, Response, request
 from quart_schema import (
     RequestSchemaValidationError,
@@ -16,6 +22,7 @@ from quart_schema import (
 from collidium import simulations
 from collidium.accounts import AccountView
 from collidium.api.answers import (
+    Page,
     answer,
     answer_list,
     answer_stream,
@@ -27,16 +34,79 @@ from collidium.api.answers import (
 from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
 from collidium.api.openapi import PARQUET, parquet_answer, stream_answer
-from collidium.api.order_schemas import ChannelBody, EstimateQuery, PresetBody, RequestsQuery, SimulateBody
-from collidium.api.schemas import IdempotencyHeaders
+from collidium.api.schemas import IdempotencyHeaders, example
 from collidium.errors import InvalidInput, NotFound
-from collidium.order import order_of
+from collidium.order import DEFAULT_SEED, LARGEST_SEED, order_of
 from collidium.records import Estimate, OrderLimits, OutputFile, Preset, SimulationRequest
 from collidium.runtime import metrics
 from collidium.simulations import PRESETS, DeliveryOptions, Order, State
 from collidium.simulations.output import storage_key
 
 blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
+
+
+class OrderBody(BaseModel):
+    """How an order is to be made and delivered, whatever is ordered."""
+
+    #: Limits are the domain's to check: all problems are reported at once, in its words.
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    seed: int = Field(
+        DEFAULT_SEED,
+        description="The same config with the same seed gives the same events.",
+        json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
+    )
+    vary: str = Field(
+        "", description="Systematic variation, as `field=0.99,material=1.1`: `variations` of GET /v1/limits."
+    )
+    private: bool = Field(False, description="Whether the output's repository is to be private.")
+    webhook_url: str | None = Field(None, description="Address that is notified of the end; https:// only.")
+
+
+class ChannelBody(OrderBody):
+    """An order by channel, events and pileup."""
+
+    model_config = example({"channel": "ttbar", "events": 1000, "pileup": 40})
+
+    channel: str = Field(description="Physics process.")
+    events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
+    pileup: int = Field(
+        description="Average soft interactions overlaid per event.", json_schema_extra={"minimum": 0}
+    )
+
+
+class PresetBody(OrderBody):
+    """An order by the name of a preset."""
+
+    model_config = example({"preset": "ttbar-quick"})
+
+    preset: str = Field(description="One of GET /v1/presets.")
+
+
+class SimulateBody(RootModel[ChannelBody | PresetBody]):
+    """An order of simulated events."""
+
+
+class RequestsQuery(Page):
+    """Which requests are listed."""
+
+    state: State | None = Field(None, description="Only those in this state.")
+
+
+class AllRequestsQuery(RequestsQuery):
+    """Which of everybody's requests are listed."""
+
+    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+    channel: str | None = Field(None, max_length=64, description="Only those of this channel.")
+
+
+class EstimateQuery(BaseModel):
+    """What an estimate is asked for."""
+
+    channel: str
+    events: int
+    pileup: int
+    vary: str = ""
 
 
 @blueprint.post("/simulate")

@@ -1,7 +1,260 @@
-"""``collidium backup`` and ``restore``: the database, then files, of which all that it names are checked."""
+"""``collidium backup`` and ``restore``: the database, then files, of which all that it names are checked.
 
-from collidium.backup.contents import Backup
-from collidium.backup.making import make
-from collidium.backup.restoring import restore
+A backup is made next to its place and moved there when whole. What an interrupted one has copied stays there
+for the next one, but for databases, which are one moment. It is restored into a place that is empty: files,
+then the database, which names no others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Collection
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path, PurePosixPath
+from shutil import disk_usage
+from typing import Final
+
+import msgspec
+
+from collidium import __version__, database, operations
+from collidium.backup.contents import (
+    DATABASES,
+    KEPT,
+    MANIFEST,
+    Backup,
+    File,
+    Progress,
+    copied,
+    copy_sqlite,
+    counting,
+    described,
+    kept_files,
+    kind_of,
+    load,
+    missing_files,
+    named_files,
+    snapshot,
+    storage_of,
+    tables,
+)
+from collidium.contracts.storage import StorageUnavailable
+from collidium.errors import ConfigurationError, Conflict, InvalidInput
+from collidium.files import durable
+from collidium.files.data_directory import make_private
+from collidium.files.durable import sync_directory
+from collidium.files.held import locked, scratch_directory, sweep
+from collidium.runtime.failpoints import reached
+from collidium.settings import Settings
 
 __all__ = ["Backup", "make", "restore"]
+
+#: Next to the places of backups: the one that is being made, or was interrupted.
+UNFINISHED: Final = "unfinished-backup"
+_REFUSED: Final = "the backup was not restored"
+
+
+async def make(settings: Settings, target: Path, progress: Progress | None = None) -> Backup:
+    """Back up a platform, which may be running, to a directory that does not exist yet.
+
+    Files are stored before the database names them, and are copied after it: none is missing. What an
+    interrupted backup to the same parent directory has copied is read again, not copied. Raises InvalidInput
+    for a target that exists, Conflict while another is made next to it, and ConfigurationError where
+    something cannot be read or there is no room.
+    """
+    unfinished = target.parent / UNFINISHED
+    directory = unfinished / "backup"
+    await asyncio.to_thread(_prepare, settings, target, unfinished)
+    with locked(unfinished, wait=False) as is_ours:
+        if not is_ours:
+            raise Conflict(f"another backup is made in {target.parent} now")
+        make_private(directory)
+        backup = await _make(settings, directory, progress)
+        await asyncio.to_thread(_finish, backup, directory, target)
+        unfinished.rmdir()
+    if not backup.missing:
+        async with database.connected(settings.database):
+            await operations.note_backup()
+    return backup
+
+
+async def _make(settings: Settings, directory: Path, progress: Progress | None) -> Backup:
+    kind = kind_of(settings)
+    copy = directory / DATABASES[kind]
+    copy.unlink(missing_ok=True)
+    named = await snapshot(settings, copy)
+    reached("backup.database")
+    files = await asyncio.to_thread(_copy, settings, directory, progress)
+    files[copy.name] = await asyncio.to_thread(described, copy)
+    await asyncio.to_thread(_delete_others, directory, files)
+    missing = await missing_files(named, files, settings)
+    if missing:  # unless their owners were erased since
+        async with database.connected(settings.database):
+            still = await named_files()
+        missing = tuple(path for path in missing if path in still)
+    made_at = datetime.now(UTC).isoformat(timespec="seconds")
+    reached("backup.files")
+    return Backup(__version__, made_at, kind, settings.storage, files, len(named), missing)
+
+
+def _prepare(settings: Settings, target: Path, unfinished: Path) -> None:
+    if target.exists():
+        raise InvalidInput(f"{target} exists already; name a new directory")
+    if settings.sqlite_file is not None and not settings.sqlite_file.exists():
+        raise ConfigurationError(f"there is no database {settings.sqlite_file}")
+    os.umask(0o077)
+    make_private(unfinished)
+    if unfinished.lstat().st_uid != os.getuid():
+        raise ConfigurationError(f"{unfinished} belongs to another account, which could read the backup")
+
+
+def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dict[str, File]:
+    """Copy databases of the data directory, then all else."""
+    found = sorted(kept_files(settings.data_dir), key=lambda path: path.suffix != ".sqlite3")
+    total = 0
+    for path in found:
+        with suppress(FileNotFoundError):  # deleted since, with what named it
+            total += path.stat().st_size
+    free = disk_usage(directory).free + sum(path.stat().st_size for path in _files(directory))
+    if total > free:
+        raise ConfigurationError(f"{directory.parent} has room for {free:,} of {total:,} bytes")
+    count = counting(progress, total)
+    files = {}
+    for path in found:
+        name = str(path.relative_to(settings.data_dir))
+        with suppress(FileNotFoundError):
+            if path.suffix == ".sqlite3":
+                (directory / name).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                (directory / name).unlink(missing_ok=True)
+                copy_sqlite(path, directory / name)
+                files[name] = described(directory / name)
+                count(path.stat().st_size)
+            else:
+                files[name] = copied(path, directory / name, count)
+    return files
+
+
+def _delete_others(directory: Path, files: Collection[str]) -> None:
+    """Delete what an interrupted backup has copied that is not kept any more."""
+    for path in _files(directory):
+        if str(path.relative_to(directory)) not in files:
+            path.unlink()
+
+
+def _files(directory: Path) -> list[Path]:
+    return [path for path in directory.rglob("*") if path.is_file()]
+
+
+def _finish(backup: Backup, directory: Path, target: Path) -> None:
+    durable.replace(directory / MANIFEST, msgspec.json.encode(backup).decode(), 0o600)
+    directory.rename(target)
+    durable.sync_directory(target.parent)
+
+
+async def restore(settings: Settings, source: Path, progress: Progress | None = None) -> Backup:
+    """Restore a backup into the empty data directory and database of the settings.
+
+    The schema is brought up to this release. Returns the backup, with the files that are missing now. Raises
+    InvalidInput, with all reasons, for what is no whole backup and where there is something already; then
+    nothing was written. Raises ConfigurationError for a file that is damaged, and where the database fails.
+    """
+    backup = _read(source)
+    problems = await asyncio.to_thread(_problems, backup, source, settings)
+    if backup.database == kind_of(settings) == "postgresql":
+        number = await tables(settings.database)
+        problems += [f"the database has {number} tables: restore into an empty one"] if number else []
+    if backup.storage == settings.storage != "local":
+        problems += await _storage_problems(settings)
+    if problems:
+        raise InvalidInput(_REFUSED, errors=[{"field": "backup", "detail": problem} for problem in problems])
+    await asyncio.to_thread(make_private, settings.data_dir)
+    await asyncio.to_thread(sweep, settings.data_dir)
+    async with scratch_directory(settings.data_dir) as scratch:
+        await asyncio.to_thread(_copy_back, backup, source, scratch, progress)
+        reached("restore.copied")
+        try:
+            await _put_in_place(settings, scratch / DATABASES[backup.database], scratch)
+        except BaseException:  # raised again; what was empty is empty again
+            for name in KEPT:
+                await asyncio.to_thread(_remove, settings.data_dir / name)
+            raise
+    await database.migrate(settings.database)
+    async with database.connected(settings.database):
+        named = await named_files()
+    return msgspec.structs.replace(backup, missing=await missing_files(named, backup.files, settings))
+
+
+def _read(source: Path) -> Backup:
+    try:
+        return msgspec.json.decode((source / MANIFEST).read_bytes(), type=Backup)
+    except (OSError, msgspec.DecodeError) as error:
+        raise InvalidInput(f"{source} is no whole backup: {MANIFEST}: {error}") from error
+
+
+def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
+    problems = []
+    if backup.database not in DATABASES or backup.database != kind_of(settings):
+        problems.append(f"it is of a {backup.database} database; the settings name a {kind_of(settings)} one")
+    if backup.storage != settings.storage:
+        problems.append(f"it is of storage {backup.storage}; the settings name {settings.storage}")
+    if settings.sqlite_file is not None:
+        # SQLite would apply the log of a database that was deleted to the one that is restored.
+        database_files = (Path(f"{settings.sqlite_file}{end}") for end in ("", "-wal", "-journal"))
+        problems += [f"there is a database already: {path}" for path in database_files if path.exists()]
+    if there := next(kept_files(settings.data_dir), None):
+        problems.append(f"the data directory is not empty: {there}")
+    for name, file in backup.files.items():
+        path, parts = source / name, PurePosixPath(name).parts
+        # It becomes a path of this machine, where links in the backup lead nowhere.
+        if ".." in parts or parts[:1] == ("/",) or path.resolve() != source.resolve().joinpath(*parts):
+            problems.append(f"{name} leads out of the backup")
+        elif not path.is_file() or path.stat().st_size != file.bytes:
+            problems.append(f"{name} is missing or not whole")
+    return problems
+
+
+async def _storage_problems(settings: Settings) -> list[str]:
+    """Why the storage, which has the files of the backup, cannot be used."""
+    storage = storage_of(settings)
+    try:
+        await storage.check()
+    except StorageUnavailable as error:
+        return [f"the storage cannot be used: {error}"]
+    finally:
+        await storage.close()
+    return []
+
+
+def _copy_back(backup: Backup, source: Path, scratch: Path, progress: Progress | None) -> None:
+    os.umask(0o077)
+    count = counting(progress, sum(file.bytes for file in backup.files.values()))
+    for name, file in backup.files.items():
+        if copied(source / name, scratch / name, count) != file:
+            raise ConfigurationError(f"{_REFUSED}: {name} is damaged")
+
+
+async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:
+    """Move files to their places, then the database: nothing serves files that have none."""
+    for name in KEPT:
+        if (scratch / name).exists():
+            await asyncio.to_thread(_remove, settings.data_dir / name)
+            make_private((settings.data_dir / name).parent)
+            (scratch / name).rename(settings.data_dir / name)
+    sync_directory(settings.data_dir)
+    reached("restore.files")
+    if settings.sqlite_file is None:
+        await load(settings.database, copy)
+    else:
+        make_private(settings.sqlite_file.parent)
+        await asyncio.to_thread(shutil.move, copy, settings.sqlite_file)
+        sync_directory(settings.sqlite_file.parent)
+
+
+def _remove(path: Path) -> None:
+    """Delete a file or a directory, which holds nothing that is kept."""
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)

@@ -19,8 +19,8 @@ import msgspec
 from tortoise.transactions import in_transaction
 
 from collidium import database, plugins, simulations
+from collidium.benchmarks import truth_versions
 from collidium.benchmarks.submissions import model_files, scorings
-from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.storage import Storage
 from collidium.database.connections import config
 from collidium.errors import ConfigurationError

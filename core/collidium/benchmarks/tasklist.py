@@ -16,11 +16,10 @@ from tortoise.expressions import F
 from tortoise.timezone import now
 
 from collidium import records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.models import Challenge
 from collidium.benchmarks.rewards import floor_of, reward_of
-from collidium.benchmarks.truth import truth_versions
-from collidium.benchmarks.truth.task_data import shown_data
+from collidium.benchmarks.truth_versions import shown_data
 from collidium.contracts.task import Column, Task
 from collidium.database import transactional
 from collidium.errors import NotFound

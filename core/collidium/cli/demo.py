@@ -94,7 +94,7 @@ def _report(step: str) -> None:
 
 
 def _show(outcome: Outcome) -> None:
-    from collidium.cli.leaderboard import print_places
+    from collidium.cli.tasks import print_places
 
     metrics = [metric.name for metric in outcome.card.metrics]
     print_table(

@@ -1,23 +1,47 @@
-"""``collidium evaluations``: models that the server runs, and how far they are."""
+"""``collidium evaluations``: models that the server runs; ``model reproduce``: one of them run again here."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import tempfile
+import zlib
+from lzma import LZMAError
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from zipfile import BadZipFile, ZipFile
 
 import click
 
 from collidium import __version__
 from collidium.cli.context import client
-from collidium.cli.options import EXISTING_FILE, FILE, json_option, limit_option
-from collidium.cli.output import ColumnSpec, note, print_json, print_record, printable, show_items
-
-STATES: Final = ("received", "checking", "running", "scored", "failed", "cancelled")
+from collidium.cli.model_sources import TIMED, chosen, events_of, read_model, source_options, timed
+from collidium.cli.options import EXISTING_FILE, FILE, events_option, json_option, limit_option, locate_source
+from collidium.cli.output import (
+    ColumnSpec,
+    note,
+    print_json,
+    print_record,
+    print_table,
+    printable,
+    show_items,
+)
+from collidium.cli.progress import progress_bar
+from collidium.cli.tasks import value_cell
+from collidium.errors import InvalidInput
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     from collidium.client import Client, Evaluation
+    from collidium.contracts.task import EventRange
+    from collidium.inference.timing import Timing
+    from collidium.records import EvaluatedModel, LocalScores, Submission
+
+STATES: Final = ("received", "checking", "running", "scored", "failed", "cancelled")
+_MAX_JSON_BYTES: Final = 16 * 1024**2
+#: What zipfile raises for files that are damaged, or of a kind that it does not read.
+_DAMAGED: Final = (
+    *(BadZipFile, EOFError, KeyError, LZMAError, NotImplementedError, OSError, RuntimeError, zlib.error),
+)
 
 
 @click.command()
@@ -63,7 +87,6 @@ def bundle(submission_id: str, model: Path, manifest: Path, output: Path, as_jso
     """
     from zipfile import ZIP_DEFLATED, ZipFile
 
-    from collidium.cli.reproduce import require_same_files
     from collidium.records import encode
 
     with client() as server:
@@ -150,3 +173,174 @@ def state_text(found: Evaluation) -> str:
     if found.state != "running":
         return found.state
     return f"running, {found.events_done} of {found.events} events"
+
+
+@click.command()
+@click.argument("source_of_model", metavar="BUNDLE|SUBMISSION")
+@click.option("--model", type=EXISTING_FILE, help="The ONNX file of SUBMISSION; default: model.onnx here.")
+@click.option("--manifest", type=EXISTING_FILE, help="Its manifest; default: manifest.toml next to it.")
+@source_options
+@events_option("Events to run; default: all of the dataset.")
+@click.option("--time", "speed", is_flag=True, help=f"Measure the speed, too, on at most {TIMED} events.")
+@click.option(
+    "--server", "by_server", is_flag=True, help="Have the server run SUBMISSION on its public events."
+)
+@json_option
+def reproduce(
+    source_of_model: str,
+    model: Path | None,
+    manifest: Path | None,
+    events: EventRange | None,
+    speed: bool,
+    by_server: bool,
+    as_json: bool,
+    **where: Any,
+) -> None:
+    """Run the model of BUNDLE or SUBMISSION again, on events with truth, and compare the results.
+
+    BUNDLE is a file of `collidium bundle`. Of SUBMISSION, an id, the server sends the scores, and its files
+    are yours. Results agree within three standard errors; the exit code is 1 where one does not. Choose
+    events that the model has not learned from.
+
+    With --server it runs on the public events of the server, at the price of a model;
+    `collidium submissions SUBMISSION` shows the results.
+
+    \b
+    collidium model reproduce bundle.zip
+    collidium model reproduce bundle.zip --from ./ttbar --events 0:1000 --time
+    collidium model reproduce 0123456789abcdef0123456789abcdef --model model.onnx --from ./ttbar
+    collidium model reproduce 0123456789abcdef0123456789abcdef --server
+    """
+    if by_server:
+        with client() as server:
+            show_evaluation(server, server.reproduce(source_of_model), wait=False, as_json=as_json)
+        return
+    from collidium.client import score
+    from collidium.inference.running import check, write_predictions
+
+    with tempfile.TemporaryDirectory() as directory:
+        if Path(source_of_model).is_file():
+            sent = _unpacked(Path(source_of_model), Path(directory))
+            model, manifest = Path(directory, "model.onnx"), None
+        else:
+            with client() as server:
+                sent = server.submission(source_of_model)
+        model = model or Path("model.onnx")
+        ran = require_same_files(sent, model, manifest or model.with_name("manifest.toml"))
+        read, task = read_model(model, manifest)
+        where = chosen(sent.challenge, where)
+        parameters = check(read, task).n_params
+        dataset, wanted = events_of(read, task, events, **where)
+        path = Path(directory, "predictions.parquet")
+        with progress_bar("Running (events)") as progress:
+            write_predictions(read, task, dataset, wanted, path, progress=progress)
+        place = locate_source(where["source"], where["hub"], where["revision"])
+        made = score(
+            task, path, truth_from=place, config=where["config"], events=wanted, cache=where["cache"]
+        )
+        some = type(wanted)(wanted.start, min(wanted.stop, wanted.start + TIMED))
+        timing = timed(read, task, dataset, some, 3) if speed else None
+    metrics = [metric.name for metric in task.card.metrics if not metric.self_reported]
+    rows = _compared(sent, ran, made, metrics, (parameters, timing))
+    agree = all(row["agrees"] for row in rows)
+    if as_json:
+        record = {"submission": sent.submission_id, "events": str(wanted), "agree": agree, "results": rows}
+        print_json(record)
+    else:
+        _show(sent, made, rows, agree=agree)
+    if not agree:
+        raise SystemExit(1)
+
+
+def require_same_files(sent: Submission, model: Path, manifest: Path) -> EvaluatedModel:
+    """The model of a submission; raises InvalidInput unless the files are its own, by their hashes."""
+    from collidium.files.durable import sha256_of
+
+    if sent.model is None:
+        raise InvalidInput(f"submission {sent.submission_id} is of predictions, not of a model")
+    problems = [
+        {"field": path.name, "detail": f"{path} is not what was submitted, which has the sha256 {sha256}"}
+        for path, sha256 in ((model, sent.model.sha256), (manifest, sent.model.manifest_sha256))
+        if not path.is_file() or sha256_of(path) != sha256
+    ]
+    if problems:
+        raise InvalidInput("these are other files", errors=problems)
+    return sent.model
+
+
+def _unpacked(bundle: Path, directory: Path) -> Submission:
+    """The submission of a bundle, whose other files are written to a directory. Raises InvalidInput."""
+    import msgspec
+
+    from collidium.inference import manifest, sandbox
+    from collidium.records import Submission
+
+    limits = {
+        "model.onnx": sandbox.MAX_MODEL_BYTES,
+        "manifest.toml": manifest.MAX_BYTES,
+        "submission.json": _MAX_JSON_BYTES,
+    }
+    try:
+        with ZipFile(bundle) as packed:
+            for name, limit in limits.items():
+                with packed.open(name) as file:
+                    content = file.read(limit + 1)
+                if len(content) > limit:
+                    raise InvalidInput(f"{bundle}: {name} has more than {limit} bytes")
+                (directory / name).write_bytes(content)
+        return msgspec.json.decode((directory / "submission.json").read_bytes(), type=Submission)
+    except (*_DAMAGED, msgspec.MsgspecError) as error:
+        raise InvalidInput(f"{bundle} is no bundle: {error}") from error
+
+
+def _compared(
+    sent: Submission,
+    ran: EvaluatedModel,
+    made: LocalScores,
+    metrics: list[str],
+    measured: tuple[int, Timing | None],
+) -> list[dict[str, Any]]:
+    """What the server has, what there is here, and whether they agree."""
+    parameters, timing = measured
+    rows = [
+        _row(
+            name,
+            (sent.scores[name], sent.uncertainties.get(name)),
+            (made.scores[name], made.uncertainties.get(name)),
+        )
+        for name in metrics
+        if name in sent.scores and name in made.scores
+    ]
+    rows.append(_row("parameters", (ran.n_params, None), (parameters, None)))
+    if timing is not None and ran.seconds is not None:
+        here = timing.seconds, timing.error
+        rows.append(_row("seconds of an event", (ran.seconds, ran.seconds_error), here))
+    return rows
+
+
+def _row(name: str, server: tuple[float, float | None], here: tuple[float, float | None]) -> dict[str, Any]:
+    from collidium.records import Reproduced
+
+    values = {"server": server[0], "server_error": server[1], "here": here[0], "here_error": here[1]}
+    return {"name": name, **values, "agrees": Reproduced(name, *server, *here).agrees}
+
+
+def _show(sent: Submission, made: LocalScores, rows: list[dict[str, Any]], *, agree: bool) -> None:
+    cells = [
+        (
+            row["name"],
+            value_cell(row["server"], row["server_error"]),
+            value_cell(row["here"], row["here_error"]),
+            "yes" if row["agrees"] else "no",
+        )
+        for row in rows
+    ]
+    print_table(("result", "server", "here", "agrees"), cells)
+    print_record(
+        {
+            "submission": sent.submission_id,
+            "events here": f"{made.events.start}:{made.events.stop} of {made.dataset}",
+            "scorer": f"{sent.scorer_version} on the server, {made.scorer_version} here",
+        }
+    )
+    note("The results agree." if agree else "Some results do not agree.")

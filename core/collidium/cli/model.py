@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from collidium.cli.evaluations import reproduce
 from collidium.cli.model_sources import (
     TIMED,
     chosen,
@@ -28,7 +29,6 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note, print_json, show_record
 from collidium.cli.progress import progress_bar
-from collidium.cli.reproduce import reproduce
 
 if TYPE_CHECKING:
     from collidium.contracts.model import ModelInterface

@@ -177,7 +177,7 @@ FOR_USERS = {
     "estimate": "collidium.cli.requests:estimate",
     "evaluations": "collidium.cli.evaluations:evaluations",
     "limits": "collidium.cli.requests:limits",
-    "leaderboard": "collidium.cli.leaderboard:leaderboard",
+    "leaderboard": "collidium.cli.tasks:leaderboard",
     "link": "collidium.cli.submissions:link",
     "choose": "collidium.cli.submissions:choose",
     "login": "collidium.cli.account:login",
@@ -202,7 +202,7 @@ FOR_USERS = {
 #: The same, of commands that need the operators' secret.
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
-    "benchmark": "collidium.cli.benchmark:benchmark",
+    "benchmark": "collidium.cli.truth:benchmark",
     "operator": "collidium.cli.admin.actions:operator",
 }
 #: The same, of commands that use the server's own settings, database and files.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from collidium.cli.context import client
-from collidium.cli.leaderboard import score_cell, value_cell
 from collidium.cli.options import (
     DIRECTORY,
     EXISTING_FILE,
@@ -28,6 +27,7 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note, print_json, print_record, print_table
 from collidium.cli.progress import progress_bars
+from collidium.cli.tasks import score_cell, value_cell
 from collidium.errors import CollidiumError, InvalidInput, UnusableDataset
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
     # Until it serves: nothing that is imported is garbage, and looking for it takes a sixth of the start.
     gc.disable()
     from collidium import settings
-    from collidium.server.run import run
+    from collidium.server.supervisor import run
 
     given = {"host": host, "port": port, "workers": workers, "data_dir": data_dir and data_dir.absolute()}
     run(settings.load(**{name: value for name, value in given.items() if value is not None}))
@@ -66,7 +66,7 @@ def worker(data_dir: Path | None, dask: str | None) -> None:
     collidium worker --dask tls://dask.example.org:8786
     """
     from collidium import settings
-    from collidium.server.run import run_worker
+    from collidium.server.supervisor import run_worker
     from collidium.server.worker import score
 
     given: dict[str, Any] = {} if data_dir is None else {"data_dir": data_dir.absolute()}

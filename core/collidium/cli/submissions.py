@@ -12,7 +12,6 @@ import click
 from collidium.cli.challenge.options import all_pages
 from collidium.cli.context import client
 from collidium.cli.evaluations import show_evaluation
-from collidium.cli.leaderboard import model_cell, score_cell, show_quota, value_cell
 from collidium.cli.model_sources import submitted_model
 from collidium.cli.options import EXISTING_FILE, ask, complete_tasks, json_option, limit_option, yes_option
 from collidium.cli.output import (
@@ -27,6 +26,7 @@ from collidium.cli.output import (
 )
 from collidium.cli.progress import progress_bar
 from collidium.cli.score import show_scores
+from collidium.cli.tasks import model_cell, score_cell, show_quota, value_cell
 from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:

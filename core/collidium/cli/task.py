@@ -192,7 +192,7 @@ def check(
     \b
     collidium task check tracking
     """
-    from collidium.testing.task_suite.installed import installed_suite
+    from collidium.testing.task_suite import installed_suite
 
     suite = installed_suite(name, directory=source, config=config, predictions=predictions)
     with tempfile.TemporaryDirectory(prefix="collidium-check-") as scratch:

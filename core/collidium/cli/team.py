@@ -9,10 +9,10 @@ import click
 
 from collidium.cli.challenge.options import all_pages, name_argument, uses_options
 from collidium.cli.context import client
-from collidium.cli.leaderboard import score_cell
 from collidium.cli.options import json_option, limit_option
 from collidium.cli.output import ColumnSpec, note, print_json, show_items, show_record
 from collidium.cli.submissions import chosen_cell
+from collidium.cli.tasks import score_cell
 
 if TYPE_CHECKING:
     from collidium.client import Client, Invitation, Participation

@@ -22,7 +22,7 @@ from collidium import records
 from collidium.client.calls import EventData
 from collidium.client.clients import AsyncClient, Client
 from collidium.client.connection import version_mismatch
-from collidium.hub.saved_login import forget_token, login_file, save_token
+from collidium.hub.sources import forget_token, login_file, save_token
 
 # Each record that a call returns.
 from collidium.records import *  # noqa: F403

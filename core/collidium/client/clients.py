@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 from collidium.client.calls import Calls, benchmarks
 from collidium.client.calls.call import Awaitable, Blocking
 from collidium.client.connection import Connection
-from collidium.client.transports import AsyncTransport, BlockingTransport
+from collidium.client.transports import PASSING, AsyncTransport, BlockingTransport, Ending, OnChange, Waiting
 from collidium.client.uploads import Progress, predictions_file
-from collidium.client.waiting import PASSING, Ending, OnChange, Waiting
 from collidium.records import Checked, Evaluation, Receipt, Rescoring, SimulationRequest
 from collidium.runtime.waiting import entered_in_thread
 

@@ -14,7 +14,7 @@ from collidium.client.answers import PROBLEM, Answer
 from collidium.client.calls.call import IDEMPOTENCY_KEY, PARQUET, Call, Credential
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
-from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token, sendable
+from collidium.hub.sources import DEFAULT_BACKEND, saved_token, sendable
 
 Result = TypeVar("Result")
 

@@ -24,7 +24,7 @@ from collidium.errors import (
     UnusableDataset,
     UpstreamError,
 )
-from collidium.event_display.outline import Outline, OutlineReader
+from collidium.event_display.decoding import Outline, OutlineReader
 from collidium.event_display.shards import HubShards, LocalShards, Outlines, Shards
 from collidium.event_display.tables import SHOWN
 from collidium.hub.reader import HubReader
@@ -72,7 +72,7 @@ class _HastyReader(HubReader):
     longest_wait: ClassVar[float] = 2.0
 
     def __init__(self, endpoint: str) -> None:
-        from collidium.runtime.deadlines import Deadline, keep
+        from collidium.runtime.network import Deadline, keep
 
         super().__init__(endpoint, connections=_CONNECTIONS)
         #: Of the calls of each thread.

@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from collidium.contracts.executor import Executor, Limits, OverLimit, WorkerDied
 from collidium.datasets import layout
-from collidium.datasets.footers import fetch_tail
+from collidium.datasets.catalogue import fetch_tail
 from collidium.datasets.schemas import canonical
 from collidium.errors import CollidiumError, TooLarge, Unavailable, UnusableDataset
-from collidium.event_display.decoding import RowGroups
-from collidium.event_display.outline import Outline, OutlineReader, Span, of_ending
+from collidium.event_display.decoding import Outline, OutlineReader, RowGroups, Span, of_ending
 from collidium.event_display.tables import SHOWN
 
 if TYPE_CHECKING:

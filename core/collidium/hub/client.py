@@ -30,7 +30,7 @@ from collidium.runtime.waiting import in_thread
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-    from collidium.runtime.deadlines import Deadline
+    from collidium.runtime.network import Deadline
 
 T = TypeVar("T")
 
@@ -141,7 +141,7 @@ def _prepare() -> Deadline:
     # Its warnings name signed addresses; what went wrong is in its errors.
     its_logging.set_verbosity(logging.ERROR)
     from collidium.runtime.addresses import refuse_redirect
-    from collidium.runtime.deadlines import Deadline, keep
+    from collidium.runtime.network import Deadline, keep
 
     own, deadline = get_session(), Deadline()
     client, hooks = type(own), own.event_hooks

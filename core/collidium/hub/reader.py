@@ -27,7 +27,7 @@ from collidium.errors import (
     Unreachable,
     UpstreamError,
 )
-from collidium.hub.saved_login import sendable
+from collidium.hub.sources import sendable
 from collidium.runtime.addresses import refuse_redirect
 from collidium.runtime.http_client import past_proxies
 from collidium.runtime.waiting import Backoff

@@ -4,10 +4,13 @@ The hub is the one of the argument, else of ``PLATFORM_HUB_URL``, else of ``HF_E
 of the server that ``PLATFORM_BACKEND`` names. The token is the one of the argument, else ``HF_TOKEN``, else
 what ``collidium login`` kept for that server or ``hf auth login`` for its site. None that was not given as an
 argument goes to a hub that only the address of a repository names.
+
+A login keeps one token for each backend, so that none is ever sent to another server.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass, field
@@ -17,12 +20,65 @@ from urllib.parse import unquote, urlsplit
 
 from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
-from collidium.hub.saved_login import DEFAULT_BACKEND, saved_token
+from collidium.files import durable
+
+#: The server of who names none.
+DEFAULT_BACKEND: Final = "http://127.0.0.1:8000"
 
 #: The hub whose own command keeps a token for it.
 PUBLIC_HUB: Final = "https://huggingface.co"
 
 _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
+
+
+def login_file() -> Path:
+    """Where tokens are kept, by the XDG convention; only its owner may read it."""
+    base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
+    return Path(base) / "collidium" / "login.json"
+
+
+def saved_token(backend: str) -> str | None:
+    """The token saved for this backend, if there is one. Raises ConfigurationError for a broken file."""
+    token = _read().get(backend)
+    return token if isinstance(token, str) else None
+
+
+def save_token(backend: str, token: str) -> Path:
+    """Keep the token for this backend, in place of an older one; returns the file."""
+    path = login_file()
+    tokens = {**_read(), backend: token}
+    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    durable.replace(path, json.dumps(tokens, indent=2), mode=0o600)
+    return path
+
+
+def forget_token(backend: str) -> bool:
+    """Drop the token saved for this backend; whether there was one."""
+    tokens = _read()
+    if tokens.pop(backend, None) is None:
+        return False
+    durable.replace(login_file(), json.dumps(tokens, indent=2), mode=0o600)
+    return True
+
+
+def sendable(secret: str, name: str) -> str:
+    """The secret, if it can travel in a header. Raises ConfigurationError that does not show it."""
+    if not secret.isascii() or not secret.isprintable() or " " in secret:
+        raise ConfigurationError(f"{name} is not one: it holds characters that no token has")
+    return secret
+
+
+def _read() -> dict[str, object]:
+    path = login_file()
+    try:
+        tokens = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        tokens = None
+    if not isinstance(tokens, dict):
+        raise ConfigurationError(f"the saved login in {path} cannot be read; delete it and log in again")
+    return tokens
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@
     block = time_block(model, task, tables, limits=limits)   # in fresh processes; `combine` three
 
 What submitters do at home and what a server does on hidden events is this code; a server runs it with
-``details=False``, and refuses with codes alone (:class:`~collidium.inference.codes.Code`). It loads neither
-server nor database. ``onnxruntime`` and ``onnx`` are imported by the sandboxed process alone
+``details=False``, and refuses with codes alone (:class:`~collidium.inference.messages.Code`). It loads
+neither server nor database. ``onnxruntime`` and ``onnx`` are imported by the sandboxed process alone
 (:mod:`~collidium.inference.worker`), which gets bytes and returns bytes.
 """

@@ -13,8 +13,8 @@ from collidium.contracts.model import ModelInterface
 from collidium.contracts.tables import positions_in_event
 from collidium.contracts.task import Card, Tables
 from collidium.errors import UnusableDataset
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import Input, Manifest
+from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.sandbox import Batch
 from collidium.physics.ragged import Ragged, from_arrow
 

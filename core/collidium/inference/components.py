@@ -9,8 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from collidium.inference.codes import Code, ModelRefused
-from collidium.inference.messages import Edges
+from collidium.inference.messages import Code, Edges, ModelRefused
 
 #: Edges of one event.
 MAX_EDGES: Final = 5_000_000

@@ -16,8 +16,7 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx import TensorProto
 
-from collidium.inference.codes import Code, ModelRefused
-from collidium.inference.messages import InputSpec
+from collidium.inference.messages import Code, InputSpec, ModelRefused
 
 MAX_NODES: Final = 20_000
 MIN_OPSET: Final = 13

@@ -17,9 +17,8 @@ from collidium.contracts.task import Card, EventRange, Tables, Task
 from collidium.datasets import Dataset
 from collidium.errors import InvalidInput
 from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
-from collidium.inference.codes import ModelRefused
 from collidium.inference.manifest import Input, Manifest, interface_of
-from collidium.inference.messages import MAX_CALLS, Edges, InputSpec, OutputSpec
+from collidium.inference.messages import MAX_CALLS, Edges, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.sandbox import Batch, Facts, Interface, Limits, Outcome, Sandbox, opened
 
 #: The shortest time that a prediction may have, in seconds.

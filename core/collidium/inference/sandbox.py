@@ -24,9 +24,8 @@ from msgspec import Struct
 
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.inference import messages
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.cores import running_core
-from collidium.inference.messages import Edges, InputSpec, OutputSpec
+from collidium.inference.messages import Code, Edges, InputSpec, ModelRefused, OutputSpec
 from collidium.runtime import confinement as confining
 from collidium.runtime.confinement import cpu_seconds_of, has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group

@@ -21,10 +21,9 @@ from msgspec import Struct, structs
 
 from collidium.contracts.task import Tables, Task
 from collidium.inference.batching import Inputs
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.cores import timing_core
 from collidium.inference.manifest import interface_of
-from collidium.inference.messages import InputSpec, OutputSpec
+from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.running import Model, open_model, run_batches
 from collidium.inference.sandbox import Batch, Interface, Limits, Sandbox, opened
 

@@ -20,15 +20,16 @@ import numpy as np
 import onnxruntime
 
 from collidium.inference import graph
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.messages import (
     Batch,
     Channel,
     Closed,
+    Code,
     Done,
     Failed,
     Load,
     Loaded,
+    ModelRefused,
     OutputSpec,
     Predict,
     Predicted,

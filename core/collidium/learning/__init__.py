@@ -14,8 +14,7 @@ stream.
 """
 
 from collidium.learning.batch import Batch, Padded, concatenate
-from collidium.learning.splits import read_splits
-from collidium.learning.stream import EventStream
+from collidium.learning.stream import EventStream, read_splits
 from collidium.physics.ragged import Ragged
 
 __all__ = ["Batch", "EventStream", "Padded", "Ragged", "concatenate", "read_splits"]

@@ -1,4 +1,7 @@
-"""Events of a dataset as batches of arrays: in order or shuffled, for one process of many, resumable."""
+"""Events of a dataset as batches of arrays: in order or shuffled, for one process of many, resumable.
+
+Which events are for training and which for validation is on the dataset's card.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +16,14 @@ from typing import Any, Final
 
 import numpy as np
 
-from collidium.datasets.access import Events, Source, download, event_range
+from collidium.contracts.task import EventRange
+from collidium.datasets import layout
+from collidium.datasets.access import Events, Source, catalogue, download, event_range
+from collidium.datasets.cards import SPLITS, split_card
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
-from collidium.learning.batch import Batch, Pool
-from collidium.learning.splits import read_splits
-from collidium.learning.tables import ChosenColumns, JoinedTables
+from collidium.hub.sources import locate
+from collidium.learning.batch import Batch, ChosenColumns, JoinedTables, Pool
 from collidium.physics.ragged import Integers
 
 #: Decoded bytes that events are shuffled within.
@@ -313,3 +318,42 @@ def _by_table(names: Sequence[str], columns: Any) -> dict[str, Sequence[str]]:
     if other := [name for name in given if name not in names]:
         raise InvalidInput(f"columns of {', '.join(other)}: no table of the stream")
     return {name: list(of) for name, of in given.items()}
+
+
+def read_splits(
+    source: Source,
+    config: str | None = None,
+    *,
+    endpoint: str | None = None,
+    revision: str | None = None,
+    token: str | None = None,
+) -> dict[str, EventRange]:
+    """Return the splits that the card of a dataset names.
+
+    Parameters
+    ----------
+    source, config, endpoint, revision, token
+        As for :func:`~collidium.datasets.download`.
+
+    Returns
+    -------
+    dict of str to EventRange
+        ``train`` and ``validation``, in the cards of this platform; nothing where the card names none. Events
+        whose truth is withheld are in no split.
+
+    Raises
+    ------
+    UnusableDataset
+        For a card that cannot be read.
+    CollidiumError
+        As :func:`~collidium.datasets.download`.
+    """
+    with catalogue(locate(source, endpoint=endpoint, revision=revision, token=token)) as found:
+        chosen = layout.choose(found.sizes, config)
+        named: Any = split_card(found.card())[0].get(SPLITS) or {}
+    try:
+        return {name: EventRange.parse(events) for name, events in (named.get(chosen) or {}).items()}
+    except (AttributeError, TypeError, ValueError) as error:
+        raise UnusableDataset(
+            f"the card's {SPLITS} are no ranges of events by config and name: {error}"
+        ) from error

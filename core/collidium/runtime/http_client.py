@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import __version__
-from collidium.runtime.look_ups import LookUps
+from collidium.runtime.addresses import LookUps
 
 if TYPE_CHECKING:
     import ssl

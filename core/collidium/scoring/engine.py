@@ -17,18 +17,17 @@ from collidium.contracts.executor import Executor, Limits, Opaque, StoredFile
 from collidium.contracts.task import Problem, Task
 from collidium.files.held import scratch_directory
 from collidium.records import BinnedScore
-from collidium.scoring import blocks, one_value, partitioning, problems
+from collidium.scoring import blocks, content, problems, reading
 from collidium.scoring.blocks import Plan, PlanRequest, Span
-from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.parts import Part
 from collidium.scoring.predictions import ExtraColumns, Unreadable
-from collidium.scoring.reading import Disordered
+from collidium.scoring.reading import Disordered, PartitionJob
 from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult, Selection
 from collidium.scoring.uncertainty import Replicates, groups_of
 from collidium.scoring.workers import Progress, Workers
 
 if TYPE_CHECKING:
-    from collidium.scoring.truth.files import Truth
+    from collidium.scoring.truth.tables import Truth
 
 logger = logging.getLogger(__name__)
 
@@ -96,10 +95,10 @@ class _Findings:
     def of(cls, results: Iterable[ScoringResult]) -> _Findings:
         results = list(results)
         found = [problem for result in results for problem in result.problems]
-        spreads = one_value.joined(result.spreads for result in results)
+        spreads = content.joined(result.spreads for result in results)
         return cls(
             [result.tallies for result in results if result.tallies is not None],
-            [*found, *one_value.within_file(spreads)],
+            [*found, *content.within_file(spreads)],
             sum(result.rows for result in results),
         )
 
@@ -195,20 +194,20 @@ class _Evaluation:
         ]
 
     async def _sort_and_score(self, plan: Plan, directory: Path) -> _Findings:
-        spans = partitioning.spans_of(self.truth.blocks)
+        spans = reading.spans_of(self.truth.blocks)
         starts = tuple(span.events.start for span in spans)
         columns = self.workers.task.card.columns
         sorting = [
             PartitionJob(self.path, columns, self.truth.events, groups, starts, directory, number)
-            for number, groups in enumerate(partitioning.runs_of_groups(plan.groups))
+            for number, groups in enumerate(reading.runs_of_groups(plan.groups))
         ]
-        parts = await self.workers.decode(partitioning.partition, sorting)
+        parts = await self.workers.decode(reading.partition, sorting)
         found = [problem for part in parts for problem in part.problems]
         dropped = sum(part.dropped for part in parts)
         files = {}
         for number, span in enumerate(spans):
             rows = sum(part.rows[number] for part in parts)
-            if too_many := partitioning.overflow(span, rows):
+            if too_many := reading.overflow(span, rows):
                 found.append(too_many)
             else:
                 paths = (part.files[number] for part in parts)

@@ -15,10 +15,10 @@ import pyarrow as pa
 from collidium.contracts.executor import Opaque
 from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
 from collidium.records import BinnedScore
-from collidium.scoring import one_value
+from collidium.scoring import content
 from collidium.scoring.blocks import Span, TruthBlock
+from collidium.scoring.content import Spreads
 from collidium.scoring.curves import shown
-from collidium.scoring.one_value import Spreads
 from collidium.scoring.problems import merge
 from collidium.scoring.reading import Findings, PredictionsReader, by_block, from_partitions, from_row_groups
 from collidium.scoring.truth.tables import TableReader
@@ -103,8 +103,8 @@ def score(job: ScoringJob) -> ScoringResult:
         for block, predictions in blocks:
             tables = {name: table.read(block.index) for name, table in truth.items()}
             data = Block(block.events, predictions, tables)
-            spreads = one_value.joined([spreads, one_value.spreads_of(predictions, columns)])
-            findings.problems += one_value.within_events(predictions, columns)
+            spreads = content.joined([spreads, content.spreads_of(predictions, columns)])
+            findings.problems += content.within_events(predictions, columns)
             findings.problems += job.task.check(data)
             if findings.problems:
                 findings.problems = merge(findings.problems)

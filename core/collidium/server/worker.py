@@ -25,7 +25,7 @@ from collidium.api import context
 from collidium.api.app import create_app, create_monitor
 from collidium.api.mounting import HubPort
 from collidium.benchmarks import closing
-from collidium.benchmarks.submissions import background_rescoring, evaluating, model_files, uploads
+from collidium.benchmarks.submissions import evaluating, model_files, rescoring, uploads
 from collidium.contracts.executor import Executor
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
@@ -188,7 +188,7 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
         simulations.following(platform),
         closing.keeping_dates(platform),
         evaluating.evaluating(platform),
-        background_rescoring.rescoring_in_background(platform),
+        rescoring.rescoring_in_background(platform),
     ):
         yield
 

@@ -1,11 +1,25 @@
 """Every setting, declared once: type, default, and a line of help.
 
 Settings come from the environment or a ``.env`` file, prefix ``PLATFORM_``; the fixed names without the
-prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN``.
+prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN``. All their problems are
+reported at once.
 """
 
-from collidium.settings.general import default_data_dir
-from collidium.settings.loading import CLIENT_NAMES, PREFIX, Settings, forget_secrets, load
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from pydantic import SecretStr, ValidationError
+from pydantic_settings import SettingsConfigDict
+
+from collidium.errors import ConfigurationError
+from collidium.settings.general import GeneralSettings, MailSettings, default_data_dir
+from collidium.settings.runners import RunnerSettings
+from collidium.settings.scoring import ScoringSettings
+from collidium.settings.simulations import SimulationSettings
 from collidium.settings.values import (
     GIBIBYTE,
     MASK,
@@ -14,6 +28,7 @@ from collidium.settings.values import (
     sqlite_path,
     without_password,
 )
+from collidium.settings.web import DisplaySettings, WebSettings
 
 __all__ = [
     "CLIENT_NAMES",
@@ -29,3 +44,97 @@ __all__ = [
     "sqlite_path",
     "without_password",
 ]
+PREFIX: Final = "PLATFORM_"
+#: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
+CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
+#: What secrets are in ``deploy/collidium.env.example``, which everybody can read.
+_EXAMPLE: Final = "CHANGE-ME"
+_HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
+
+
+class Settings(
+    WebSettings,
+    DisplaySettings,
+    RunnerSettings,
+    MailSettings,
+    SimulationSettings,
+    ScoringSettings,
+    GeneralSettings,
+):
+    """The platform's settings; :func:`load` reads them."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
+    )
+
+    def missing_to_share(self) -> list[str]:
+        """What has to be set with PostgreSQL, which several machines may share.
+
+        Each of them would make its own of what is not set: secrets that no other can read, another hub.
+        """
+        if self.sqlite_file:
+            return []
+        wanted = {
+            "PLATFORM_SECRET_KEY": (self.secret_key is not None, _HOW_TO_MAKE),
+            "ADMIN_TOKEN": (self.admin_token is not None, _HOW_TO_MAKE),  # empty: there is no first operator
+            "PLATFORM_HUB_URL": ("hub_url" in self.model_fields_set, "the hub's address, or `local`"),
+        }
+        missing = [f"{name} is not set ({how})" for name, (is_set, how) in wanted.items() if not is_set]
+        public = (self.secret_key, self.admin_token, self.metrics_token)
+        if any(secret and secret.get_secret_value() == _EXAMPLE for secret in public):
+            missing.append(f"a secret is still {_EXAMPLE} ({_HOW_TO_MAKE})")
+        return missing
+
+
+def load(**overrides: object) -> Settings:
+    """Read the settings; ``overrides`` (field names) win over environment and file.
+
+    Raises :class:`~collidium.errors.ConfigurationError` that lists every unknown name and bad value.
+    """
+    problems = []
+    settings = None
+    try:
+        settings = Settings(**overrides)  # type: ignore[arg-type]  # checked by pydantic
+    except ValidationError as error:
+        problems += [_problem(item["loc"], item["msg"]) for item in error.errors(include_input=False)]
+    problems += [f"{name}: no such setting" for name in _unknown_names()]
+    if settings is None or problems:
+        raise ConfigurationError(
+            "settings: " + "; ".join(problems), errors=[{"detail": problem} for problem in problems]
+        )
+    return settings
+
+
+def forget_secrets() -> None:
+    """Remove secrets from the environment, once they are read: child processes inherit it."""
+    secret = {"PLATFORM_DATABASE_URL", *_secret_names()}
+    for name in [name for name in os.environ if name.upper() in secret]:
+        del os.environ[name]
+
+
+def _secret_names() -> Iterator[str]:
+    for name, field in Settings.model_fields.items():
+        if field.annotation == SecretStr | None:
+            yield str(field.validation_alias or PREFIX + name.upper())
+
+
+def _problem(location: tuple[int | str, ...], message: str) -> str:
+    # What concerns several settings at once names them itself.
+    return f"{_variable(location)}: {message}" if location else message.removeprefix("Value error, ")
+
+
+def _variable(location: tuple[int | str, ...]) -> str:
+    name = str(location[0])
+    return name if name.isupper() else PREFIX + name.upper()
+
+
+def _unknown_names() -> list[str]:
+    known = {PREFIX + name.upper() for name in Settings.model_fields} | CLIENT_NAMES
+    names = set(os.environ) | set(_names_in_env_file())
+    return sorted(name for name in names if name.startswith(PREFIX) and name.upper() not in known)
+
+
+def _names_in_env_file() -> list[str]:
+    from dotenv import dotenv_values
+
+    return list(dotenv_values(".env")) if Path(".env").is_file() else []

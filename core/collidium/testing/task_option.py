@@ -59,7 +59,7 @@ def pytest_collection_modifyitems(
 
 def _suite(name: str, directory: Path | None) -> Suite:
     from collidium.errors import CollidiumError
-    from collidium.testing.task_suite.installed import installed_suite
+    from collidium.testing.task_suite import installed_suite
 
     try:
         return installed_suite(name, directory=directory)

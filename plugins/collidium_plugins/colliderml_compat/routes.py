@@ -21,9 +21,8 @@ from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import BanBody, FreezeQuery, GrantBody
-from collidium.api.order_schemas import ChannelBody
 from collidium.api.schemas import Text
-from collidium.api.simulations import ordered
+from collidium.api.simulations import ChannelBody, ordered
 from collidium.benchmarks.submissions import standing
 from collidium.records import Banned, Frozen, Granted
 

@@ -26,7 +26,7 @@ def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bo
     collidium jets ./events --config ttbar_pu0 --without-flavour
     """
     from collidium.errors import ConfigurationError
-    from collidium_plugins.jet_finder.adding import add_jets
+    from collidium_plugins.jet_finder.table import add_jets
 
     try:
         with progress_bar("Finding jets (events)") as progress:

@@ -13,8 +13,8 @@ from typing import Final
 from cachetools import TTLCache
 
 from collidium.errors import Conflict, InvalidInput
-from collidium_plugins.local_hub.database import now
 from collidium_plugins.local_hub.names import is_account_name
+from collidium_plugins.local_hub.store import now
 
 #: Scopes of the hub, each as the consent page describes it.
 SCOPES: Final = {

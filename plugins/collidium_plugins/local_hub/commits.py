@@ -1,4 +1,4 @@
-"""Commits: a linear history per branch, each with its tree, and how clients send one.
+"""Commits of repositories: how clients send one, and the card in the README that comes with it.
 
 A commit is sent as a line of JSON for its header, then one for each change.
 """
@@ -12,15 +12,30 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from functools import cache
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-from collidium_plugins.local_hub.cards import CARD_BYTES, BadCard, read_card, tags_of
 from collidium_plugins.local_hub.failures import HubError, invalid
-from collidium_plugins.local_hub.history import Commit, add_commit
 from collidium_plugins.local_hub.names import SHA256, check_path
-from collidium_plugins.local_hub.repositories import MAIN, Repo, branch_head, owns_object, touch
+from collidium_plugins.local_hub.repositories import (
+    MAIN,
+    Commit,
+    Repo,
+    add_commit,
+    branch_head,
+    owns_object,
+    touch,
+)
 from collidium_plugins.local_hub.store import Blobs
 from collidium_plugins.local_hub.trees import Draft, Entry, Path, Trees, large_file, regular_file
+
+if TYPE_CHECKING:  # imported with the first card: a fiftieth of a server's start
+    import yaml
+
+#: Front matter longer than this is not read, nor more than so many tags.
+CARD_BYTES: Final = 64 * 1024
+TAGS: Final = 100
+TAG_LENGTH: Final = 100
 
 #: Files of this size and more go by LFS; a regular one comes inside the commit, a third larger by base64.
 REGULAR_BYTES: Final = 10 * 1024**2
@@ -28,6 +43,66 @@ LINE_BYTES: Final = REGULAR_BYTES * 4 // 3 + 64 * 1024
 CHANGES: Final = 50_000
 TITLE_LENGTH: Final = 1000
 DESCRIPTION_LENGTH: Final = 64 * 1024
+
+
+class BadCard(ValueError):
+    """The front matter cannot be read; the message says why."""
+
+
+@cache
+def _loader() -> type[yaml.SafeLoader]:
+    """YAML without aliases, by which a few lines can expand to fill the memory."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.events.AliasEvent):
+                raise BadCard("aliases are not taken")
+            return super().compose_node(parent, index)
+
+    return Loader
+
+
+def read_card(readme: str) -> dict[str, Any]:
+    """The front matter as plain JSON; empty when there is none. Raises BadCard."""
+    lines = readme.lstrip("\ufeff").replace("\r\n", "\n")
+    if not lines.startswith("---\n"):
+        return {}
+    text, end, _ = (lines[3:] + "\n").partition("\n---\n")
+    if not end:
+        return {}
+    import yaml
+
+    if len(text) > CARD_BYTES:
+        raise BadCard(f"it is longer than {CARD_BYTES:,} bytes")
+    try:
+        card = yaml.load(text, Loader=_loader())  # noqa: S506 -- a SafeLoader
+        plain = json.loads(json.dumps(card, default=str, allow_nan=False))
+    except (yaml.YAMLError, TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise BadCard(str(error) or "it is nested too deeply") from None
+    if plain is None:
+        return {}
+    if not isinstance(plain, dict):
+        raise BadCard("it is not a mapping")
+    return plain
+
+
+def tags_of(card: dict[str, Any]) -> list[str]:
+    """The tags by which the repository is found."""
+    tags = [*_words(card.get("tags")), *_words(card.get("library_name")), *_words(card.get("pipeline_tag"))]
+    tags += [f"license:{word}" for word in _words(card.get("license"))]
+    tags += [f"dataset:{word}" for word in _words(card.get("datasets"))]
+    tags += _words(card.get("language"))
+    return list(dict.fromkeys(tags))[:TAGS]
+
+
+def _words(value: Any) -> Iterable[str]:
+    values = value if isinstance(value, list) else [value]
+    return [
+        word
+        for word in values
+        if isinstance(word, str) and 0 < len(word) <= TAG_LENGTH and word.isprintable()
+    ]
 
 
 @dataclass(frozen=True, slots=True)

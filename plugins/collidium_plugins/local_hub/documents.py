@@ -14,10 +14,10 @@ from typing import Any, Final
 
 from collidium_plugins.local_hub.accounts import Caller
 from collidium_plugins.local_hub.failures import invalid
-from collidium_plugins.local_hub.history import Commit
 from collidium_plugins.local_hub.names import Kind
 from collidium_plugins.local_hub.repositories import (
     MAIN,
+    Commit,
     Repo,
     branch_head,
     repo_of_row,

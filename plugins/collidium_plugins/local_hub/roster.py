@@ -15,9 +15,9 @@ from collidium.errors import InvalidInput
 from collidium.runtime import display_names
 from collidium_plugins.local_hub import accounts
 from collidium_plugins.local_hub.accounts import Account, digest
-from collidium_plugins.local_hub.database import later, now
 from collidium_plugins.local_hub.names import is_account_name
 from collidium_plugins.local_hub.openid import grants
+from collidium_plugins.local_hub.store import later, now
 
 LINK_DAYS: Final = 14
 #: Bytes and people of one file.

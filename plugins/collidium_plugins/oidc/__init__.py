@@ -35,7 +35,7 @@ class SsoIdentity(IdentityProvider):
 
     async def check(self) -> str:
         """Read the issuer's discovery document and keys."""
-        from collidium_plugins.webapps.sign_in.provider import Provider
+        from collidium_plugins.webapps.sign_in.flow import Provider
 
         if not self._issuer:
             return ""

@@ -13,8 +13,7 @@ from collidium.errors import UpstreamError
 from collidium_plugins.webapps import context, site
 from collidium_plugins.webapps.rendering import render
 from collidium_plugins.webapps.sign_in import routes
-from collidium_plugins.webapps.sign_in.flow import Client
-from collidium_plugins.webapps.sign_in.provider import Provider
+from collidium_plugins.webapps.sign_in.flow import Client, Provider
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

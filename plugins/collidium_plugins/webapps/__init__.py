@@ -56,7 +56,7 @@ def web(backend: str | None, host: str | None, port: int | None, data_dir: Path 
     collidium web --backend https://api.example.org --port 8080
     """
     from collidium import settings
-    from collidium_plugins.webapps.serving import run
+    from collidium_plugins.webapps.site import run
 
     given = {"host": host, "port": port, "data_dir": data_dir and data_dir.absolute()}
     run(settings.load(**{name: value for name, value in given.items() if value is not None}), backend)

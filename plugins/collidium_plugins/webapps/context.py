@@ -19,8 +19,7 @@ from collidium.runtime.http_client import HttpClient
 from collidium.runtime.network import BoundedTransport
 from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
-from collidium_plugins.webapps.sign_in.flow import Client
-from collidium_plugins.webapps.sign_in.provider import Provider
+from collidium_plugins.webapps.sign_in.flow import Client, Provider
 
 #: Method, rule below the prefix of the module's blueprint, and handler; the rule of the prefix itself is "".
 Route = tuple[str, str, Callable[..., Awaitable[Response]]]

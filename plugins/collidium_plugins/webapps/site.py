@@ -1,27 +1,42 @@
-"""All addresses of the pages, their security headers, and what they share while a server serves them."""
+"""All addresses of the pages, their security headers, and what they share while a server serves them.
+
+A server process of their own serves them alone.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import suppress
 from typing import Final
 from urllib.parse import urlsplit
 
-from quart import Blueprint, Response, current_app, request
+import click
+from hypercorn.asyncio import serve
+from quart import Blueprint, Quart, Response, current_app, request
 from werkzeug.exceptions import HTTPException
 
-from collidium.api import browsers, problems
-from collidium.errors import Unavailable
+from collidium import sessions
+from collidium.api import access_log, bodies, browsers, problems
+from collidium.client.connection import check_backend
+from collidium.errors import ConfigurationError, Unavailable
+from collidium.files.data_directory import make_private
+from collidium.files.held import sweep
+from collidium.hub.sources import DEFAULT_BACKEND
+from collidium.runtime import logs
+from collidium.server.supervisor import listen
+from collidium.server.worker import hide_secrets, hypercorn_config, stop_requested
 from collidium.settings import Settings
 from collidium_plugins.webapps import (
     api_reference,
-    assets,
     context,
     datasets,
     errors,
     front,
     leaderboard,
     models,
+    rendering,
     simulate,
     submissions,
     teams,
@@ -45,8 +60,8 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     ],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
-    "/guide": assets.GUIDE_ROUTES,
-    "/web": [*assets.ROUTES, *sign_in.ROUTES],
+    "/guide": rendering.GUIDE_ROUTES,
+    "/web": [*rendering.ROUTES, *sign_in.ROUTES],
 }
 
 
@@ -126,3 +141,44 @@ def content_security_policy() -> str:
 def _origin(url: str) -> str:
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
+
+
+def run(settings: Settings, backend: str | None) -> None:
+    """Serve until SIGTERM or SIGINT. Raises ConfigurationError when it cannot start."""
+    address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
+    logs.configure(settings.log_level, settings.log_format)
+    hide_secrets()
+    with listen(settings.host, settings.port, settings.body_timeout_seconds) as listener:
+        settings = settings.model_copy(update={"port": listener.getsockname()[1]})
+        if settings.base_url == address:
+            raise ConfigurationError(f"the pages at {address} would ask themselves: give --backend or --port")
+
+        async def until_stopped() -> None:
+            click.echo(f"The pages of {address} are at {settings.base_url}")
+            await stop_requested()
+
+        make_private(settings.uploads)
+        sweep(settings.uploads)
+
+        async def serve_pages() -> None:
+            async with sessions.opened(settings) as opened:
+                config = hypercorn_config([listener], settings.log_level)
+                app = make_app(settings, Apart(address, opened))
+                await serve(app, config, shutdown_trigger=until_stopped)
+
+        asyncio.run(serve_pages())
+
+
+def make_app(settings: Settings, apart: Apart) -> Quart:
+    """The pages as an application of their own."""
+    app = Quart("collidium.web", static_folder=None)
+    app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
+    app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
+    bodies.install(app)
+    access_log.install(app)
+    # Also for addresses of no blueprint.
+    errors.install(app)
+    app.after_request(protect)
+    for blueprint in make_blueprints(settings, apart):
+        app.register_blueprint(blueprint)
+    return app

@@ -1,4 +1,4 @@
-"""Files by which engine and shepherd communicate, in a folder for each job.
+"""Files by which engine and shepherd communicate, in a folder for each job; and the processes that they name.
 
 ::
 
@@ -13,20 +13,121 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+import signal
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Final, TypeVar
+from typing import IO, Final, Self, TypeVar
 
 import msgspec
 
 from collidium.files import durable
-from collidium_runners.local.processes import Process
 
+PROC: Final = Path("/proc")
+#: States of what runs no more, though its number is still taken.
+_DEAD: Final = frozenset("ZXx")
 logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process, distinguished from others with the same number."""
+
+    pid: int
+    #: When it began, in clock ticks since the machine did.
+    start: int
+    #: The machine's run that it belongs to.
+    boot: str
+
+    @classmethod
+    def of(cls, pid: int) -> Self | None:
+        """The process that has this number now, None for none."""
+        status = _status(pid)
+        return cls(pid, status.start, boot()) if status else None
+
+    @property
+    def is_alive(self) -> bool:
+        return self.boot == boot() and (status := _status(self.pid)) is not None and self._is(status)
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send it a signal; nothing happens when it has ended, also when its number was reused."""
+        with suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(self.pid)
+            try:
+                # The process of a descriptor does not change.
+                if self.is_alive:
+                    signal.pidfd_send_signal(descriptor, number)
+            finally:
+                os.close(descriptor)
+
+    def descendants(self) -> list[Process]:
+        """The children of this process, their children, and so on; none when it has ended."""
+        if not self.is_alive:
+            return []
+        found = {self.pid}
+        family: list[Process] = []
+        while more := _matching(lambda status: status.parent in found and status.pid not in found):
+            family += more
+            found.update(process.pid for process in more)
+        return family
+
+    def _is(self, status: _Status) -> bool:
+        return status.start == self.start and status.state not in _DEAD
+
+
+def with_variable(name: str, value: str) -> list[Process]:
+    """Processes with that variable in their environment, directly or inherited."""
+    wanted = f"{name}={value}".encode()
+    return _matching(lambda status: wanted in _environment(status.pid).split(b"\0"))
+
+
+def boot() -> str:
+    """What this run of the machine is called."""
+    return (PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+@dataclass(frozen=True, slots=True)
+class _Status:
+    pid: int
+    state: str
+    parent: int
+    start: int
+
+
+def _status(pid: int) -> _Status | None:
+    """The fields of ``stat`` (proc(5)); None without such a process."""
+    try:
+        text = (PROC / str(pid) / "stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    # After the program's name, in which anything may stand.
+    words = text.rpartition(")")[2].split()
+    return _Status(pid, state=words[0], parent=int(words[1]), start=int(words[19]))
+
+
+def _environment(pid: int) -> bytes:
+    try:
+        return (PROC / str(pid) / "environ").read_bytes()
+    except OSError:  # it has ended, or is another user's
+        return b""
+
+
+def _matching(wanted: Callable[[_Status], bool]) -> list[Process]:
+    here = boot()
+    return [
+        Process(status.pid, status.start, here)
+        for status in _all()
+        if wanted(status) and status.state not in _DEAD
+    ]
+
+
+def _all() -> Iterator[_Status]:
+    for folder in PROC.iterdir():
+        if folder.name.isdecimal() and (status := _status(int(folder.name))):
+            yield status
 
 
 @dataclass(frozen=True, slots=True)

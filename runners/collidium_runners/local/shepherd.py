@@ -22,8 +22,7 @@ from typing import Final
 
 from collidium.files.held import lock
 from collidium.runtime.subprocesses import signal_group
-from collidium_runners.local.processes import Process
-from collidium_runners.local.records import Ended, JobSpecification, Log, Record, Started
+from collidium_runners.local.records import Ended, JobSpecification, Log, Process, Record, Started
 
 #: Between the request to stop and the end by force.
 STOP_SECONDS: Final = 2.0

@@ -11,8 +11,7 @@ from collidium.contracts.runner import Runner
 from collidium.errors import ConfigurationError
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
-from collidium_runners.sfapi.runner import SfapiRunner
-from collidium_runners.sfapi.site import Site
+from collidium_runners.sfapi.runner import SfapiRunner, Site
 
 
 @hookimpl

@@ -13,7 +13,7 @@ from typing import Final
 from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.logs import single_line
 from collidium.runtime.subprocesses import signal_group
-from collidium_runners.batch.runner import submission_error
+from collidium_runners.batch.states import submission_error
 from collidium_runners.slurm.backend import (
     SACCT_FORMAT,
     SQUEUE_FORMAT,

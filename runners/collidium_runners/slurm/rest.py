@@ -19,7 +19,7 @@ from collidium.contracts.runner import RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.logs import single_line
-from collidium_runners.batch.runner import submission_error
+from collidium_runners.batch.states import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission, rest_tasks
 
 #: Calls at one time.

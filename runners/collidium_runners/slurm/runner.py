@@ -17,9 +17,8 @@ from collidium.contracts.runner import (
 )
 from collidium.settings import Settings
 from collidium_runners import outputs
-from collidium_runners.batch.runner import BatchRunner, Handle
 from collidium_runners.batch.script import Allocation, minutes, parts, script
-from collidium_runners.batch.states import TaskStatus, job_status
+from collidium_runners.batch.states import BatchRunner, Handle, TaskStatus, job_status
 from collidium_runners.command import PipelineCommand, job_name, job_progress
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission
 from collidium_runners.slurm.folder import FolderState, RequestFolder

@@ -28,8 +28,20 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium_runners.command import job_name, read_progress
-from collidium_runners.spool.engine import Engine, Engines, Run, ending, node_hours, with_last_line
-from collidium_runners.spool.spool import CANCELLED, TOO_LONG, JobFolders, JobLimits, Spool, SpooledJob
+from collidium_runners.spool.spool import (
+    CANCELLED,
+    TOO_LONG,
+    Engine,
+    Engines,
+    JobFolders,
+    JobLimits,
+    Run,
+    Spool,
+    SpooledJob,
+    ending,
+    node_hours,
+    with_last_line,
+)
 
 logger = logging.getLogger(__name__)
 

@@ -28,9 +28,8 @@ from collidium.hookspecs import hookimpl
 from collidium_tasks.anomaly import learned
 from collidium_tasks.anomaly import tally as tallying
 from collidium_tasks.anomaly.baselines import NAMES, REFERENCE, energy, features, forest
-from collidium_tasks.anomaly.card import CARD, SIGNALS
 from collidium_tasks.anomaly.learned import MIXTURE, WEAK, mixture, weak
-from collidium_tasks.anomaly.tally import Tally
+from collidium_tasks.anomaly.tally import CARD, SIGNALS, Tally
 from collidium_tasks.common import can_learn, not_learned, rows_problem, shipped_model
 
 STANDARD_MODEL: Final = frozenset({"ttbar", "ggf", "dihiggs", "diphoton", "jets", "zmumu", "zee"})

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from collidium.contracts.tables import list_lengths
 from collidium.contracts.task import Tables
 from collidium.physics import Ragged, calibrated_energy, columns, eta, phi, pt
-from collidium_tasks.anomaly.card import CARD
+from collidium_tasks.anomaly.tally import CARD
 from collidium_tasks.common import Read, shipped
 from collidium_tasks.networks import loaded, saved
 

@@ -15,11 +15,9 @@ from collidium_tasks.common import can_learn, not_learned, shipped_model
 from collidium_tasks.jets import examples
 from collidium_tasks.jets import tally as tallying
 from collidium_tasks.jets.baselines import deepsets, impact, trees
-from collidium_tasks.jets.card import CARD
-from collidium_tasks.jets.checks import PROBABILITIES, problems_of
+from collidium_tasks.jets.card import BOTTOM, CARD, CHARM, LIGHT, PROBABILITIES, prepare, problems_of
 from collidium_tasks.jets.examples import MODELS
 from collidium_tasks.jets.tally import Tally
-from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT, prepare
 
 
 class JetsTask(Task):

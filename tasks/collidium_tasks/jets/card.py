@@ -1,4 +1,4 @@
-"""The card of the task."""
+"""The card of the task, flavours as stored on the server, and problems with the rows of a submission."""
 
 from __future__ import annotations
 
@@ -6,7 +6,20 @@ from fractions import Fraction
 from math import inf
 from typing import Final
 
-from collidium.contracts.task import Card, Column, EventRange, Metric
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from collidium.contracts.tables import flatten
+from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, UnusableTruth
+from collidium_tasks.common import rows_problem
+
+#: Codes of the dataset.
+BOTTOM: Final = 5
+CHARM: Final = 4
+LIGHT: Final = 0
+
+_COLUMNS: Final = ("jet_id", "flavour")
 
 #: The b efficiency at which rejections are computed.
 WORKING_POINT: Final = Fraction(7, 10)
@@ -14,6 +27,59 @@ WORKING_POINT: Final = Fraction(7, 10)
 MIN_PASSING: Final = 25
 #: Maximum deviation of the sum of a jet's probabilities from 1.
 TOLERANCE: Final = 0.02
+
+#: Marks rows of jets that are not there.
+UNKNOWN: Final = -1
+
+#: Jets are numbered in 16 bits.
+_MAX_JETS: Final = 2**16
+
+Places = npt.NDArray[np.int64]
+
+
+def prepare(tables: Tables) -> dict[str, pa.Table]:
+    """One row per jet, rising by ``event_id`` and ``jet_id``, with its ``flavour``.
+
+    Raises :class:`~collidium.contracts.task.UnusableTruth` if a column is missing or has nulls, a flavour
+    is not 5, 4 or 0, or an event or a jet appears twice.
+    """
+    table = tables["jets"]
+    missing = [name for name in _COLUMNS if name not in table.column_names]
+    if missing:
+        raise UnusableTruth(f"table jets lacks {', '.join(missing)}")
+    for name in _COLUMNS:
+        if table.column(name).null_count:
+            raise UnusableTruth(f"table jets, column {name}: has nulls")
+    if np.any(np.diff(np.asarray(table.column("event_id")).astype(np.int64)) <= 0):
+        raise UnusableTruth("table jets: event ids must increase, without repetitions")
+    try:
+        flat = flatten(table, _COLUMNS)
+    except ValueError as error:
+        raise UnusableTruth(f"table jets: {error}") from error
+    events = np.asarray(flat.column("event_id")).astype(np.uint32)
+    jets, flavour = (_whole(flat, name) for name in _COLUMNS)
+    order = np.lexsort((jets, events))
+    events, jets, flavour = events[order], jets[order], flavour[order]
+    again = np.flatnonzero((np.diff(events) == 0) & (np.diff(jets) == 0))
+    if len(again):
+        raise UnusableTruth(f"table jets: jet {jets[again[0]]} appears twice in event {events[again[0]]}")
+    columns = {"event_id": events, "jet_id": jets.astype(np.uint16), "flavour": flavour.astype(np.uint8)}
+    return {"jets": pa.table(columns)}
+
+
+def _whole(flat: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    column = flat.column(name)
+    if not pa.types.is_integer(column.type) or column.null_count:
+        raise UnusableTruth(f"table jets, column {name}: must be integers, without nulls")
+    values = np.asarray(column)
+    allowed = (
+        np.isin(values, (BOTTOM, CHARM, LIGHT)) if name == "flavour" else (values >= 0) & (values < 2**16)
+    )
+    if not allowed.all():
+        value = values[int(np.flatnonzero(~allowed)[0])]
+        wanted = "5, 4 or 0" if name == "flavour" else "from 0 to 65535"
+        raise UnusableTruth(f"table jets, column {name}: {value} is not {wanted}")
+    return values.astype(np.int64)
 
 
 def _rejection(name: str, others: str, against: str, events: int) -> Metric:
@@ -77,3 +143,65 @@ CARD: Final = Card(
         _rejection("c_rejection_70", "c", "prob_c", 600),
     ),
 )
+
+
+def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
+    """The row of each prediction's jet in truth table ``jets``, or UNKNOWN; ids of any width and sign."""
+    events, ids = np.asarray(predictions.column("event_id")), np.asarray(predictions.column("jet_id"))
+    known_events, known_ids = np.asarray(jets.column("event_id")), np.asarray(jets.column("jet_id"))
+    if np.array_equal(events, known_events) and np.array_equal(ids, known_ids):
+        return np.arange(len(ids))
+    known = known_events.astype(np.int64) * _MAX_JETS + known_ids
+    if not len(known):
+        return np.full(len(ids), UNKNOWN)
+    possible = (ids >= 0) & (ids < _MAX_JETS)
+    wanted = events.astype(np.int64) * _MAX_JETS + np.where(possible, ids, 0).astype(np.int64)
+    places = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    return np.where(possible & (known[places] == wanted), places, UNKNOWN)
+
+
+def repeated(places: Places, jets: int) -> npt.NDArray[np.bool_]:
+    """Rows of a jet that another row is of, too; of each such jet one is left. Unknown jets have none."""
+    again = np.zeros(len(places), np.bool_)
+    if not len(places) or (places[0] != UNKNOWN and bool(np.all(places[1:] > places[:-1]))):
+        return again  # in the order of the truth
+    known = np.flatnonzero(places != UNKNOWN)
+    left = np.empty(jets, np.int64)
+    left[places[known]] = known
+    again[known] = left[places[known]] != known
+    return again
+
+
+PROBABILITIES: Final = ("prob_b", "prob_c", "prob_light")
+
+_UNKNOWN: Final = "The event has no jet with this jet_id."
+_WRONG_SUM: Final = f"{', '.join(PROBABILITIES)} must add up to 1, within {TOLERANCE}."
+_DUPLICATE: Final = "The jet was submitted before; each (event_id, jet_id) may occur once."
+#: Probabilities may have been rounded to 32 bits, each for itself.
+_ROUNDING: Final = 1e-6
+
+
+def problems_of(block: Block) -> list[Problem]:
+    """Every kind of problem, with its number of rows and a few of them.
+
+    A repeated row is counted each time after the first; rows of unknown jets are not looked at for that.
+    """
+    places = places_of(block.truth["jets"], block.predictions)
+    ids = ["event_id", "jet_id"]
+    wrong_sum = np.abs(_totals(block.predictions) - 1.0) > TOLERANCE + _ROUNDING
+    again = repeated(places, block.truth["jets"].num_rows)
+    found = [
+        ("unknown-jet", "jet_id", _UNKNOWN, places == UNKNOWN, ids),
+        ("duplicate-row", "jet_id", _DUPLICATE, again, ids),
+        ("wrong-sum", PROBABILITIES[0], _WRONG_SUM, wrong_sum, [*ids, *PROBABILITIES]),
+    ]
+    return [
+        rows_problem(block.predictions, rows, code, column, detail, shown)
+        for code, column, detail, rows, shown in found
+        if rows.any()
+    ]
+
+
+def _totals(predictions: pa.Table) -> npt.NDArray[np.float64]:
+    first, second, third = (np.asarray(predictions.column(name)).astype(np.float64) for name in PROBABILITIES)
+    return first + second + third

@@ -14,8 +14,7 @@ from collidium.contracts.model import Feature, ModelInterface
 from collidium.contracts.task import Tables
 from collidium_tasks.jets.baselines import deepsets, features, trees
 from collidium_tasks.jets.baselines.features import NAMES
-from collidium_tasks.jets.checks import PROBABILITIES
-from collidium_tasks.jets.truth import BOTTOM, CHARM
+from collidium_tasks.jets.card import BOTTOM, CHARM, PROBABILITIES
 from collidium_tasks.networks import Files, dense_graph, files, graph, of_estimator
 
 _LAYERS = 3

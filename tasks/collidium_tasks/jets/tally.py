@@ -11,9 +11,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.task import Block, Curve, Draws
-from collidium_tasks.jets.card import MIN_PASSING, WORKING_POINT
-from collidium_tasks.jets.checks import PROBABILITIES, Places, places_of
-from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
+from collidium_tasks.jets.card import (
+    BOTTOM,
+    CHARM,
+    LIGHT,
+    MIN_PASSING,
+    PROBABILITIES,
+    WORKING_POINT,
+    Places,
+    places_of,
+)
 from collidium_tasks.ranking import Roc, Scores, resampled, roc_curves
 
 #: Probability of each flavour for a jet that is not submitted.

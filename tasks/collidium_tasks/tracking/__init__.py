@@ -22,11 +22,10 @@ from collidium.contracts.task import (
 )
 from collidium.hookspecs import hookimpl
 from collidium_tasks.common import shipped_model
-from collidium_tasks.tracking import bins, examples
+from collidium_tasks.tracking import baselines, bins
 from collidium_tasks.tracking import tally as tallying
 from collidium_tasks.tracking.baselines import edges, helix, naive
-from collidium_tasks.tracking.card import CARD
-from collidium_tasks.tracking.checks import problems_of
+from collidium_tasks.tracking.card import CARD, problems_of
 from collidium_tasks.tracking.events import events_of
 from collidium_tasks.tracking.matching import Matcher
 from collidium_tasks.tracking.tally import EventTallies
@@ -85,7 +84,7 @@ class TrackingTask(Task):
         return MODELS
 
     def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
-        return examples.examples(self.card.name)
+        return baselines.examples(self.card.name)
 
     def oracle(self, truth: Tables) -> pa.Table:
         hits = truth["hits"]

@@ -13,10 +13,10 @@ from tests.waiting import eventually_async
 from toy_task import Toy
 
 from collidium import accounts, database
+from collidium.benchmarks import truth_versions
 from collidium.benchmarks.models import Challenge, Submission, TruthVersion
 from collidium.benchmarks.submissions import standing, submitting
 from collidium.benchmarks.submissions.admissions import Admission
-from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.plugins import Provided
 from collidium.scoring.engine import Evaluation

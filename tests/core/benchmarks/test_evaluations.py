@@ -23,10 +23,9 @@ from tests.sandboxes import allowance
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks import closing
+from collidium.benchmarks import closing, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescoring, Scoring, Submission
 from collidium.benchmarks.submissions import (
-    background_rescoring,
     evaluating,
     evaluations,
     links,
@@ -37,15 +36,14 @@ from collidium.benchmarks.submissions import (
     scorings,
     standing,
 )
-from collidium.benchmarks.truth import truth_versions
 from collidium.contracts.storage import StorageUnavailable
 from collidium.contracts.task import EventRange
 from collidium.database import on_commit
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, Forbidden, InvalidInput, PaymentRequired, TooManyRequests, Unavailable
 from collidium.inference import timing
-from collidium.inference.codes import Code
 from collidium.inference.cores import timing_core
+from collidium.inference.messages import Code
 from collidium.inference.running import predict
 from collidium.platform import Platform
 from collidium.scoring.parts import Part, events_of
@@ -318,16 +316,16 @@ async def test_models_and_rescoring_wait_for_storage_that_is_away(
     await Submission.all().update(scorer_version="1")
     await Scoring.all().update(scorer_version="1")
     by = {"actor": "admin", "http_request_id": "", "pays": False}
-    await background_rescoring.order(platform, "tracking", percent=None, apply=False, **by)
+    await rescoring.order(platform, "tracking", percent=None, apply=False, **by)
     with monkeypatch.context() as patched:
         patched.setattr(platform.storage, "get", _away)
-        ordered = await background_rescoring._claim(0)
+        ordered = await rescoring._claim(0)
         assert ordered is not None
         with pytest.raises(StorageUnavailable):
-            await background_rescoring._work(platform, ordered)
-    ordered = await background_rescoring._claim(60)
+            await rescoring._work(platform, ordered)
+    ordered = await rescoring._claim(60)
     assert ordered is not None
-    await background_rescoring._work(platform, ordered)
+    await rescoring._work(platform, ordered)
     ended = await Rescoring.get(challenge="tracking")
     assert (ended.problem, ended.unscored, ended.done) == ("", {}, 1)
 

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.models import Challenge, TruthVersion
-from collidium.benchmarks.truth import truth_versions
 from collidium.errors import Conflict
 from collidium.scoring.parts import Part
 

@@ -24,7 +24,7 @@ from tests.waiting import eventually
 from collidium import settings
 from collidium.errors import ConfigurationError
 from collidium.files.held import DIRECTORY, FILE, PREFIX, held_directory
-from collidium.server.run import listeners_of
+from collidium.server.supervisor import listeners_of
 from collidium.testing.server import ServerProcess
 
 #: A request that is in flight for as long as a test wants, and one that names the process that answers.

@@ -16,7 +16,7 @@ from tests.core.datasets.events import tables_of
 from tests.hub import token_on
 from tests.tasks.jets.events import FLAVOURS, predictions, tables
 
-from collidium.benchmarks.truth.task_data import find_data, located
+from collidium.benchmarks.truth_versions import find_data, located
 from collidium.client import Client
 from collidium.contracts.task import EventRange
 from collidium.datasets.writing import write_dataset

@@ -10,7 +10,7 @@ from tests.clock import Clock
 
 from collidium import errors
 from collidium.client import SimulationRequest
-from collidium.client.waiting import LONGEST_PAUSE, PATIENCE_SECONDS, Waiting
+from collidium.client.transports import LONGEST_PAUSE, PATIENCE_SECONDS, Waiting
 
 
 def request(state: str, reason: str | None = None) -> SimulationRequest:

@@ -15,7 +15,7 @@ from tests.waiting import until
 
 from collidium.hub import client
 from collidium.hub.client import Hub, HubError, HubRefused, HubUnavailable
-from collidium.runtime.deadlines import Deadline, keep
+from collidium.runtime.network import Deadline, keep
 
 KEPT = "hf_tokenoftheuser"
 

@@ -9,7 +9,7 @@ import pytest
 
 from collidium.client import forget_token, login_file, save_token
 from collidium.errors import ConfigurationError
-from collidium.hub.saved_login import saved_token
+from collidium.hub.sources import saved_token
 
 HERE = "http://127.0.0.1:8000"
 

@@ -8,8 +8,7 @@ import pytest
 
 from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
-from collidium.hub.saved_login import save_token
-from collidium.hub.sources import HubDataset, find_hub, locate
+from collidium.hub.sources import HubDataset, find_hub, locate, save_token
 
 TOKEN = "hf_of_the_environment"  # noqa: S105
 

@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper, parser
 
-from collidium.inference.codes import Code
+from collidium.inference.messages import Code
 
 FLOAT: Final = TensorProto.FLOAT
 INT64: Final = TensorProto.INT64

@@ -11,8 +11,7 @@ pytest.importorskip("onnx")
 
 from tests.core.inference.hostile_models import MODELS, Hostile, endless_loop
 
-from collidium.inference.codes import Code, ModelRefused
-from collidium.inference.messages import InputSpec, OutputSpec
+from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.sandbox import Batch, Interface, Limits, opened
 
 INTERFACE = Interface([InputSpec("x", "float32", (4,))], [OutputSpec("y", 1, is_integer=False)])

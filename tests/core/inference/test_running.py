@@ -25,8 +25,8 @@ from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import UnusableDataset
 from collidium.inference.batching import Inputs
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.manifest import interface_of, read_manifest
+from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, count, open_model, predict, write_predictions
 from collidium.inference.sandbox import Limits, confinement
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from collidium.inference import sandbox
-from collidium.inference.codes import Code, ModelRefused
-from collidium.inference.messages import InputSpec, OutputSpec
+from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.sandbox import Batch, Interface, Limits, opened
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")

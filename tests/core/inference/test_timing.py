@@ -15,8 +15,8 @@ from tests.core.inference.test_hostile_models import INTERFACE
 from tests.core.inference.toy_models import events, example, task
 
 from collidium.inference import timing
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.cores import timing_core
+from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import open_model, run_batches
 from collidium.inference.sandbox import Batch, Limits, Outcome, Sandbox, opened
 from collidium.inference.timing import TimedBlock, combine, time_block

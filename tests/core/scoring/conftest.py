@@ -12,8 +12,8 @@ import pytest_asyncio
 from collidium.contracts.executor import Limits
 from collidium.datasets import Dataset
 from collidium.scoring import workers
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import Truth
 from collidium_plugins.executor_processes import Processes
 
 # Worker processes import the toy task by its name, as they import an installed task.

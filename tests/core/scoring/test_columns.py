@@ -20,9 +20,9 @@ from toy_task import SIZES, Strict
 from collidium.contracts.executor import Limits
 from collidium.contracts.task import Column, EventRange, Problem
 from collidium.errors import InvalidInput
-from collidium.scoring import content, one_value
+from collidium.scoring import content
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.files import Truth
+from collidium.scoring.truth.tables import Truth
 from collidium_plugins.executor_processes import Processes
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)
@@ -108,9 +108,9 @@ def problem_of(kind: Literal["event", "file"], table: pa.Table, cuts: Sequence[i
     events = np.asarray(table["event_id"])
     edges = [0, *np.searchsorted(events, cuts), len(events)]
     parts = [table.slice(first, stop - first) for first, stop in pairwise(edges)]
-    problems = [problem for part in parts for problem in one_value.within_events(part, columns)]
-    spreads = one_value.joined(one_value.spreads_of(part, columns) for part in parts)
-    problems += one_value.within_file(spreads)
+    problems = [problem for part in parts for problem in content.within_events(part, columns)]
+    spreads = content.joined(content.spreads_of(part, columns) for part in parts)
+    problems += content.within_file(spreads)
     if not problems:
         return None
     return {"count": sum(problem.count for problem in problems), "first": problems[0].examples[0]}

@@ -25,10 +25,10 @@ from collidium.contracts.executor import Limits
 from collidium.contracts.task import Task
 from collidium.datasets import Dataset
 from collidium.errors import InvalidInput, ScoringFailed
-from collidium.scoring import engine, partitioning
+from collidium.scoring import engine, reading
 from collidium.scoring.engine import Evaluation, evaluate
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import Truth
 from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -185,8 +185,8 @@ async def test_rows_are_sorted_on_disk_when_memory_is_short(
     executor: Processes, truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits of one job, made so small that a small file passes them; several sort and score jobs."""
-    monkeypatch.setattr(partitioning, "SPAN_ROWS", 30)
-    monkeypatch.setattr(partitioning, "MAX_JOB_ROWS", 40)
+    monkeypatch.setattr(reading, "SPAN_ROWS", 30)
+    monkeypatch.setattr(reading, "MAX_JOB_ROWS", 40)
     sorting = []
     original = engine._Evaluation._sort_and_score
 

@@ -13,8 +13,8 @@ from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError
 from collidium.scoring.truth.cache import TruthCache, table_key
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import Truth
 from collidium_plugins.executor_processes import Processes
 from collidium_plugins.storage_local import LocalStorage
 

@@ -24,8 +24,8 @@ from collidium.contracts.task import Block, Card, EventRange, Metric, Problem, T
 from collidium.datasets import Dataset
 from collidium.scoring import uncertainty
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.files import Truth
 from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.tables import Truth
 from collidium.scoring.uncertainty import GROUPS, by_group, groups_of
 from collidium_plugins.executor_processes import Processes
 from collidium_tasks.tracking import TrackingTask

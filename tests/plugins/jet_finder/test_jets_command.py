@@ -18,7 +18,7 @@ from collidium.datasets.writing import write_dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import Conflict, UnusableDataset
 from collidium.testing.server import run_command
-from collidium_plugins.jet_finder.adding import add_jets
+from collidium_plugins.jet_finder.table import add_jets
 
 CELLS = calo_hits([Cell(30, 0, 0)], [], [Cell(40, 0, 0), Cell(50, 0, 2)])
 PARTICLES = particles([Particle(511, 20, 0, 0)], [], [Particle(421, 20, 0, 2)])

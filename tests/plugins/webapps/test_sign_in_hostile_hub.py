@@ -22,9 +22,8 @@ from tests.waiting import until
 
 from collidium.errors import BadRequest, CollidiumError, Unavailable, UpstreamError
 from collidium.sessions import PendingSignIn
-from collidium_plugins.webapps.sign_in import provider
-from collidium_plugins.webapps.sign_in.flow import Client, Grant
-from collidium_plugins.webapps.sign_in.provider import DISCOVERY, Provider
+from collidium_plugins.webapps.sign_in import flow
+from collidium_plugins.webapps.sign_in.flow import DISCOVERY, Client, Grant, Provider
 
 KEY = RSAKey.generate_key(2048, {"kid": "one", "alg": "RS256", "use": "sig"})
 OTHER_KEY = RSAKey.generate_key(2048, {"kid": "two", "alg": "RS256", "use": "sig"})
@@ -313,7 +312,7 @@ async def test_a_strange_life_of_a_token_is_no_trouble(hub: Scripted, seconds: o
 
 
 async def test_sign_ins_share_one_call_to_a_silent_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(provider, "TIMEOUT_SECONDS", 1.0)
+    monkeypatch.setattr(flow, "TIMEOUT_SECONDS", 1.0)
     calls = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -13,7 +13,7 @@ from tests.runners.sfapi.superfacility import Superfacility
 from collidium import settings
 from collidium.contracts.runner import Job, Runner
 from collidium.settings import Settings
-from collidium_runners.batch.runner import Handle
+from collidium_runners.batch.states import Handle
 from collidium_runners.sfapi import collidium_runners
 
 MakeRunner = Callable[..., Runner]

@@ -16,8 +16,7 @@ from tests.waiting import eventually_async
 from collidium.contracts.runner import JobState, Runner, RunnerRefused, RunnerUnavailable
 from collidium.errors import ConfigurationError
 from collidium_runners.sfapi import collidium_runners
-from collidium_runners.sfapi.runner import SfapiRunner
-from collidium_runners.sfapi.site import Site
+from collidium_runners.sfapi.runner import SfapiRunner, Site
 
 
 def scripts(api: Superfacility) -> list[str]:

@@ -8,8 +8,7 @@ import pytest
 
 from collidium.contracts.runner import JobState, JobStatus, RunnerRefused, RunnerUnavailable
 from collidium.runtime.logs import single_line
-from collidium_runners.batch.runner import submission_error
-from collidium_runners.batch.states import TaskRecord
+from collidium_runners.batch.states import TaskRecord, submission_error
 from collidium_runners.slurm.backend import ReportedTask, rest_tasks, sacct_tasks, seconds, squeue_tasks
 from collidium_runners.slurm.commands import environment
 from collidium_runners.slurm.folder import FolderState

@@ -9,8 +9,7 @@ import pytest
 from collidium.contracts.runner import JobState, RunnerUnavailable
 from collidium.runtime.containers import _containers, _is_missing, container_of
 from collidium_runners.container import run_of
-from collidium_runners.spool.engine import Run, ending
-from collidium_runners.spool.spool import CANCELLED, TOO_LONG
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG, Run, ending
 
 GIBIBYTE = 1024**3
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from collidium.contracts.task import EventRange, UnusableTruth
-from collidium_tasks.anomaly.card import SIGNALS as NAMES
+from collidium_tasks.anomaly.tally import SIGNALS as NAMES
 
 from .events import CHANNELS, TASK, block, truth
 

@@ -14,7 +14,7 @@ from tests.counts import LONG
 from collidium.contracts.task import Block, EventRange
 from collidium_tasks.tracking.bins import OF_PARTICLES
 from collidium_tasks.tracking.events import UNKNOWN, have_equal_ids, rows_of_hits
-from collidium_tasks.tracking.labels import Buffers, label_tracks
+from collidium_tasks.tracking.matching import Buffers, label_tracks
 
 from .blocks import TASK
 

@@ -32,7 +32,7 @@ from collidium.api.schemas import (
     RescoreBody,
 )
 from collidium.benchmarks import challenge_changes, closing, members, tasklist
-from collidium.benchmarks.submissions import background_rescoring, evaluations, reading, reruns, standing
+from collidium.benchmarks.submissions import evaluations, reading, reruns, rescoring, standing
 from collidium.benchmarks.submissions import roster as people
 from collidium.operations import Scope
 from collidium.records import (
@@ -223,7 +223,7 @@ async def rescore(challenge: str, data: RescoreBody) -> Response:
 
     Runs in the background; `GET` shows how far it is. Without `apply` it shows what would change.
     """
-    ordered = await background_rescoring.order(
+    ordered = await rescoring.order(
         *(platform(), challenge),
         percent=data.public_percent,
         apply=data.apply,
@@ -236,9 +236,9 @@ async def rescore(challenge: str, data: RescoreBody) -> Response:
 @blueprint.get("/challenges/<challenge>/rescoring")
 @operation_id("rescoring")
 @document_response(Rescoring)
-async def rescoring(challenge: str) -> Response:
+async def last_rescoring(challenge: str) -> Response:
     """The last rescoring of a challenge: how far it is, or what changes."""
-    return answer(await background_rescoring.find(challenge))
+    return answer(await rescoring.find(challenge))
 
 
 class By(TypedDict):

@@ -20,8 +20,7 @@ from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
 from collidium.api.operator_schemas import DaysQuery, MonthQuery, UsageQuery
-from collidium.api.order_schemas import AllRequestsQuery
-from collidium.api.simulations import answer_with_output, cancelling, listed
+from collidium.api.simulations import AllRequestsQuery, answer_with_output, cancelling, listed
 from collidium.benchmarks import tasklist
 from collidium.records import (
     ChannelUsage,

@@ -7,8 +7,7 @@ that stand still; :func:`receive_to_file` streams one to disk.
 
 from __future__ import annotations
 
-from collidium.api.bodies.body import Body
-from collidium.api.bodies.connection import Request, install
+from collidium.api.bodies.body import Body, Request, install
 from collidium.api.bodies.receive import ReceivedFile, append_to_file, receive_to_file
 
 __all__ = ["Body", "ReceivedFile", "Request", "append_to_file", "install", "receive_to_file"]

@@ -15,17 +15,16 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import challenges, members, tasklist, teams
+from collidium.benchmarks import challenges, members, tasklist, teams, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
 from collidium.benchmarks.rewards import midnight_before
 from collidium.benchmarks.submissions import evaluations
-from collidium.benchmarks.truth import truth_versions
 from collidium.errors import Conflict, TooManyRequests, Unavailable
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
-    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.settings import Settings

@@ -28,6 +28,7 @@ import pyarrow.parquet as pq
 from msgspec import convert, structs
 
 from collidium import accounts
+from collidium.benchmarks import model_inputs, truth_versions
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import (
     admissions,
@@ -40,7 +41,6 @@ from collidium.benchmarks.submissions import (
 from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
-from collidium.benchmarks.truth import model_inputs, truth_versions
 from collidium.contracts.task import EventRange
 from collidium.database.leased_loop import LeasedLoop
 from collidium.errors import (
@@ -55,9 +55,9 @@ from collidium.errors import (
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
 from collidium.inference import timing
-from collidium.inference.codes import Code, ModelRefused
 from collidium.inference.cores import CoreBusy, timing_core
 from collidium.inference.manifest import interface_of, read_manifest
+from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.running import Model, check, predict, tables_of
 from collidium.inference.sandbox import CONFINED_BY, Limits, Unconfined, confinement
 from collidium.inference.timing import TimedBlock, Timing

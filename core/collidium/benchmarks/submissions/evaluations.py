@@ -20,8 +20,8 @@ from collidium import accounts, operations, records
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, NotFound
-from collidium.inference.codes import Code
 from collidium.inference.manifest import summary
+from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
 from collidium.scoring.parts import Part
@@ -46,7 +46,7 @@ _STEPS: Final = 10
 #: Codes of failures for which credits are given back.
 _PLATFORMS_FAULT: Final = frozenset({"interrupted", "closed", Code.NOISY.value})
 
-#: Why one fails, but for the codes of :class:`~collidium.inference.codes.Code`.
+#: Why one fails, but for the codes of :class:`~collidium.inference.messages.Code`.
 REASONS: Final[Mapping[str, str]] = {
     "interrupted": "The platform was interrupted too often; submit the model again.",
     "not_scored": "The predictions cannot be scored.",

@@ -11,10 +11,9 @@ from msgspec import convert, structs
 from tortoise.expressions import Q
 
 from collidium import records
-from collidium.benchmarks import challenges, tasklist
+from collidium.benchmarks import challenges, tasklist, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
-from collidium.benchmarks.truth import truth_versions
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
 from collidium.scoring.parts import Part
 from collidium.scoring.uncertainty import standard_error_of_gain
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
     from collidium.accounts import AccountView
     from collidium.benchmarks.submissions.links import Claim
-    from collidium.benchmarks.truth.truth_versions import TruthRecord
+    from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Card
     from collidium.platform import Platform
     from collidium.scoring.uncertainty import Replicates

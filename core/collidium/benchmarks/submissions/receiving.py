@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts
+from collidium.benchmarks import model_inputs
 from collidium.benchmarks.models import Arrival, Challenge
 from collidium.benchmarks.submissions import admissions, evaluations, links, model_files
 from collidium.benchmarks.submissions.evaluations import Evaluation
-from collidium.benchmarks.truth import model_inputs
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest

@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import notices, rewards
+from collidium.benchmarks import notices, rewards, truth_versions
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import scorings
-from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints

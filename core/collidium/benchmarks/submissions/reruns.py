@@ -15,15 +15,14 @@ from typing import TYPE_CHECKING, Any
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges
+from collidium.benchmarks import challenges, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission, TruthVersion
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, reading, replay, scorings, submitting
 from collidium.benchmarks.submissions.replay import Target
-from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict
-from collidium.inference.codes import Code
+from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
 from collidium.scoring.parts import Part, events_of, whole
 

@@ -2,38 +2,63 @@
 
 First each file is scored, and what comes out is kept next to the scores that count; a run that was killed is
 continued. Then all of it comes into force in one transaction, or, for a preview, is rolled back.
+
+Operators order it over the API, too: one order a challenge, done by any process in the background. An order
+is a row. A process that is killed leaves it to others when its lease ends.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+import logging
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
+from datetime import timedelta
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from tortoise.timezone import now
 
+from collidium import records
 from collidium.benchmarks import challenges
-from collidium.benchmarks.models import Submission
+from collidium.benchmarks.models import Rescoring, Submission
 from collidium.benchmarks.submissions import replay, reruns, scorings
+from collidium.benchmarks.submissions.evaluations import LeaseLost
 from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay, Review, Target
 from collidium.contracts.storage import MissingFile
-from collidium.database import transactional
-from collidium.errors import Conflict, InvalidInput
+from collidium.database import on_commit, transactional
+from collidium.database.errors import is_away
+from collidium.database.leased_loop import LeasedLoop
+from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
+from collidium.records import RankChange
 from collidium.runtime import failpoints
+from collidium.runtime.waiting import WakeSignal
 
 if TYPE_CHECKING:
+    from collidium.benchmarks.submissions.replay import Review
     from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
+
+logger = logging.getLogger(__name__)
 
 #: Called with the number of submissions scored so far, and of all.
 Progress = Callable[[int, int], None]
 #: Called with what has changed, within the transaction.
 Applied = Callable[[Review], Awaitable[None]]
+
+#: Notified when there is an order.
+ORDERED: Final = WakeSignal()
+#: Seconds between two looks for orders without a notification, and between two reports of progress.
+LOOK_SECONDS: Final = 1.0
+#: Changes, and reasons why submissions were not scored, that are kept of an order.
+MOST_KEPT: Final = 10_000
+#: A lease is renewed at least so often before it would run out.
+RENEWALS: Final = 3
 
 
 async def rescore(
@@ -139,3 +164,172 @@ async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256
             return "its file is not kept any more"
         except InvalidInput as error:
             return error.detail
+
+
+@transactional
+async def order(
+    platform: Platform,
+    name: str,
+    *,
+    percent: int | None,
+    apply: bool,
+    pays: bool,
+    actor: str,
+    http_request_id: str,
+) -> records.Rescoring:
+    """Have the submissions to a challenge scored again, as :func:`~.rescoring.rescore` does.
+
+    Raises NotFound, and Conflict where there is no truth, it cannot be split, or an order is under way.
+    """
+    row = await challenges.locked(name)
+    platform.tasks.find(row.task)
+    if percent is not None:
+        await challenges.public_part(row, percent)
+    elif row.truth_version is None:
+        raise Conflict(f"{name!r} has no truth: there is nothing to score against")
+    last = await Rescoring.get_or_none(challenge=name)
+    if last is not None:
+        if last.ended_at is None:
+            raise Conflict(f"{name} is being scored again since {last.asked_at:%Y-%m-%d %H:%M} UTC")
+        await last.delete()
+    made = Rescoring(
+        challenge=name,
+        public_percent=percent,
+        applies=apply,
+        pays=pays,
+        actor=actor,
+        http_request_id=http_request_id,
+        asked_at=now(),
+        leased_until=now(),
+    )
+    await made.save(force_create=True)
+    on_commit(ORDERED.notify)
+    return await _view(made)
+
+
+async def find(name: str) -> records.Rescoring:
+    """The last order of a challenge; raises NotFound."""
+    row = await Rescoring.get_or_none(challenge=(await challenges.get(name)).name)
+    if row is None:
+        raise NotFound(f"{name} was not scored again")
+    return await _view(row)
+
+
+async def _view(row: Rescoring) -> records.Rescoring:
+    # Names are those of today: an account may have been erased.
+    ids = [change["submission_id"] for change in row.changes]
+    names = dict(await Submission.filter(id__in=ids).values_list("id", "hub_username"))
+    changes = (
+        RankChange.of(None, **change, hub_username=names.get(change["submission_id"], ""))
+        for change in row.changes
+    )
+    seen = 0
+    if row.public_percent is not None:
+        before = Submission.filter(challenge=row.challenge, submitted_at__lt=row.asked_at, baseline=False)
+        seen = await before.count()
+    return records.Rescoring.of(row, seen_whole=seen, changes=tuple(changes), problem=row.problem or None)
+
+
+@asynccontextmanager
+async def rescoring_in_background(platform: Platform) -> AsyncIterator[None]:
+    """Do what operators have ordered while the context lasts."""
+    async with _Rescorer(platform).running():
+        yield
+
+
+class _Rescorer(LeasedLoop[str]):
+    """Works on one order at a time."""
+
+    def __init__(self, platform: Platform) -> None:
+        super().__init__("rescoring", ORDERED, LOOK_SECONDS)
+        self._platform = platform
+
+    async def take(self) -> bool:
+        if not self._under_way and (row := await _claim(self._platform.settings.lease_seconds)) is not None:
+            self.begin(_work(self._platform, row), row.challenge)
+        return False
+
+
+async def _claim(seconds: float) -> Rescoring | None:
+    """Take the oldest order that no process works on."""
+    due = Rescoring.filter(ended_at__isnull=True, leased_until__lte=now())
+    row = await due.order_by("asked_at").first()
+    if row is None:
+        return None
+    lease = uuid.uuid4().hex
+    held = Rescoring.filter(challenge=row.challenge, lease=row.lease, ended_at__isnull=True)
+    if not await held.update(lease=lease, leased_until=now() + timedelta(seconds=seconds)):
+        return None
+    row.lease = lease
+    return row
+
+
+async def _change(row: Rescoring, **fields: Any) -> None:
+    """Write to an order that this process holds; raises LeaseLost."""
+    if not await Rescoring.filter(lease=row.lease, ended_at__isnull=True).update(**fields):
+        raise LeaseLost
+
+
+async def _work(platform: Platform, row: Rescoring) -> None:
+    """Rescore as ordered, and write down how far it is and what became of it."""
+    work, seconds = asyncio.create_task(_rescore(platform, row)), platform.settings.lease_seconds
+    try:
+        while not (await asyncio.wait({work}, timeout=min(LOOK_SECONDS, seconds / RENEWALS)))[0]:
+            until = now() + timedelta(seconds=seconds)
+            await _change(row, leased_until=until, done=row.done, submissions=row.submissions)
+        await work
+    except LeaseLost:
+        logger.info("rescoring of %s has ended, or is another process's", row.challenge)
+    except asyncio.CancelledError:
+        with suppress(Exception):
+            await _change(row, lease="", leased_until=now())
+        raise
+    except Exception as error:
+        if is_away(error) or scorings.is_passing(error):
+            raise  # it is taken again when the lease ends
+        if isinstance(error, CollidiumError):
+            await _change(row, ended_at=now(), actor="", problem=str(error))
+            return
+        logger.exception("rescoring of %s", row.challenge)
+        await _change(row, ended_at=now(), actor="", problem="the server failed; its log says why")
+    finally:
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+
+
+async def _rescore(platform: Platform, row: Rescoring) -> None:
+    def progress(done: int, submissions: int) -> None:
+        row.done, row.submissions = done, submissions
+
+    async def end(review: Review) -> None:
+        changed = [one for one in review.submissions if one.rank_before != one.rank or one.earns]
+        unscored = [one for one in review.submissions if one.problem]
+        await _change(
+            row,
+            ended_at=now(),
+            actor="",
+            done=row.done,
+            submissions=row.submissions,
+            changes=[_stored(RankChange.of(one)) for one in changed[:MOST_KEPT]],
+            unscored={one.submission_id: one.problem for one in unscored[:MOST_KEPT]},
+        )
+
+    review = await rescore(
+        platform,
+        row.challenge,
+        percent=row.public_percent,
+        apply=row.applies,
+        pays=row.pays,
+        actor=row.actor,
+        http_request_id=row.http_request_id,
+        progress=progress,
+        applied=end,
+    )
+    if not row.applies:
+        await end(review)
+
+
+def _stored(change: RankChange) -> dict[str, Any]:
+    stored = records.as_json(change)
+    del stored["hub_username"]
+    return stored

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collidium.contracts.task import Card, Task
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
-    from collidium.scoring.truth.files import Truth
+    from collidium.scoring.truth.tables import Truth
 
 logger = logging.getLogger(__name__)
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges, teams
+from collidium.benchmarks import challenges, teams, truth_versions
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import links, reading, replay, reruns, scorings
 from collidium.benchmarks.submissions.replay import Replay, Standing, Target
-from collidium.benchmarks.truth import truth_versions
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.records import RankChange

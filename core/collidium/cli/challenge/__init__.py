@@ -10,9 +10,9 @@ import click
 from collidium.cli.challenge import participants, running
 from collidium.cli.challenge.options import name_argument, show_challenge
 from collidium.cli.context import client
-from collidium.cli.leaderboard import show_quota
 from collidium.cli.options import json_option
 from collidium.cli.output import ColumnSpec, print_json, print_text, show_items
+from collidium.cli.tasks import show_quota
 from collidium.errors import Unauthenticated
 
 

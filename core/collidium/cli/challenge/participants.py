@@ -11,10 +11,10 @@ import click
 
 from collidium.cli.challenge.options import all_pages, name_argument, preview_option, uses_options
 from collidium.cli.context import client
-from collidium.cli.leaderboard import score_cell
 from collidium.cli.options import json_option, key_option, limit_option
 from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message
 from collidium.cli.progress import progress_bar
+from collidium.cli.tasks import score_cell
 
 if TYPE_CHECKING:
     from collidium.client import Ranking, Rescoring

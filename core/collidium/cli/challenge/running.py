@@ -111,16 +111,16 @@ def create(
     percent = given.pop("public_percent", None)
 
     def prepare(platform: Platform, local: bool, report: Report) -> Seeding:
-        from collidium.seeding import drafts, plan
+        from collidium.seeding import checks, plan
         from collidium.seeding.access import State
         from collidium.seeding.steps import Seeding
 
         found, settings, source = platform.tasks.find(task), platform.settings, None
         events = plan.ChallengeEvents(task, train, evaluated, channel, pileup, dataset, config, percent)
         if dataset:
-            events, source = drafts.find_source(events, settings.hub, settings.data_dir / "cache" / "hub")
+            events, source = checks.find_source(events, settings.hub, settings.data_dir / "cache" / "hub")
         size = plan.of_challenge(name, found.card, events, source)
-        draft = drafts.Draft(name, given, events)
+        draft = checks.Draft(name, given, events)
         return Seeding(platform, size, [found], State.open(settings.data_dir), local, report, draft)
 
     record = run_steps(prepare, dry_run=dry_run)

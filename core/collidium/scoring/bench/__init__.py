@@ -7,8 +7,160 @@ A loader is a function that is given a :class:`Reading` and returns the events t
 
 It may return a table, record batches or tables one after the other, or a mapping from the name of each column
 to its values, arrow or NumPy. One row is one event; all columns of the table are there, and no other events.
+
+The clock runs until every byte that the loader gave has been looked at, so that what is mapped into memory,
+or made on demand, has been read by then. Whether it is right is checked with the clock stopped.
 """
 
-from collidium.scoring.bench.measuring import Loaded, Loader, Measured, Reading, WrongReading, measure
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from statistics import median
+from time import perf_counter
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+
+from collidium.contracts.digest import event_digests
+from collidium.datasets.schemas import canonical
+from collidium.errors import CollidiumError
 
 __all__ = ["Loaded", "Loader", "Measured", "Reading", "WrongReading", "measure"]
+
+#: Event -> what :func:`~collidium.contracts.digest.event_digests` makes of it.
+Digests = Mapping[int, int]
+#: Called with the readings done, and all that there are to be.
+Progress = Callable[[int, int], None]
+
+
+class WrongReading(CollidiumError):
+    """The loader did not give what the dataset has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The time that each of several readings took."""
+
+    events: int
+    seconds: tuple[float, ...]
+
+    @property
+    def median(self) -> float:
+        return median(self.seconds)
+
+    @property
+    def events_per_second(self) -> float:
+        return self.events / self.median
+
+
+def measure(
+    loader: Loader, reading: Reading, expected: Digests, *, repeats: int, progress: Progress | None = None
+) -> Measured:
+    """Time ``repeats`` readings, one after the other, each of which must give the ``expected`` events.
+
+    Raises WrongReading, and whatever the loader raises.
+    """
+    seconds = []
+    for number in range(repeats):
+        begin = perf_counter()
+        table = _table(loader(reading))
+        _look_at(table)
+        seconds.append(perf_counter() - begin)
+        _compare(table, reading, expected)
+        if progress:
+            progress(number + 1, repeats)
+    return Measured(len(reading.events), tuple(seconds))
+
+
+def _table(loaded: Loaded) -> pa.Table:
+    if isinstance(loaded, pa.Table):
+        return loaded
+    try:
+        if isinstance(loaded, Mapping):
+            return pa.Table.from_pydict(cast(dict[str, Any], dict(loaded)))
+        if not isinstance(loaded, Iterable):
+            raise TypeError(type(loaded).__name__)
+        pieces = [
+            pa.Table.from_batches([piece]) if isinstance(piece, pa.RecordBatch) else piece for piece in loaded
+        ]
+        return pa.concat_tables(pieces)
+    except (pa.ArrowException, TypeError) as error:
+        raise WrongReading(f"the loader gave what cannot be made an arrow table: {error}") from error
+
+
+def _look_at(table: pa.Table) -> int:
+    """Read every byte of a table once; what comes of it means nothing."""
+    return sum(int(np.bitwise_xor.reduce(words)) for words in _words(table))
+
+
+def _words(table: pa.Table) -> Iterator[np.ndarray[Any, Any]]:
+    """The buffers of a table, each once however many columns and pieces share it."""
+    seen = set()
+    for column in table.columns:
+        for buffer in (buffer for chunk in column.chunks for buffer in chunk.buffers()):
+            if (
+                buffer is not None
+                and buffer.size >= 8
+                and (place := (buffer.address, buffer.size)) not in seen
+            ):
+                seen.add(place)
+                yield np.frombuffer(memoryview(buffer), np.uint64, buffer.size // 8)
+
+
+def _compare(table: pa.Table, reading: Reading, expected: Digests) -> None:
+    names = canonical(reading.table, table.column_names)
+    if "event_id" not in names:
+        raise WrongReading("the loader gave no column event_id")
+    table = table.select(list(names.values())).rename_columns(list(names))
+    try:
+        events = np.asarray(table.column("event_id")).tolist()
+        found = dict(zip(events, event_digests(table).tolist(), strict=True))
+    except (ValueError, TypeError) as error:
+        raise WrongReading(f"the loader gave no events of this dataset: {error}") from error
+    if len(found) < len(events):
+        raise WrongReading(
+            f"the loader gave {len(events)} rows of {len(found)} events: each event is one row"
+        )
+    if found != expected:
+        raise WrongReading(_difference(found, expected, list(names)))
+
+
+def _difference(found: Digests, expected: Digests, columns: list[str]) -> str:
+    wrong = {event for event in expected.keys() & found.keys() if found[event] != expected[event]}
+    what = {
+        "are missing": expected.keys() - found.keys(),
+        "were not asked for": found.keys() - expected.keys(),
+        f"are not as the dataset has them, in columns {', '.join(columns)}": wrong,
+    }
+    differences = [
+        f"{len(events)} events {how}, for example {min(events)}" for how, events in what.items() if events
+    ]
+    return f"the loader read something else than the dataset: {'; '.join(differences)}"
+
+
+#: One row per event: a table, pieces of one, or columns by name.
+Loaded = pa.Table | Iterable[pa.Table | pa.RecordBatch] | Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """Events that are to be read, and where from."""
+
+    #: A directory of this machine that has the repository's layout; streaming: the repository's address.
+    source: str
+    config: str
+    table: str
+    events: range
+    #: The parquet files that hold the events, and maybe others: paths; streaming: addresses, which answer
+    #: requests for ranges of bytes.
+    shards: tuple[str, ...]
+    #: Whether they are read over HTTP; nothing of them may then be kept on this machine.
+    streaming: bool
+    #: To be sent as ``Authorization: Bearer …`` when streaming; None: nothing.
+    token: str | None = field(default=None, repr=False)
+
+
+#: Reads all columns of all events, and no others.
+Loader = Callable[[Reading], Loaded]

@@ -19,7 +19,7 @@ from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.hub.repository import address_of
 from collidium.hub.sources import HubDataset
-from collidium.scoring.bench.measuring import Digests, Loader, Measured, Reading, measure
+from collidium.scoring.bench import Digests, Loader, Measured, Reading, measure
 
 #: Events whose digests are made at once.
 _BLOCK_EVENTS: Final = 100

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.errors import ConfigurationError
-from collidium.scoring.bench.measuring import Loader, Reading
+from collidium.scoring.bench import Loader, Reading
 
 if TYPE_CHECKING:
     from collidium.hub.reader import HubReader

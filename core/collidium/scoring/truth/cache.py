@@ -20,7 +20,7 @@ from collidium.errors import ConfigurationError
 from collidium.files.held import held_directory, lock, locked, scratch_directory
 from collidium.runtime.shared_calls import SharedCalls
 from collidium.runtime.waiting import entered_in_thread
-from collidium.scoring.truth.files import MANIFEST, Truth, TruthTable
+from collidium.scoring.truth.tables import MANIFEST, Truth, TruthTable
 
 
 class TruthCache:

@@ -1,6 +1,7 @@
 """Makes truth from a dataset: prepared block by block, written next to its place, moved there when whole.
 
-A server's truth and that of a score at home are both made by :func:`build_from`.
+A server's truth and that of a score at home are both made by :func:`build_from`. Blocks have whole events,
+the same in every table.
 """
 
 from __future__ import annotations
@@ -13,7 +14,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -23,12 +28,16 @@ from collidium.datasets import Dataset, Fetched, HubDataset, fetch
 from collidium.datasets.publishing.public_part import refuse_withheld
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.held import scratch_directory
+from collidium.scoring.blocks import TruthBlock
+from collidium.scoring.content import as_numpy, rows_below
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.files import Truth
-from collidium.scoring.truth.writing import BLOCK_ROWS, TruthWriter
+from collidium.scoring.truth.tables import TableWriter, Truth, TruthTable, table_path
 
 #: Called with the number of events prepared so far, and of all.
 Progress = Callable[[int, int], None]
+
+#: Rows of a block, unless one event has more. Its tables then fit into a processor's cache, nearly.
+BLOCK_ROWS: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,3 +230,87 @@ class _Baseline:
             self._writer = pq.ParquetWriter(self.path, predictions.schema)
         self._writer.write_table(predictions)
         self.rows += predictions.num_rows
+
+
+class TruthWriter:
+    """Takes prepared truth in any portions and writes blocks; a context manager."""
+
+    def __init__(self, directory: Path, rows_of: str, events: EventRange, block_rows: int) -> None:
+        self._directory = directory
+        self._rows_of = rows_of
+        self._block_rows = block_rows
+        self._start, self._stop = events.start, events.stop
+        self._waiting: dict[str, list[pa.Table]] = {}
+        self._files: dict[str, TableWriter] = {}
+        self.blocks: list[TruthBlock] = []
+
+    def __enter__(self) -> TruthWriter:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for file in self._files.values():
+            file.close()
+
+    def add(self, events: EventRange, tables: Mapping[str, pa.Table]) -> None:
+        """Add the truth of the next events. Raises UnusableTruth where it is not what a task must prepare."""
+        if self._rows_of not in tables:
+            raise UnusableTruth(f"the task prepares no table {self._rows_of!r}, which its card names rows_of")
+        for name, table in tables.items():
+            _check(name, table, events)
+            if name not in self._files:
+                self._files[name] = TableWriter(table_path(self._directory, name), table.schema)
+            self._waiting.setdefault(name, []).append(table.cast(self._files[name].schema))
+        if sum(table.num_rows for table in self._waiting[self._rows_of]) > self._block_rows:
+            self._flush(complete_below=events.stop, everything=False)
+
+    def finish(self) -> dict[str, TruthTable]:
+        """Write what is left and describe the files."""
+        self._flush(self._stop, everything=True)
+        return {name: file.finish() for name, file in sorted(self._files.items())}
+
+    def content_hashes(self) -> dict[str, str]:
+        """A hash of each table's values, whatever the blocks and the encoding."""
+        return {name: file.content_hash() for name, file in sorted(self._files.items())}
+
+    def _flush(self, complete_below: int, *, everything: bool) -> None:
+        """Write all blocks that are full; the last, which may not be, only with ``everything``."""
+        tables = {name: pa.concat_tables(pieces).combine_chunks() for name, pieces in self._waiting.items()}
+        events = {name: as_numpy(table.column("event_id")) for name, table in tables.items()}
+        edges = _edges(events[self._rows_of], self._start, complete_below, self._block_rows)
+        if not everything:
+            edges = edges[:-1]
+        for stop in edges[1:]:
+            block = EventRange(self._start, stop)
+            cuts = {name: [rows_below(events[name], edge) for edge in (self._start, stop)] for name in tables}
+            for name, (first, last) in cuts.items():
+                self._files[name].write(tables[name].slice(first, last - first))
+            first, last = cuts[self._rows_of]
+            self.blocks.append(TruthBlock(len(self.blocks), block, last - first))
+            self._start = stop
+        self._waiting = {
+            name: [table.slice(rows_below(events[name], self._start))] for name, table in tables.items()
+        }
+
+
+def _edges(events: npt.NDArray[Any], start: int, stop: int, block_rows: int) -> list[int]:
+    """First events of blocks, and ``stop``: each block takes events as long as they fit."""
+    rows = np.bincount(np.asarray(events, np.int64) - start, minlength=stop - start)
+    done = np.concatenate([[0], np.cumsum(rows)])
+    edges = [0]
+    while edges[-1] < stop - start:
+        fit = int(np.searchsorted(done, done[edges[-1]] + block_rows, side="right")) - 1
+        edges.append(max(fit, edges[-1] + 1))
+    return [start + edge for edge in edges]
+
+
+def _check(name: str, table: pa.Table, events: EventRange) -> None:
+    if "event_id" not in table.column_names or table.schema.field("event_id").type != pa.uint32():
+        raise UnusableTruth(f"truth table {name!r} needs a column event_id of type uint32")
+    nulls = [column for column in table.column_names if table.column(column).null_count]
+    if nulls:
+        raise UnusableTruth(f"truth table {name!r} has nulls in {', '.join(nulls)}")
+    ids = as_numpy(table.column("event_id"))
+    if len(ids) and (np.any(ids[1:] < ids[:-1]) or ids[0] < events.start or ids[-1] >= events.stop):
+        raise UnusableTruth(f"truth table {name!r} is not sorted by event, or has other events than {events}")

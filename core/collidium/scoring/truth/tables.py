@@ -1,8 +1,9 @@
-"""How a table of truth is stored: as an Arrow IPC file, which is mapped into memory rather than decoded.
+"""Truth as the server keeps it: made once from a dataset, cut into blocks of whole events, never served.
 
-A file has one record batch of one row for each block. Each cell is a list: the values of a column in the
-block, in one of the types that the column may have there. So each block is stored in as few bytes as its own
-values allow:
+A directory holds ``manifest.json``, which describes it, and one file for each truth table: Arrow IPC, which
+is mapped into memory rather than decoded. A file has one record batch of one row for each block. Each cell is
+a list: the values of a column in the block, in one of the types that the column may have there. So each block
+is stored in as few bytes as its own values allow:
 
 - integers in the narrowest type that holds them; the lists of the other types are empty;
 - ``event_id`` once for each event, with the number of its rows;
@@ -12,7 +13,10 @@ values allow:
 from __future__ import annotations
 
 import hashlib
+import json
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -21,15 +25,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import nested, positions_in_event
+from collidium.contracts.task import EventRange
+from collidium.errors import ConfigurationError
 from collidium.files.durable import sha256_of
+from collidium.scoring.blocks import TruthBlock
 from collidium.scoring.content import as_numpy
-from collidium.scoring.truth.files import TruthTable
 
 #: Rows that events of a block have on average, at the minimum, where ``event_id`` is stored once an event.
 LONG_EVENTS: Final = 1024
 
 _ROWS: Final = pa.field("event_id/rows", pa.list_(pa.uint32()))
 _NARROW: Final = (pa.uint8(), pa.uint16(), pa.uint32())
+MANIFEST: Final = "manifest.json"
+#: How tables are stored; truth in another form is imported again.
+FORM: Final = "arrow-2"
 
 
 class TableWriter:
@@ -159,3 +168,121 @@ def _bytes(column: pa.ChunkedArray[Any]) -> bytes:
     if pa.types.is_primitive(column.type):
         return np.asarray(column).tobytes()
     return repr(column.to_pylist()).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTable:
+    """A file of truth."""
+
+    sha256: str
+    rows: int
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """One version of a task's truth; :meth:`open` opens it."""
+
+    directory: Path
+    task: str
+    #: Short hash of the content and the origin of the truth.
+    version: str
+    dataset: str
+    revision: str
+    events: EventRange
+    tables: Mapping[str, TruthTable]
+    blocks: tuple[TruthBlock, ...]
+    scorer_version: str
+    #: When it was made, RFC 3339.
+    created_at: str
+    #: What the task's baseline scores; empty where it has none.
+    floors: Mapping[str, float]
+    #: How the task made it, by name.
+    notes: Mapping[str, str]
+    form: str = FORM
+
+    @classmethod
+    def read(cls, directory: Path) -> Truth:
+        """Read the manifest. Raises :class:`~collidium.errors.ConfigurationError`."""
+        try:
+            return cls._from_manifest(directory, json.loads((directory / MANIFEST).read_bytes()))
+        except OSError as error:
+            raise ConfigurationError(f"truth in {directory} is not there: {error}") from error
+        except (ValueError, KeyError, TypeError) as error:
+            raise ConfigurationError(f"{directory / MANIFEST} is no manifest of truth: {error!r}") from error
+
+    @classmethod
+    def open(cls, directory: Path) -> Truth:
+        """Read the manifest and see that the files it names are there, in their sizes.
+
+        Raises :class:`~collidium.errors.ConfigurationError`.
+        """
+        truth = cls.read(directory)
+        try:
+            sizes = {name: path.stat().st_size for name, path in truth.paths.items()}
+        except OSError as error:
+            raise ConfigurationError(f"truth in {directory} is not whole: {error}") from error
+        for name, size in sizes.items():
+            if size != truth.tables[name].bytes:
+                raise ConfigurationError(
+                    f"truth table {truth.paths[name]} has {size} bytes, not {truth.tables[name].bytes}"
+                )
+        return truth
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """The file of each table."""
+        return {name: table_path(self.directory, name) for name in self.tables}
+
+    def rows(self, table: str) -> int:
+        """Rows of a table, of all events."""
+        return self.tables[table].rows
+
+    def verify(self) -> None:
+        """Read every file and compare its hash; raises :class:`~collidium.errors.ConfigurationError`."""
+        for name, path in self.paths.items():
+            if sha256_of(path) != self.tables[name].sha256:
+                raise ConfigurationError(f"truth table {path} does not match its manifest: import it again")
+
+    def as_dict(self) -> dict[str, Any]:
+        """The manifest."""
+        blocks = [[block.events.start, block.events.stop, block.rows] for block in self.blocks]
+        fields = asdict(self) | {"blocks": blocks}
+        del fields["directory"]
+        return fields
+
+    def save(self) -> None:
+        """Write the manifest into the directory."""
+        (self.directory / MANIFEST).write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
+
+    def move_to(self, place: Path) -> Truth:
+        """Move the files to ``place``, at once; a truth that is there already stays."""
+        self.save()
+        self.directory.chmod(0o755)
+        try:
+            self.directory.rename(place)
+        except OSError:
+            # A directory that has files is never replaced: another process was first.
+            if not place.exists():
+                raise
+        return Truth.open(place)
+
+    @classmethod
+    def _from_manifest(cls, directory: Path, manifest: Mapping[str, Any]) -> Truth:
+        if manifest["form"] != FORM:
+            raise ValueError(f"its form is {manifest['form']}, not {FORM}: import it again")
+        read = {
+            "directory": directory,
+            "events": EventRange(**manifest["events"]),
+            "tables": {name: TruthTable(**table) for name, table in manifest["tables"].items()},
+            "blocks": tuple(
+                TruthBlock(index, EventRange(start, stop), rows)
+                for index, (start, stop, rows) in enumerate(manifest["blocks"])
+            ),
+        }
+        return cls(**(dict(manifest) | read))
+
+
+def table_path(directory: Path, table: str) -> Path:
+    """The file of a truth table."""
+    return directory / f"{table}.arrow"

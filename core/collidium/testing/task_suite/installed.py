@@ -16,8 +16,7 @@ from collidium.datasets import Dataset
 from collidium.demo import EVENTS_DIRECTORY
 from collidium.errors import InvalidInput, NotFound, UnusableDataset
 from collidium.testing.task_suite.checks import CHECKS
-from collidium.testing.task_suite.subject import Subject
-from collidium.testing.task_suite.suite import Suite
+from collidium.testing.task_suite.suite import Subject, Suite
 
 
 def installed_suite(

@@ -18,8 +18,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium_plugins.local_hub.accounts import COLUMNS, Account, Scopes, digest, read_scopes, write_scopes
-from collidium_plugins.local_hub.database import Database, later, now
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
+from collidium_plugins.local_hub.store import Database, later, now
 
 if TYPE_CHECKING:
     from joserfc.jwk import RSAKey

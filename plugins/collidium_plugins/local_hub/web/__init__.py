@@ -25,7 +25,7 @@ from collidium_plugins.local_hub.names import KINDS, Kind
 from collidium_plugins.local_hub.openid.clients import Client
 from collidium_plugins.local_hub.repositories import Address
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import consent, context, files, joining, repos, tokens, uploads
+from collidium_plugins.local_hub.web import consent, context, files, repos, tokens, uploads
 from collidium_plugins.local_hub.web.context import (
     TOKEN_PATH,
     authenticate,
@@ -80,8 +80,8 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", "/oauth/authorize", consent.ask),
     ("POST", "/oauth/authorize", consent.answer),
     ("GET", "/oauth/pages.css", context.style),
-    ("GET", joining.PATH, joining.show),
-    ("POST", joining.PATH, joining.join),
+    ("GET", consent.PATH, consent.show),
+    ("POST", consent.PATH, consent.join),
     ("POST", TOKEN_PATH, tokens.token),
     ("GET", "/oauth/jwks", tokens.jwks),
     ("GET", "/oauth/userinfo", tokens.userinfo),

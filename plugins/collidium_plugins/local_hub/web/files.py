@@ -16,12 +16,11 @@ from werkzeug.http import parse_range_header
 
 from collidium.api import cards
 from collidium.api.mounting import hub_path
-from collidium_plugins.local_hub import history, repositories
+from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import entry_document, lfs_file_document, repo_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
-from collidium_plugins.local_hub.history import Commit, last_changes
 from collidium_plugins.local_hub.names import RESERVED, is_path, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable
+from collidium_plugins.local_hub.repositories import MAIN, Address, Commit, Repo, last_changes, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
@@ -85,7 +84,7 @@ async def lfs_files(place: Address) -> Response:
 
     def page(db: sqlite3.Connection) -> tuple[list[dict[str, Any]], str | None]:
         repo = readable(db, place)
-        found = list(islice(history.lfs_files(db, repo.id), start, start + PAGE + 1))
+        found = list(islice(repositories.lfs_files(db, repo.id), start, start + PAGE + 1))
         following = str(start + PAGE) if len(found) > PAGE else None
         return [lfs_file_document(*file) for file in found[:PAGE]], following
 

@@ -18,9 +18,8 @@ from collidium_plugins.local_hub.documents import (
     sibling_documents,
 )
 from collidium_plugins.local_hub.failures import HubError, invalid, revision_not_found
-from collidium_plugins.local_hub.history import ancestors
 from collidium_plugins.local_hub.names import KINDS, Kind, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, readable, writable
+from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, ancestors, readable, writable
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     base_url,

@@ -8,21 +8,22 @@ from typing import Any, Final
 from quart import Response, request
 
 from collidium.api.bodies import ReceivedFile, receive_to_file
-from collidium_plugins.local_hub.cards import BadCard, read_card
 from collidium_plugins.local_hub.commits import (
     REGULAR_BYTES,
+    BadCard,
     apply_commit,
     check_commit,
     contents,
     keep_contents,
     keep_object,
+    read_card,
     read_commit,
 )
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in, repo_not_found
-from collidium_plugins.local_hub.history import Commit
 from collidium_plugins.local_hub.names import SHA256, check_path, page_prefix
 from collidium_plugins.local_hub.repositories import (
     Address,
+    Commit,
     Repo,
     branch_head,
     check_quota,

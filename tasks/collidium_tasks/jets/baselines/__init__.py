@@ -11,7 +11,7 @@ import pyarrow as pa
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import Tables
 from collidium_tasks.jets.baselines.features import jets_of
-from collidium_tasks.jets.checks import PROBABILITIES
+from collidium_tasks.jets.card import PROBABILITIES
 
 
 def predictions(jets: pa.Table, bottom: npt.NDArray[Any], charm: npt.NDArray[Any]) -> pa.Table:

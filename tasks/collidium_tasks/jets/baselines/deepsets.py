@@ -15,7 +15,7 @@ from collidium.contracts.task import Tables
 from collidium_tasks.common import Read, labels, shipped
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import JetTracks, jets_of, signed_log
-from collidium_tasks.jets.truth import BOTTOM, CHARM, LIGHT
+from collidium_tasks.jets.card import BOTTOM, CHARM, LIGHT
 from collidium_tasks.networks import Arrays, Schedule, dense, fitted, initial, loaded, saved
 
 Floats = npt.NDArray[np.float64]

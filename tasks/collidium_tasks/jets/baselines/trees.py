@@ -19,7 +19,7 @@ from collidium.contracts.task import Tables
 from collidium_tasks.common import Read, labels, shipped
 from collidium_tasks.jets.baselines import predictions
 from collidium_tasks.jets.baselines.features import Features, features
-from collidium_tasks.jets.truth import BOTTOM, CHARM
+from collidium_tasks.jets.card import BOTTOM, CHARM
 from collidium_tasks.networks import loaded, saved
 
 #: Features and flavours of jets; ``collidium train-baseline jets/trees`` writes it.

@@ -81,7 +81,7 @@ def test_lazy_values_are_computed_while_the_clock_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Neither pieces that are made one by one nor pages that are mapped are left for later."""
-    from collidium.scoring.bench import measuring
+    from collidium.scoring import bench
 
     log: list[str] = []
 
@@ -89,7 +89,7 @@ def test_lazy_values_are_computed_while_the_clock_runs(
         log.append("clock")
         return float(len(log))
 
-    looked_at = measuring._look_at
+    looked_at = bench._look_at
 
     def look_at(table: pa.Table) -> int:
         log.append("bytes")
@@ -100,21 +100,21 @@ def test_lazy_values_are_computed_while_the_clock_runs(
             log.append("piece")
             yield HITS.slice(start, 3)
 
-    monkeypatch.setattr(measuring, "perf_counter", clock)
-    monkeypatch.setattr(measuring, "_look_at", look_at)
+    monkeypatch.setattr(bench, "perf_counter", clock)
+    monkeypatch.setattr(bench, "_look_at", look_at)
     measure(pieces, READING, EXPECTED, repeats=1)
     assert log == ["clock", "piece", "piece", "bytes", "clock"]
 
 
 def test_every_byte_is_looked_at() -> None:
     """Each that is changed changes what comes of looking; one that pieces share is looked at once."""
-    from collidium.scoring.bench import measuring
+    from collidium.scoring import bench
 
     values = np.arange(64, dtype=np.uint64)
     whole = pa.table({"n": values})
     pieces = pa.concat_tables([whole.slice(start, 8) for start in range(0, 64, 8)])
-    assert measuring._look_at(pieces) == measuring._look_at(whole) == np.bitwise_xor.reduce(values)
+    assert bench._look_at(pieces) == bench._look_at(whole) == np.bitwise_xor.reduce(values)
     for place in (0, 17, 63):
         changed = values.copy()
         changed[place] += 64
-        assert measuring._look_at(pa.table({"n": changed})) != measuring._look_at(whole)
+        assert bench._look_at(pa.table({"n": changed})) != bench._look_at(whole)

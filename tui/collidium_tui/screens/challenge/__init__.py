@@ -11,7 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import Static, TabbedContent, TabPane
 
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
-from collidium_tui.screens.challenge import actions, columns, rescoring
+from collidium_tui.screens.challenge import actions, columns
 from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import Field, Form
 from collidium_tui.widgets.table import PAGE, Table
@@ -115,10 +115,10 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
             self.act(partial(actions.verify, self, submission_id))
 
     def action_split(self) -> None:
-        self.act(partial(rescoring.split, self, self.challenge.name))
+        self.act(partial(actions.split, self, self.challenge.name))
 
     def action_rescore(self) -> None:
-        self.act(partial(rescoring.rescore, self, self.challenge.name))
+        self.act(partial(actions.rescore, self, self.challenge.name))
 
     def action_remove_member(self) -> None:
         entry = self.active_table.current

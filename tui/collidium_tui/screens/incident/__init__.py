@@ -12,7 +12,7 @@ from textual.content import Content
 from textual.widgets import OptionList, Static
 
 from collidium_tui.screen import ConsoleScreen
-from collidium_tui.screens.accounts.detail import ban
+from collidium_tui.screens.accounts import ban
 from collidium_tui.screens.incident.procedure import (
     GUIDES,
     KNOWN_TO_SERVER,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from collidium.testing.task_suite.checks import answers, card, hostile, invariance, metrics, problems
+from collidium.testing.task_suite.checks import card, hostile, invariance, metrics
 from collidium.testing.task_suite.suite import Check
 
 CHECKS: Final = (
@@ -13,11 +13,11 @@ CHECKS: Final = (
     Check(card.task_is_picklable, foundation=True),
     Check(card.truth_is_well_formed, foundation=True),
     Check(card.truth_is_independent_of_blocks),
-    Check(answers.answers_are_valid, foundation=True),
-    Check(answers.answers_are_valid_as_a_whole),
-    Check(answers.floor_is_independent_of_blocks),
-    Check(answers.nothing_beats_the_oracle),
-    Check(answers.repeated_rows_earn_nothing),
+    Check(card.answers_are_valid, foundation=True),
+    Check(card.answers_are_valid_as_a_whole),
+    Check(card.floor_is_independent_of_blocks),
+    Check(card.nothing_beats_the_oracle),
+    Check(card.repeated_rows_earn_nothing),
     Check(metrics.metrics_are_finite_and_in_bounds),
     Check(metrics.empty_events_are_scored),
     Check(metrics.resampled_metrics_are_finite),
@@ -30,8 +30,8 @@ CHECKS: Final = (
     Check(metrics.merging_is_associative),
     Check(metrics.merging_is_commutative),
     Check(metrics.merging_changes_no_tally),
-    Check(problems.problems_are_reported_together),
-    Check(problems.problems_are_independent_of_blocks),
+    Check(hostile.problems_are_reported_together),
+    Check(hostile.problems_are_independent_of_blocks),
     Check(hostile.hostile_predictions_never_crash),
     Check(invariance.memory_is_bounded_by_the_block),
 )

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from collidium.contracts.task import Block, EventRange, Tally
 from collidium.testing.conformance.promise import Nonconforming, promise
 from collidium.testing.task_suite import scoring
-from collidium.testing.task_suite.subject import Subject
+from collidium.testing.task_suite.suite import Subject
 
 _WORKER_SECONDS = 300
 #: The end of a worker's traceback that is shown.

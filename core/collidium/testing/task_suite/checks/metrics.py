@@ -12,7 +12,7 @@ from collidium.contracts.tables import is_list
 from collidium.contracts.task import Card, Tally, Task, UnusableTruth
 from collidium.testing.conformance.promise import promise
 from collidium.testing.task_suite import scoring
-from collidium.testing.task_suite.subject import Subject
+from collidium.testing.task_suite.suite import Subject
 
 
 def metrics_are_finite_and_in_bounds(subject: Subject) -> None:

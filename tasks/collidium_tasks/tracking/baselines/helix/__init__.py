@@ -23,14 +23,16 @@ import pyarrow as pa
 
 from collidium_tasks.tracking.baselines import EventHits, Floats, events_of, predictions
 from collidium_tasks.tracking.baselines.helix.detector import (
+    GEV_PER_MM,
     LAYERS,
     Bools,
+    Helices,
     Indices,
     Layer,
     LayerHits,
+    arc,
     next_layers,
 )
-from collidium_tasks.tracking.baselines.helix.geometry import GEV_PER_MM, Helices, arc
 
 
 @dataclass(frozen=True, slots=True)

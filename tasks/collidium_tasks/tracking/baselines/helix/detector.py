@@ -1,4 +1,7 @@
-"""The layers of the Open Data Detector, how well they measure, and where the hits of an event lie on them."""
+"""The layers of the Open Data Detector and the hits of an event on them; helices through three hits each.
+
+Helices are around the z axis; in mm, T and GeV.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +13,21 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from collidium.physics.constants import BENDING, FIELD_TESLA
 from collidium_tasks.tracking.baselines import Floats
 
 Indices = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
+
+#: Transverse momentum over radius, in GeV/mm, of charge 1.
+GEV_PER_MM: Final = BENDING * FIELD_TESLA
+
+#: Angle of multiple scattering in one layer at 1 GeV, in rad GeV: Highland's formula (Review of Particle
+#: Physics, "Passage of particles through matter") for 3% of a radiation length.
+SCATTERING: Final = 2.4e-3
+
+#: Particles are taken for pions, mass in GeV: slow ones scatter more, by 1/beta.
+PION_MASS: Final = 0.14
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,3 +143,150 @@ def counted(counts: Indices) -> tuple[Indices, Indices]:
     """Each place as often as its count says, and for each the numbers from 0; shapes (sum of counts,)."""
     places = np.repeat(np.arange(len(counts)), counts)
     return places, np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
+
+
+@dataclass(frozen=True, slots=True)
+class Helices:
+    """Circles with signed curvature (positive: anticlockwise) and lines of z over the arc; shapes (n,).
+
+    They begin at the last of three points, in direction ``phi``; ``middle`` and ``first`` are the arcs to it
+    from the other two. ``across`` and ``along`` are the points' uncertainties at right angles to the track,
+    in the transverse plane and out of it, shape (n, 3).
+    """
+
+    x: Floats
+    y: Floats
+    z: Floats
+    phi: Floats
+    curvature: Floats
+    cot_theta: Floats
+    first: Floats
+    middle: Floats
+    across: Floats
+    along: Floats
+
+    @classmethod
+    def through(
+        cls, points: Floats, across: Floats, along: Floats, disc: Bools, first_has_z: bool = True
+    ) -> Helices:
+        """The helices through points, shape (n, 3, 3): point, then x, y, z, in the order of flight.
+
+        ``across`` and ``along`` are the uncertainties of hits, ``along`` that of the radius on a ``disc`` and
+        of z elsewhere; shapes (n, 3). With the first point on the beam line, z is that of the other two.
+        """
+        lower, upper = points[:, 1] - points[:, 0], points[:, 2] - points[:, 1]
+        chord = lower + upper
+        whole, part = np.hypot(chord[:, 0], chord[:, 1]), np.hypot(upper[:, 0], upper[:, 1])
+        area = lower[:, 0] * upper[:, 1] - lower[:, 1] * upper[:, 0]
+        sides = whole * part * np.hypot(lower[:, 0], lower[:, 1])
+        curvature = 2 * area / np.maximum(sides, 1e-9)
+        curvature = np.where(np.abs(curvature) < 1e-9, 1e-9, curvature)
+        phi = np.arctan2(chord[:, 1], chord[:, 0]) + np.arcsin(np.clip(curvature * whole / 2, -1, 1))
+        first, middle = arc(whole, curvature), arc(part, curvature)
+        cot_theta = (chord[:, 2] / first) if first_has_z else (upper[:, 2] / middle)
+        cot_theta = np.where(np.abs(cot_theta) < 1e-6, 1e-6, cot_theta)
+        sin_theta = 1 / np.hypot(1, cot_theta)
+        along = along * np.where(disc, (np.abs(cot_theta) * sin_theta)[:, None], sin_theta[:, None])
+        x, y, z = points[:, 2].T
+        return cls(x, y, z, phi, curvature, cot_theta, first, middle, across, along)
+
+    def take(self, rows: Indices) -> Helices:
+        """The helices of some rows."""
+        return Helices(*(getattr(self, name)[rows] for name in self.__slots__))
+
+    @property
+    def sin_theta(self) -> Floats:
+        return 1 / np.hypot(1, self.cot_theta)
+
+    @property
+    def transverse_momentum(self) -> Floats:
+        return GEV_PER_MM / np.abs(self.curvature)
+
+    def at(self, length: Floats) -> tuple[Floats, Floats]:
+        """x and y after an arc, shape (n,)."""
+        half = self.curvature * length / 2
+        step = length * np.sinc(half / np.pi)
+        return self.x + step * np.cos(self.phi + half), self.y + step * np.sin(self.phi + half)
+
+    def arc_to(self, layer: Layer) -> Floats:
+        """Arc to the next crossing of a layer outwards, less than half a turn, or nan; shape (n,)."""
+        if not layer.barrel:
+            length = (np.copysign(layer.at, self.cot_theta) - self.z) / self.cot_theta
+            return np.where((length > 0) & (np.abs(self.curvature) * length < np.pi), length, np.nan)
+        # The centre is w / curvature; the circle meets the layer's at one angle on either side of w.
+        wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
+        inner = self.x**2 + self.y**2
+        side = self.curvature * (layer.at**2 - inner) + 2 * (self.x * wx + self.y * wy)
+        cosine = side / (2 * layer.at * np.hypot(wx, wy))
+        azimuth = np.arctan2(wy, wx) - np.arccos(np.clip(cosine, -1, 1))
+        dx, dy = layer.at * np.cos(azimuth) - self.x, layer.at * np.sin(azimuth) - self.y
+        ahead = (
+            (inner < layer.at**2) & (np.abs(cosine) < 1) & (dx * np.cos(self.phi) + dy * np.sin(self.phi) > 0)
+        )
+        return np.where(ahead, arc(np.hypot(dx, dy), self.curvature), np.nan)
+
+    def spread(self, length: Floats) -> tuple[Floats, Floats]:
+        """Uncertainties after an arc (negative: back), in mm at right angles to the track; shapes (n,).
+
+        In the transverse plane and out of it: those of the three points, by the parabola and the line through
+        them, and multiple scattering since the nearest.
+        """
+        first, middle = length + self.first, length + self.middle
+        span = np.maximum(self.first - self.middle, 1e-3)
+        sin_theta = self.sin_theta
+        momentum = self.transverse_momentum / sin_theta
+        distance = np.minimum(np.minimum(np.abs(first), np.abs(middle)), np.abs(length)) / sin_theta
+        scattered = distance * SCATTERING / momentum * np.hypot(1, PION_MASS / momentum)
+        across = (
+            (self.across[:, 0] * length * middle / (self.first * span)) ** 2
+            + (self.across[:, 1] * length * first / (self.middle * span)) ** 2
+            + (self.across[:, 2] * first * middle / (self.first * self.middle)) ** 2
+            + scattered**2 * (1 + (middle / self.first) ** 2)
+        )
+        along = (
+            (self.along[:, 2] * first / self.first) ** 2
+            + (self.along[:, 0] * length / self.first) ** 2
+            + 2 * scattered**2
+        )
+        return np.sqrt(across), np.sqrt(along)
+
+    def residuals(self, position: Floats, layer: Layer) -> tuple[Floats, Floats, Floats]:
+        """Arc to hits, shape (n, 3), of a layer, and how far these lie off; in mm, shapes (n,).
+
+        They may lie off across the track, and in z (barrel) or along the radius (discs).
+        """
+        x, y, z = position.T
+        if layer.barrel:
+            dx, dy = x - self.x, y - self.y
+            cosine, sine = np.cos(self.phi), np.sin(self.phi)
+            length = np.copysign(arc(np.hypot(dx, dy), self.curvature), dx * cosine + dy * sine)
+            across = self.curvature / 2 * (dx**2 + dy**2) - dy * cosine + dx * sine
+            return length, across, z - self.z - self.cot_theta * length
+        length = (z - self.z) / self.cot_theta
+        at_x, at_y = self.at(length)
+        radius = np.hypot(x, y)
+        dx, dy = x - at_x, y - at_y
+        return length, (x * dy - y * dx) / radius, (x * dx + y * dy) / radius
+
+    def sigmas(self, length: Floats, layer: Layer) -> tuple[Floats, Floats]:
+        """Standard deviations of the residuals of a layer's hits, in mm; shapes (n,)."""
+        across, along = self.spread(length)
+        sin_theta = self.sin_theta
+        incidence = sin_theta if layer.barrel else np.maximum(np.abs(self.cot_theta) * sin_theta, 1e-3)
+        return np.hypot(across, layer.across), np.hypot(along / incidence, layer.along)
+
+    def beam_line(self) -> tuple[Floats, Floats, Floats]:
+        """Distance from the beam line, its uncertainty, and z there, in mm; shapes (n,)."""
+        back = arc(np.hypot(self.x, self.y), self.curvature)
+        wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
+        norm = np.hypot(wx, wy)
+        squared = self.curvature * (self.x**2 + self.y**2)
+        distance = (squared + 2 * (self.y * np.cos(self.phi) - self.x * np.sin(self.phi))) / (1 + norm)
+        return np.abs(distance), self.spread(-back)[0], self.z - self.cot_theta * back
+
+
+def arc(chord: Floats | float, curvature: Floats | float) -> Floats:
+    """Length of the arc over a chord, at most half a turn."""
+    half = np.clip(np.abs(curvature) * chord / 2, 1e-9, 1)
+    length: Floats = chord * np.arcsin(half) / half
+    return length

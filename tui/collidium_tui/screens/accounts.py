@@ -1,4 +1,7 @@
-"""One account: balance, ledger, requests and submissions; operator actions on it, and their amounts."""
+"""Accounts: all of them, to be searched while typing; one with its lists, and operator actions on it.
+
+The search field posts its text while it is typed, at most once a second.
+"""
 
 from __future__ import annotations
 
@@ -6,11 +9,16 @@ import re
 from collections.abc import Iterable
 from decimal import Decimal
 from functools import partial
+from time import monotonic
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.widgets import Static
+from textual.containers import Horizontal
+from textual.message import Message
+from textual.timer import Timer
+from textual.widgets import Input, Static
 
 from collidium.errors import NotFound
 from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
@@ -20,10 +28,70 @@ from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
 from collidium_tui.widgets.table import PAGE, Column, Table
-from collidium_tui.widgets.text import plain
+from collidium_tui.widgets.text import TYPED, plain
 
 if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
+
+#: Seconds without a key before a search.
+SEARCH_PAUSE: Final = 0.3
+#: Seconds between two searches.
+SEARCHES_APART: Final = 1.0
+#: The longest name; further characters are ignored, also when pasted.
+LONGEST_SEARCH: Final = 96
+
+
+class Search(Input):
+    """Posts :class:`Requested` when the typing pauses, or at once on Enter; escape empties it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Clear")]
+
+    class Requested(Message):
+        """Search for ``text``; ``done``: typing has finished."""
+
+        def __init__(self, search: Search, text: str, done: bool) -> None:
+            super().__init__()
+            self.search = search
+            self.text = text
+            self.done = done
+
+        @property
+        def control(self) -> Search:
+            return self.search
+
+    def __init__(self, hint: str) -> None:
+        super().__init__(placeholder=hint, max_length=LONGEST_SEARCH, restrict=TYPED, compact=True)
+        self.term = ""
+        self._fetched_at = -SEARCHES_APART
+        self._pause: Timer | None = None
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        event.stop()
+        self._stop()
+        wait = max(SEARCH_PAUSE, self._fetched_at + SEARCHES_APART - monotonic())
+        self._pause = self.set_timer(wait, self._post)
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._post(done=True)
+
+    def action_give_up(self) -> None:
+        self.value = ""
+        self._post(done=True)
+
+    def _post(self, done: bool = False) -> None:
+        self._stop()
+        text = self.value.strip()
+        if text != self.term or done:
+            if text != self.term:
+                self._fetched_at = monotonic()
+            self.term = text
+            self.post_message(self.Requested(self, text, done))
+
+    def _stop(self) -> None:
+        if self._pause is not None:
+            self._pause.stop()
+            self._pause = None
 
 
 class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):
@@ -214,3 +282,106 @@ async def _is_known(screen: ConsoleScreen[Any], name: str) -> bool:
     except NotFound:
         return False
     return True
+
+
+class AccountsScreen(ConsoleScreen["Page[Account]"]):
+    """The accounts that a search finds, a page at a time; Enter opens one."""
+
+    label = "Accounts"
+    about = "Search accounts, open one, grant or deduct credits, ban and unban."
+    AUTO_FOCUS = "Table"
+    CSS = """
+    #search-line { height: 1; }
+    #search-line Search { width: 1fr; }
+    #search-line #picked { width: auto; padding: 0 1; }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("slash", "search", "Search", key_display="/"),
+        Binding("g", "grant", "Grant"),
+        Binding("b", "ban", "Ban"),
+        Binding("f", "only_banned", "Banned"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: Whether only banned accounts are shown.
+        self.only_banned = False
+
+    def content(self) -> ComposeResult:
+        with Horizontal(id="search-line"):
+            yield Search("/ searches: part of a name")
+            yield Static(id="picked")
+        columns: list[Column[Account]] = [
+            Column("account", lambda account: account.hub_username, width=28),
+            Column("credits", lambda account: account.credits, right=True),
+            Column("banned", lambda account: "BANNED" if account.banned else ""),
+            Column("last seen", lambda account: account.last_seen_at),
+            Column("since", lambda account: account.created_at, self._since),
+        ]
+        yield Table(columns, lambda account: account.hub_username, of="accounts")
+        yield Static(id="empty")
+
+    async def fetch(self, client: AsyncClient) -> Page[Account]:
+        return await client.admin_accounts(
+            search=self.searched,
+            banned=True if self.only_banned else None,
+            limit=PAGE,
+            cursor=self.query_one(Table).cursor,
+        )
+
+    def show(self, data: Page[Account]) -> None:
+        self.query_one(Table).show_page(data)
+        self.query_one("#picked", Static).update("ONLY BANNED" if self.only_banned else "all")
+        empty = self.query_one("#empty", Static)
+        empty.display = not data.items
+        empty.update(plain(self._empty_text(), single_line=True))
+
+    @property
+    def searched(self) -> str:
+        """What is looked for."""
+        return self.query_one(Search).term
+
+    def on_search_requested(self, event: Search.Requested) -> None:
+        self._ask_anew()
+        if event.done:
+            self.query_one(Table).focus()
+
+    def on_table_chosen(self, event: Table.Chosen) -> None:
+        self.app.push_screen(AccountScreen(event.row.hub_username))
+
+    def action_search(self) -> None:
+        self.query_one(Search).focus()
+
+    def action_only_banned(self) -> None:
+        self.only_banned = not self.only_banned
+        self._ask_anew()
+
+    def action_grant(self) -> None:
+        if (account := self.current) is not None:
+            self.act(partial(grant, self, account.hub_username))
+
+    def action_ban(self) -> None:
+        account = self.current
+        if account is None and self.searched:
+            self.act(partial(ban, self, self.searched))
+        elif account is not None:
+            action = unban if account.banned else ban
+            self.act(partial(action, self, account.hub_username))
+
+    @property
+    def current(self) -> Account | None:
+        """The account under the cursor."""
+        table: Table[Account] = self.query_one(Table)
+        return table.current
+
+    def _ask_anew(self) -> None:
+        self.query_one(Table).restart()
+        self.refresh_now()
+
+    def _since(self, account: Account) -> Text:
+        return Text(self.times.show(account.created_at)[:10])
+
+    def _empty_text(self) -> str:
+        if not self.searched:
+            return "No banned accounts." if self.only_banned else "No accounts yet."
+        return f"No account matches {self.searched!r}. b bans that name in advance."

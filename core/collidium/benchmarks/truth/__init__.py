@@ -1,1 +1,0 @@
-"""Which version of truth counts: versions, evaluated events."""
