@@ -33,9 +33,9 @@ class Readout:
 
 
 _ENDCAP_PIXELS: Final = Readout((0.050, 0.050), 0.125, False, ((0.01408, 0.01144), (0.01055, 0.00719)))
-#: Along z the reference ends at clusters of four channels, with 6.63 µm, as production's variances do. Those of
-#: flat tracks are longer: a noise of 0.01 mm of path in each of n channels of some 0.05 mm moves their mean by
-#: 50 µm · 0.2 · √(n / 12). Muons of 30 to 100 GeV: 7.4, 9.0, 11.4 and 14.0 µm for 5 to 6, 8, 14 and 22.
+#: Along z the reference ends at clusters of four channels, with 6.63 µm, as production's variances do. Those
+#: of flat tracks are longer: a noise of 0.01 mm of path in each of n channels of some 0.05 mm moves their
+#: mean by 50 µm · 0.2 · √(n / 12). Muons of 30 to 100 GeV: 7.4, 9.0, 11.4 and 14.0 µm for 5 to 6, 8, 14, 22.
 _LONGEST: Final = 64
 _LONG: Final = tuple(
     math.hypot(0.00663, 0.010 * math.sqrt((size - 4) / 12)) for size in range(4, _LONGEST + 1)
