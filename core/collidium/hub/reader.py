@@ -196,7 +196,10 @@ class HubReader:
             reason = str(error) or type(error).__name__
             if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                 # Mostly a wrong address: further attempts would fail, too.
-                failure = Unreachable(f"cannot reach the hub {self.endpoint}: {reason}")
+                detail = (
+                    f"cannot reach the hub {self.endpoint}: {reason}; try again later, or check its address"
+                )
+                failure = Unreachable(detail)
                 raise Passing(failure, attempts=2) from error
             raise Passing(
                 Unreachable(f"the connection to the hub {self.endpoint} broke: {reason}")
