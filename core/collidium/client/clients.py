@@ -125,7 +125,25 @@ class Client(_Client, Blocking):
         timeout: float | None = None,
         on_change: OnChange[Evaluation] | None = None,
     ) -> Evaluation:
-        """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does."""
+        """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does.
+
+        Parameters
+        ----------
+        evaluation_id : str
+        timeout : float, optional
+            Seconds; without a limit by default.
+        on_change : callable, optional
+            Called with the evaluation at first and whenever something has changed.
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        TimeoutError
+            If the evaluation has not ended by then.
+        """
         return self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
 
     def wait_for_rescoring(
@@ -135,7 +153,27 @@ class Client(_Client, Blocking):
         timeout: float | None = None,
         on_change: OnChange[Rescoring] | None = None,
     ) -> Rescoring:
-        """Wait until the submissions to a challenge are scored again, as :meth:`wait` does."""
+        """Wait until the submissions to a challenge are scored again, as :meth:`wait` does.
+
+        It needs the admin token.
+
+        Parameters
+        ----------
+        challenge : str
+        timeout : float, optional
+            Seconds; without a limit by default.
+        on_change : callable, optional
+            Called with the rescoring at first and whenever something has changed.
+
+        Returns
+        -------
+        Rescoring
+
+        Raises
+        ------
+        TimeoutError
+            If they are not all scored by then.
+        """
         return self._wait(partial(self.admin_rescoring, challenge), Waiting(timeout, on_change))
 
     @staticmethod
@@ -185,7 +223,25 @@ class Client(_Client, Blocking):
             return self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
-        """Send predictions, as for ``submit``, to be checked only; InvalidInput lists all problems."""
+        """Send predictions to be validated only; nothing is scored or kept.
+
+        Parameters
+        ----------
+        task : str
+        path
+            As for :meth:`submit`.
+        progress : callable, optional
+            Called with the bytes sent and all bytes.
+
+        Returns
+        -------
+        Checked
+
+        Raises
+        ------
+        InvalidInput
+            With all problems of the file.
+        """
         with predictions_file(path) as file:
             return self._transport.send(benchmarks.check(task, file), progress)
 

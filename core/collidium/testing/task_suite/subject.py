@@ -96,7 +96,19 @@ class Subject:
         return {what: table for what, table in self.answers.items() if what in (first, ORACLE)}
 
     def score(self, predictions: pa.Table, cut: scoring.Cut | None = None) -> dict[str, float]:
-        """The metrics of valid predictions, scored in blocks of the events that ``cut`` lists."""
+        """Score valid predictions.
+
+        Parameters
+        ----------
+        predictions : pyarrow.Table
+        cut : sequence of sequences of int, optional
+            The event ids of each block; by default all in one block.
+
+        Returns
+        -------
+        dict of str to float
+            The metrics.
+        """
         return scoring.score(self.task, self.truth, predictions, cut or [self.events])
 
     def _as_submitted(self, what: str, table: pa.Table) -> pa.Table:

@@ -86,7 +86,16 @@ class Suite:
         return (self.outcome(check) for check in self.checks)
 
     def outcome(self, check: Check) -> Outcome:
-        """The outcome of a check, which is run once; those that it needs are run before it."""
+        """Run a check once, after those that it depends on.
+
+        Parameters
+        ----------
+        check : Check
+
+        Returns
+        -------
+        Outcome
+        """
         if check.name not in self._outcomes:
             self._outcomes[check.name] = self._after_foundations(check)
         return self._outcomes[check.name]
