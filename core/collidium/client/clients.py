@@ -54,6 +54,10 @@ class Client(_Client, Blocking):
     Every method raises :class:`~collidium.errors.CollidiumError`: the error of the server's status, or
     :class:`~collidium.errors.Unreachable` when there was no response.
 
+    Methods that list return a :class:`~collidium.records.Page` of at most ``limit`` records; ``cursor`` is
+    ``next_cursor`` of the page before. An action that is repeated with the same ``idempotency_key`` is done
+    once. Methods that begin with ``admin_`` need the admin token, or that of an operator.
+
     Parameters
     ----------
     backend : str, optional

@@ -56,11 +56,11 @@ def simulate(
     output : str or pathlib.Path, optional
         Directory of the dataset.
     pipeline : str
-        Name of a pipeline; ``auto`` takes the first that can run here.
+        Name of a pipeline; ``auto`` takes ``odd`` where a container engine has its image, else ``acts``.
     runtime : str
         ``docker``, ``podman``, ``none`` or ``auto``: where the stages run.
     processes : int, optional
-        Processes of a stage; derived from the number of cores by default.
+        Processes of a stage; by default one per core, at most 8.
     time_limit : float, optional
         Seconds; without a limit by default.
     flat : bool
