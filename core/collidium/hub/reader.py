@@ -232,7 +232,7 @@ class HubReader:
         if code == "RepoNotFound" or (status == 401 and not self._signed_in):
             return self._absent(subject)
         if status == 401:
-            return Unauthenticated(f"the hub {self.endpoint} does not take the token")
+            return Unauthenticated(f"the hub {self.endpoint} does not accept the token")
         if status == 403:
             return Forbidden(f"the hub {self.endpoint} does not let the token's owner read {subject}")
         if status == 404:
