@@ -82,7 +82,7 @@ class Variation:
             if limits is None:
                 problems.append(f"{name[:40]!r} cannot be varied; there are: {', '.join(VARIATIONS)}")
             elif name in values:
-                problems.append(f"{name} stands there twice")
+                problems.append(f"{name} is given twice")
             else:
                 values[name] = value = _number(number.removesuffix("um") if name == "misalign" else number)
                 if value is None or not limits.minimum <= value <= limits.maximum:
@@ -234,7 +234,7 @@ def order_of(
             raise UnknownOrder("give channel, events and pileup, or a preset")
         return Order(channel, events, pileup, seed, vary)
     if (channel, events, pileup) != (None, None, None):
-        raise UnknownOrder("a preset stands for channel, events and pileup: give one or the other")
+        raise UnknownOrder("a preset sets channel, events and pileup: give one or the other")
     if preset not in PRESETS:
         detail = f"there is no preset {preset[:100]!r}; there are: {', '.join(PRESETS)}"
         raise UnknownOrder(detail, errors=[{"field": "preset", "detail": detail}])

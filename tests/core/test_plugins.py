@@ -304,7 +304,13 @@ async def test_hook_collidium_storages(documented: Documented, configured: Setti
     (configured.data_dir / "shared").mkdir(parents=True)
     scratch = tmp_path / "scratch"
     scratch.mkdir()
-    await check_storage(documented("collidium_storages").storages(configured).get("shared_folder"), scratch)
+    loaded = documented("collidium_storages")
+    elsewhere = configured.model_copy(update={"data_dir": configured.data_dir / "elsewhere"})
+    await check_storage(
+        loaded.storages(configured).get("shared_folder"),
+        scratch,
+        unreachable=loaded.storages(elsewhere).get("shared_folder"),
+    )
 
 
 async def test_hook_collidium_identity_providers(documented: Documented, configured: Settings) -> None:

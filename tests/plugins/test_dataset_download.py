@@ -296,7 +296,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(
         text=True,
         check=True,
     )
-    assert "there is no room for more" in done.stdout
+    assert "the disk is full; complete files are kept" in done.stdout
     assert leftovers(tmp_path) == []
     assert list(tmp_path.rglob("*.parquet")) == []
     assert_whole(datasets.download(repo, endpoint=proxy.url, cache=tmp_path).directory)
@@ -443,7 +443,7 @@ def test_a_private_repository_needs_the_token(
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path)
     with pytest.raises(NotFound, match="or the token's owner may not see it"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))
-    with pytest.raises(Unauthenticated, match="does not take the token"):
+    with pytest.raises(Unauthenticated, match="does not accept the token"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_unknown")  # noqa: S106
     monkeypatch.setenv("HF_TOKEN", hub.token("grace"))
     assert_whole(datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path).directory)

@@ -284,7 +284,7 @@ def test_unknown_applications_are_not_redirected_to(
         answer = application.ask(**{name: value, **more})
         assert answer.status_code == 400
         assert "Location" not in answer.headers
-        assert "This sign-in cannot go on" in answer.text
+        assert "This sign-in cannot continue" in answer.text
         assert "<b>x</b>" not in answer.text
 
 
@@ -450,7 +450,7 @@ def test_a_ticket_is_whole_and_fresh(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_answers_that_are_no_form_of_ours(application: Application, content: bytes, media_type: str) -> None:
     answer = application.http.post("/oauth/authorize", content=content, headers={"Content-Type": media_type})
     assert answer.status_code in {400, 413}
-    assert "This sign-in cannot go on" in answer.text
+    assert "This sign-in cannot continue" in answer.text
 
 
 # -- codes and tokens ----------------------------------------------------------------------------------------

@@ -90,12 +90,13 @@ async def of_http(error: HTTPException) -> Response:
 
 async def _identity_unavailable(error: IdentityUnavailable) -> Response:
     logger.warning("identity provider: %s", error)
-    return await _own(Unavailable("what checks tokens does not answer; try again soon"))
+    detail = "tokens cannot be checked now: the identity provider does not respond; try again soon"
+    return await _own(Unavailable(detail))
 
 
 async def _storage_unavailable(error: StorageUnavailable) -> Response:
     logger.error("storage: %s", error, exc_info=error.__cause__)
-    return await _own(Unavailable("the storage that keeps files does not answer; try again soon"))
+    return await _own(Unavailable("the server's storage does not respond; try again soon"))
 
 
 def database_away(error: Exception) -> Unavailable | None:
@@ -103,7 +104,7 @@ def database_away(error: Exception) -> Unavailable | None:
     if not is_away(error):
         return None
     logger.error("database: %s", error)
-    return Unavailable("the platform's database does not answer; try again soon")
+    return Unavailable("the server's database does not respond; try again soon")
 
 
 async def _unexpected(error: Exception) -> Response:

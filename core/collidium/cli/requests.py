@@ -46,7 +46,7 @@ def estimate(
     collidium estimate --preset ttbar-dev
     """
     if preset is not None and (channel, events, pileup) != (None, None, None):
-        raise click.UsageError("a preset stands for channel, events and pileup: give one or the other")
+        raise click.UsageError("a preset sets channel, events and pileup: give one or the other")
     with client() as server:
         if preset is not None:
             known = {found.name: found for found in server.presets()}

@@ -136,7 +136,7 @@ def _check_usage(preset: str | None, channel: str | None, events: int | None, pi
     if preset is not None:
         given = [name for name, value in parameters.items() if value is not None]
         if given:
-            raise click.UsageError(f"a preset stands for channel, events and pileup: not with {given[0]}")
+            raise click.UsageError(f"a preset sets channel, events and pileup: not with {given[0]}")
     elif missing := [name for name, value in parameters.items() if value is None]:
         raise click.UsageError(f"give {', '.join(missing)}, or --preset")
 

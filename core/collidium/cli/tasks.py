@@ -185,7 +185,9 @@ def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
     "--all", "every", is_flag=True, help="Every submission with its id, not each participant's best."
 )
 @click.option(
-    "--self-reported", is_flag=True, help="What stands apart without a rank: the platform did not run it."
+    "--self-reported",
+    is_flag=True,
+    help="Self-reported submissions, which have no rank: the platform did not run them.",
 )
 @click.option("--history", is_flag=True, help="Show the successive best scores instead of the ranks.")
 @click.option("--metric", metavar="METRIC", help="With --history: the metric; default: the primary one.")

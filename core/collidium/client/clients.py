@@ -53,6 +53,10 @@ class Client(_Client, Blocking):
     Every method raises :class:`~collidium.errors.CollidiumError`: the error of the server's status, or
     :class:`~collidium.errors.Unreachable` when there was no response.
 
+    Methods that list return a :class:`~collidium.records.Page` of at most ``limit`` records; ``cursor`` is
+    ``next_cursor`` of the page before. An action that is repeated with the same ``idempotency_key`` is done
+    once. Methods that begin with ``admin_`` need the admin token, or that of an operator.
+
     Parameters
     ----------
     backend : str, optional
@@ -124,7 +128,25 @@ class Client(_Client, Blocking):
         timeout: float | None = None,
         on_change: OnChange[Evaluation] | None = None,
     ) -> Evaluation:
-        """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does."""
+        """Wait until a submitted model is scored, has failed or is cancelled, as :meth:`wait` does.
+
+        Parameters
+        ----------
+        evaluation_id : str
+        timeout : float, optional
+            Seconds; without a limit by default.
+        on_change : callable, optional
+            Called with the evaluation at first and whenever something has changed.
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        TimeoutError
+            If the evaluation has not ended by then.
+        """
         return self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
 
     def wait_for_rescoring(
@@ -134,7 +156,27 @@ class Client(_Client, Blocking):
         timeout: float | None = None,
         on_change: OnChange[Rescoring] | None = None,
     ) -> Rescoring:
-        """Wait until the submissions to a challenge are scored again, as :meth:`wait` does."""
+        """Wait until the submissions to a challenge are scored again, as :meth:`wait` does.
+
+        It needs the admin token.
+
+        Parameters
+        ----------
+        challenge : str
+        timeout : float, optional
+            Seconds; without a limit by default.
+        on_change : callable, optional
+            Called with the rescoring at first and whenever something has changed.
+
+        Returns
+        -------
+        Rescoring
+
+        Raises
+        ------
+        TimeoutError
+            If they are not all scored by then.
+        """
         return self._wait(partial(self.admin_rescoring, challenge), Waiting(timeout, on_change))
 
     @staticmethod
@@ -184,7 +226,25 @@ class Client(_Client, Blocking):
             return self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
-        """Send predictions, as for ``submit``, to be checked only; InvalidInput lists all problems."""
+        """Send predictions to be validated only; nothing is scored or kept.
+
+        Parameters
+        ----------
+        task : str
+        path
+            As for :meth:`submit`.
+        progress : callable, optional
+            Called with the bytes sent and all bytes.
+
+        Returns
+        -------
+        Checked
+
+        Raises
+        ------
+        InvalidInput
+            With all problems of the file.
+        """
         with predictions_file(path) as file:
             return self._transport.send(benchmarks.check(task, file), progress)
 

@@ -171,9 +171,19 @@ def _reason(error: httpx.RequestError) -> str:
 
 
 def version_mismatch(server: str) -> str | None:
-    """A message about a server of that version; None when there is nothing to report.
+    """Compare the version of a server with that of this program.
 
-    Releases understand each other when their first two numbers are the same.
+    Releases are compatible if their first two numbers are equal.
+
+    Parameters
+    ----------
+    server : str
+        Version of the server.
+
+    Returns
+    -------
+    str or None
+        A message if the versions are not compatible.
     """
     if _series(server) == _series(__version__):
         return None

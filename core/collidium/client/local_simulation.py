@@ -36,14 +36,52 @@ def simulate(
 ) -> Simulated:
     """Simulate events into the directory ``output`` (default: the config's name), in the hosted format.
 
-    Give ``channel``, ``events`` and ``pileup``, or a ``preset`` that stands for them. Events get the ids from
-    ``first_event`` on. ``vary`` is a systematic variation of the detector, as ``field=0.99,material=1.1``.
-    ``lhe`` is a Les Houches file whose hard processes are taken. ``time_limit`` is in seconds. ``progress``
-    is called with the progress of each stage, ``note`` with messages. The same call again resumes where an
-    earlier one stopped. Blocks until all is done, and stops what runs when it is interrupted.
+    The same call again resumes where an earlier one stopped. Blocks until all is done; an interrupt stops the
+    stage that runs.
 
-    Raises UnknownOrder with all that is wrong with the order, CannotSimulate, StageFailed, and
-    ConfigurationError for a pipeline that is not installed.
+    Parameters
+    ----------
+    channel, events, pileup
+        What is simulated, unless a preset is.
+    preset : str, optional
+        The name of an order, in place of the first three.
+    seed : int, optional
+        42 by default.
+    vary : str, optional
+        Systematic variation of the detector, as ``field=0.99,material=1.1``.
+    first_event : int
+        Id of the first event.
+    lhe : str or pathlib.Path, optional
+        Les Houches file with the hard processes.
+    output : str or pathlib.Path, optional
+        Directory of the dataset.
+    pipeline : str
+        Name of a pipeline; ``auto`` takes ``odd`` where a container engine has its image, else ``acts``.
+    runtime : str
+        ``docker``, ``podman``, ``none`` or ``auto``: where the stages run.
+    processes : int, optional
+        Processes of a stage; by default one per core, at most 8.
+    time_limit : float, optional
+        Seconds; without a limit by default.
+    flat : bool
+        Write the tables directly into ``output``, without a card.
+    progress, note : callable, optional
+        Called with the progress of each stage, and with messages.
+
+    Returns
+    -------
+    Simulated
+
+    Raises
+    ------
+    UnknownOrder
+        With all problems of the order.
+    CannotSimulate
+        If nothing here can simulate it.
+    StageFailed
+        If a stage fails or exceeds the time limit.
+    ConfigurationError
+        If the pipeline is not installed.
     """
     order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
     return _simulate(

@@ -37,11 +37,24 @@ Columns = pa.Table | Mapping[str, Any] | DataFrame | ArrowStream
 
 
 def write_predictions(predictions: Columns, path: str | Path) -> None:
-    """Write predictions that are all in memory: a table, a data frame, or arrays (or lists) by column name.
+    """Write predictions that are all in memory; no file is left if it raises.
 
     Rows may be in any order; they are sorted by event and keep their order within an event. Integers are
-    narrowed to 32 bits where they fit. Raises ValueError without a column event_id of integers, and for
-    nulls and columns of different lengths, and TypeError for anything else; then no file is left.
+    narrowed to 32 bits where they fit.
+
+    Parameters
+    ----------
+    predictions : pyarrow.Table, data frame, or mapping of str to array_like
+        The columns of the task, each of shape (rows,).
+    path : str or pathlib.Path
+        The parquet file.
+
+    Raises
+    ------
+    ValueError
+        If there is no column ``event_id`` of integers, for nulls, and for columns of different lengths.
+    TypeError
+        If the predictions are of another type.
     """
     table = _checked(predictions)
     with PredictionsWriter(path) as writer:
@@ -82,7 +95,18 @@ class PredictionsWriter:
             self._partial.unlink(missing_ok=True)
 
     def write(self, predictions: Columns) -> None:
-        """Add whole events. Raises ValueError, also for an event that is not above those written before."""
+        """Write whole events.
+
+        Parameters
+        ----------
+        predictions
+            As for :func:`write_predictions`.
+
+        Raises
+        ------
+        ValueError, TypeError
+            As of :func:`write_predictions`, and for an event that is not above those written before.
+        """
         table = _checked(predictions)
         if self._file is None:
             self._schema = table.schema.remove_metadata()

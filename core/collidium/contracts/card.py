@@ -49,6 +49,10 @@ class EventRange:
         text : str
             ``START:STOP``, for example ``90000:100000``.
 
+        Returns
+        -------
+        EventRange
+
         Raises
         ------
         ValueError
@@ -74,7 +78,16 @@ class EventRange:
         return self.start <= event_id < self.stop
 
     def overlaps(self, other: EventRange) -> bool:
-        """Whether an event is in both."""
+        """Return whether an event is in both ranges.
+
+        Parameters
+        ----------
+        other : EventRange
+
+        Returns
+        -------
+        bool
+        """
         return self.start < other.stop and other.start < self.stop
 
 
@@ -185,6 +198,10 @@ class Card:
         ----------
         metrics : iterable of str
             Names of metrics.
+
+        Returns
+        -------
+        bool
         """
         names = set(metrics)
         needed = {metric.name for metric in self.metrics if not metric.missing_when}

@@ -178,6 +178,11 @@ class Task(ABC):
             As for :meth:`prepare`.
         options : mapping of str to str
             Choices among ``truth_options``; those that are missing have their default.
+
+        Returns
+        -------
+        dict of str to pyarrow.Table
+            As of :meth:`prepare`.
         """
         return self.prepare(tables)
 
@@ -189,6 +194,11 @@ class Task(ABC):
         ----------
         block : Block
             Predictions that passed the checks of the engine.
+
+        Returns
+        -------
+        list of Problem
+            Empty for a valid block.
         """
 
     @abstractmethod
@@ -215,6 +225,11 @@ class Task(ABC):
         tallies : sequence of Tally
             In the order of events; not to be modified. With resampling a tally occurs several times in a row,
             and counts each time.
+
+        Returns
+        -------
+        Tally
+            That of all their events.
         """
 
     @abstractmethod
@@ -309,6 +324,11 @@ class Task(ABC):
         ----------
         tally : Tally
             The tally of all events, if :meth:`check` found no problem in any block.
+
+        Returns
+        -------
+        list of Problem
+            Empty for a valid submission.
         """
         return []
 

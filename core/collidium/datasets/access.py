@@ -219,7 +219,26 @@ async def fetch(
     events: EventRange | None = None,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Await :func:`download` into ``cache``; a thread does the work."""
+    """Run :func:`download` into a cache in a thread.
+
+    Parameters
+    ----------
+    source : HubDataset
+    tables : sequence of str
+    cache : pathlib.Path or None
+        None is the default of :func:`download`.
+    config, events, progress
+        As for :func:`download`.
+
+    Returns
+    -------
+    Fetched
+
+    Raises
+    ------
+    CollidiumError
+        As of :func:`download`.
+    """
     return await asyncio.to_thread(download, source, config, tables, events, cache=cache, progress=progress)
 
 

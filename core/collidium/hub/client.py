@@ -186,7 +186,7 @@ def _kind(error: Exception, answered: Any, token: str) -> HubError:
     if status in _CONTESTED:
         return HubContested(f"the hub answered {status}: the repository changes at the same time")
     if status == 401:
-        return HubRefused("the hub does not take the token any more: sign in again")
+        return HubRefused("the hub does not accept the token any more: sign in again")
     reason = _line(getattr(answered, "server_message", None) or "", token)
     if status == 403:
         return HubRefused(f"the hub does not let the token's owner do this{reason}")

@@ -165,8 +165,8 @@ class _Download:
                     raise
                 self._store.discard(file)
                 raise NoRoom(
-                    f"{self._store.directory}: there is no room for more; what was whole is kept, and the "
-                    "same download goes on from there when there is"
+                    f"{self._store.directory}: the disk is full; complete files are kept, and the "
+                    "same download continues from there"
                 ) from error
             except _Stopped:
                 if isinstance(self._error, NoRoom):

@@ -196,7 +196,10 @@ class HubReader:
             reason = str(error) or type(error).__name__
             if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
                 # Mostly a wrong address: further attempts would fail, too.
-                failure = Unreachable(f"cannot reach the hub {self.endpoint}: {reason}")
+                detail = (
+                    f"cannot reach the hub {self.endpoint}: {reason}; try again later, or check its address"
+                )
+                failure = Unreachable(detail)
                 raise Passing(failure, attempts=2) from error
             raise Passing(
                 Unreachable(f"the connection to the hub {self.endpoint} broke: {reason}")
@@ -229,7 +232,7 @@ class HubReader:
         if code == "RepoNotFound" or (status == 401 and not self._signed_in):
             return self._absent(subject)
         if status == 401:
-            return Unauthenticated(f"the hub {self.endpoint} does not take the token")
+            return Unauthenticated(f"the hub {self.endpoint} does not accept the token")
         if status == 403:
             return Forbidden(f"the hub {self.endpoint} does not let the token's owner read {subject}")
         if status == 404:

@@ -32,19 +32,58 @@ _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
 
 
 def login_file() -> Path:
-    """Where tokens are kept, by the XDG convention; only its owner may read it."""
+    """Return the file of tokens, which only its owner may read.
+
+    Returns
+    -------
+    pathlib.Path
+        ``collidium/login.json`` below ``XDG_CONFIG_HOME``, or below ``~/.config``.
+    """
     base = os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config"
     return Path(base) / "collidium" / "login.json"
 
 
 def saved_token(backend: str) -> str | None:
-    """The token saved for this backend, if there is one. Raises ConfigurationError for a broken file."""
+    """Return the token saved for a backend.
+
+    Parameters
+    ----------
+    backend : str
+        Address of the server.
+
+    Returns
+    -------
+    str or None
+        None if no token is saved for it.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file of tokens cannot be read.
+    """
     token = _read().get(backend)
     return token if isinstance(token, str) else None
 
 
 def save_token(backend: str, token: str) -> Path:
-    """Keep the token for this backend, in place of an older one; returns the file."""
+    """Save the token for a backend, in place of an older one.
+
+    Parameters
+    ----------
+    backend : str
+        Address of the server.
+    token : str
+
+    Returns
+    -------
+    pathlib.Path
+        The file of tokens.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file of tokens cannot be read.
+    """
     path = login_file()
     tokens = {**_read(), backend: token}
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -53,7 +92,23 @@ def save_token(backend: str, token: str) -> Path:
 
 
 def forget_token(backend: str) -> bool:
-    """Drop the token saved for this backend; whether there was one."""
+    """Delete the token saved for a backend.
+
+    Parameters
+    ----------
+    backend : str
+        Address of the server.
+
+    Returns
+    -------
+    bool
+        Whether there was one.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file of tokens cannot be read.
+    """
     tokens = _read()
     if tokens.pop(backend, None) is None:
         return False

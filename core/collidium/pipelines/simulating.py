@@ -116,7 +116,7 @@ def simulate(
     except OSError as error:
         if is_full(error):
             raise CannotSimulate(
-                f"the disk of {work.directory} is full: make room, and the same command goes on"
+                f"the disk of {work.directory} is full: free some space, and the same command continues"
             ) from error
         raise
 

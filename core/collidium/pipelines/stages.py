@@ -103,7 +103,7 @@ class Stages:
         except processes.TimeIsOver:
             raise CannotSimulate(
                 f"the time limit was over in stage {stage.name}; what is finished is kept: the same command "
-                "with a longer --time-limit goes on from there"
+                "with a longer --time-limit continues from there"
             ) from None
         finally:
             if not finished:
@@ -167,8 +167,8 @@ def _is_full(directory: Path, lines: Iterable[str]) -> bool:
 
 def _full(directory: Path, stage: Stage) -> str:
     return (
-        f"the disk of {directory} is full: stage {stage.name} could not go on. Make room; the same command "
-        "then goes on from the last finished stage"
+        f"the disk of {directory} is full: stage {stage.name} could not continue. Free some space; the same "
+        "command then continues after the last finished stage"
     )
 
 

@@ -43,7 +43,19 @@ class Record(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, source: object, **more: Any) -> Self:
-        """Build a record from the attributes of ``source`` that have its fields' names, and ``more``."""
+        """Build a record from an object with the same attributes.
+
+        Parameters
+        ----------
+        source : object
+            Its attributes that have the names of fields are taken.
+        **more
+            Values of fields, which take precedence.
+
+        Returns
+        -------
+        Record
+        """
         for name in cls.__struct_fields__:
             if name not in more and (value := getattr(source, name, _NOTHING)) is not _NOTHING:
                 more[name] = value
@@ -55,12 +67,31 @@ _ENCODER: Final = msgspec.json.Encoder(decimal_format="number")
 
 
 def encode(value: Record | Sequence[Record]) -> bytes:
-    """Return a record, or a list of them, as JSON; infinity and NaN become null."""
+    """Encode records as JSON.
+
+    Parameters
+    ----------
+    value : Record or sequence of Record
+        Infinity and NaN become null.
+
+    Returns
+    -------
+    bytes
+    """
     return _ENCODER.encode(value)
 
 
 def as_json(record: Record) -> dict[str, Any]:
-    """Return a record in JSON's own types."""
+    """Convert a record to JSON's own types.
+
+    Parameters
+    ----------
+    record : Record
+
+    Returns
+    -------
+    dict
+    """
     found: dict[str, Any] = msgspec.json.decode(encode(record))
     return found
 

@@ -52,8 +52,8 @@ class GeneralSettings(BaseSettings):
         0,
         ge=0,
         le=300,
-        description="How long a server that is asked to stop goes on while /healthz and /readyz are 503, so "
-        "that proxies send nothing more to it.",
+        description="How long a server that is stopped still serves while /healthz and /readyz are 503, "
+        "so that proxies send nothing more to it.",
     )
     hub_quota_bytes: int = Field(
         100 * GIBIBYTE,

@@ -40,7 +40,7 @@ class ScoringSettings(BaseSettings):
         0,
         ge=0,
         le=100,
-        description="A reward is paid for a gain above so many of its standard errors; 0: for every gain.",
+        description="Rewards are paid for gains above this number of standard errors; 0: for every gain.",
     )
     evaluations_in_flight: int = Field(
         4, ge=1, le=1000, description="Files of one account that a server process takes at once."

@@ -294,7 +294,7 @@ def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:
 def keep_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
     """Reference a content from a repository; ``db`` holds the write lock, so it is not deleted meanwhile."""
     if not blobs.has(sha256):
-        raise HubError(503, "The content was tidied away just now; try again")
+        raise HubError(503, "The content was deleted just now; try again")
     db.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (repo_id, sha256, size))
 
 

@@ -143,7 +143,7 @@ def signed_in() -> Session:
     """The session of the request. Raises SignInNeeded when there is none."""
     session = viewer()
     if session is None:
-        raise SignInNeeded(browsers.ENDED if g.get("web_session_ended") else "sign in to go on")
+        raise SignInNeeded(browsers.ENDED if g.get("web_session_ended") else "sign in to continue")
     return session
 
 

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 _KEPT: Final = ("Allow", "Retry-After")
 
 #: Shown where the backend does not answer.
-AWAY: Final = "the server that these pages ask is away. Try again in a moment"
+AWAY: Final = "the API server does not respond. Try again in a moment"
 
 #: Headings of pages; the platform's own titles are written for programs.
 _TITLES: Final = {

@@ -1,4 +1,14 @@
-"""The tracking benchmark: group the hits of an event into the tracks of its charged particles."""
+"""The tracking benchmark: group the hits of an event into the tracks of its charged particles.
+
+* :mod:`.card`: the columns, and the metrics with their formulas and bounds.
+* :mod:`.weights`: weights of hits, as in TrackML; :mod:`.truth` computes them when truth is imported.
+* :mod:`.matching`: the double-majority rule, from the hits of an event to its counts (``EventCounts``).
+* :mod:`.tally`: the counts of all events (``EVENT``), and metrics as ratios of them (``RATIOS``).
+* :mod:`.bins`: efficiencies and rates in bins.
+* :mod:`.events`, :mod:`.labels`: a block as arrays; :mod:`.checks`: invalid rows.
+
+Standard errors are computed by the platform, in :mod:`collidium.scoring.uncertainty`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Merged counts of events, and the metrics computed from them."""
+"""Merged counts of events, and the metrics computed from them, among them the TrackML score.
+
+A metric is a line of RATIOS: two fields of EVENT, which :class:`.matching.EventCounts` has for each event.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +50,7 @@ EventTallies = npt.NDArray[Any]
 
 
 def collect(counts: Iterable[EventCounts]) -> EventTallies:
-    """The tally of some events."""
+    """Return the tally of some events."""
     records = [
         tuple(
             (count.track_ids or (0, 0, 0))
@@ -63,17 +66,17 @@ def collect(counts: Iterable[EventCounts]) -> EventTallies:
 
 
 def merge(tallies: Sequence[EventTallies]) -> EventTallies:
-    """The tally of all their events."""
+    """Concatenate tallies."""
     return np.concatenate([np.empty(0, EVENT), *tallies])
 
 
 def metrics(tallies: EventTallies) -> dict[str, float]:
-    """Every metric of RATIOS; weights are added without rounding, so the order of events does not matter."""
+    """Return every metric of RATIOS; sums of weights do not depend on the order of events (math.fsum)."""
     return {name: _ratio(_sum(tallies[part]), _sum(tallies[whole])) for name, (part, whole) in RATIOS.items()}
 
 
 def counts(tallies: EventTallies) -> dict[str, tuple[float, float]]:
-    """How many were counted of how many; weights are not."""
+    """Return numerator and denominator of the metrics that are ratios of integers."""
     return {
         name: (_sum(tallies[part]), _sum(tallies[whole]))
         for name, (part, whole) in RATIOS.items()

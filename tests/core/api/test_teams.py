@@ -227,7 +227,7 @@ def test_the_roster_has_who_never_submitted(
     assert alice.get(f"{where}/quota").json()["submissions_left"] == 0
 
 
-def test_a_file_is_of_the_team_that_its_sender_is_in_when_it_is_kept(
+def test_a_file_belongs_to_the_senders_team_when_it_is_kept(
     platform: ServerProcess, people: SignIn, where: str, oracle: pa.Table
 ) -> None:
     alice, bob = people("alice"), people("bob")

@@ -80,7 +80,7 @@ async def test_a_date_is_announced_once_and_again_when_it_moved(platform: Platfo
     assert await announced() == ["challenge.deadline", "challenge.deadline", "challenge.closed"]
 
 
-async def test_no_deadline_is_announced_after_the_end_or_before_the_beginning(platform: Platform) -> None:
+async def test_no_deadline_is_announced_before_begin_or_after_end(platform: Platform) -> None:
     row = await challenge(opens_at=timedelta(hours=1), closes_at=timedelta(hours=2))
     await look(platform)
     assert await announced() == []

@@ -191,7 +191,7 @@ def test_a_disk_too_full_for_the_log_is_reported(here: Machine) -> None:
 
 
 def test_a_time_limit_stops_the_stage_and_the_next_run_resumes(machine: Machine) -> None:
-    with pytest.raises(CannotSimulate, match=r"time limit was over in stage generate.*goes on from there"):
+    with pytest.raises(CannotSimulate, match=r"time limit was over in stage generate.*continues from there"):
         machine.simulate("hang_generate", time_limit_seconds=1.5)
     assert machine.ended == [("generate", "failed")]
     machine.mend()

@@ -81,7 +81,7 @@ async def test_a_request_survives_one_lost_worker(
         simulations.following(platform),
     ):
         request_id = await order(platform, await sign_up("alice"))
-        assert "the hub does not take the token" in ((await ended(request_id)).reason or ""), (
+        assert "the hub does not accept the token" in ((await ended(request_id)).reason or ""), (
             "it was published"
         )
         reasons = await HistoryLine.filter(request__request_id=request_id).values_list("reason", flat=True)

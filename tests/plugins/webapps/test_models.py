@@ -81,7 +81,7 @@ def test_the_form_works_without_scripts(zoo: httpx.Client, query: dict[str, str]
     answer = zoo.get("/models", params=query)
     assert answer.status_code == 200
     assert named(answer.text) == found
-    assert ("No model is like that" in answer.text) == (not found)
+    assert ("No model matches" in answer.text) == (not found)
     for name, value in query.items():
         if name == "task":
             assert f'<option value="{value}" selected>' in answer.text
@@ -96,7 +96,7 @@ def test_untrusted_text_is_escaped(zoo: httpx.Client) -> None:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
     echoed = zoo.get("/models", params={"search": f'"{HOSTILE}'}).text
     assert HOSTILE not in echoed
-    assert "No model is like that" in echoed
+    assert "No model matches" in echoed
 
 
 def test_a_model_has_its_places_and_its_page_on_the_hub(zoo: httpx.Client) -> None:

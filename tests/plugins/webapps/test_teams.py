@@ -122,7 +122,7 @@ def test_a_team_is_made_and_joined_by_links(
     assert admin.post("/admin/challenges/team-course/close").is_success
     eventually(lambda: admin.get("/v1/challenges/team-course").json()["results_at"] is not None)
     closed = ada.get(f"{BOARD}/submit").text
-    assert "No submissions are taken since" in closed
+    assert "No submissions are accepted since" in closed
     assert f'href="{BOARD}/results"' in closed
 
 
@@ -130,7 +130,7 @@ def test_the_form_of_what_has_not_opened_has_its_date(web: ServerProcess, admin:
     body = {"name": "later-course", "task": "tracking", "opens_at": "2099-01-01T09:00:00Z"}
     assert admin.post("/admin/challenges", json=body).status_code == 201
     page = admin.get("/leaderboard/later-course/submit").text
-    assert "Submissions are taken from" in page
+    assert "Submissions are accepted from" in page
     listed = r'href="/leaderboard/later-course">later-course</a> .*upcoming.* opens .*2099-01-01'
     eventually(lambda: re.search(listed, admin.get("/").text))  # the front page is kept for seconds
     assert "2099-01-01 09:00" in page

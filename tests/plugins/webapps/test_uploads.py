@@ -74,7 +74,7 @@ def test_the_format_of_files_is_public(web: ServerProcess) -> None:
         assert "upload-form" not in page.text
         assert 'id="quota"' not in page.text
         assert anonymous.get("/leaderboard/nothing/submit").status_code == 404
-        assert "No predictions are taken yet" in anonymous.get("/leaderboard/jets/submit").text
+        assert "No predictions are accepted yet" in anonymous.get("/leaderboard/jets/submit").text
         assert anonymous.post(SUBMIT, files={"predictions": b"x"}).status_code == 401
 
 
@@ -97,7 +97,7 @@ def test_check_submit_and_the_receipt(anna: Visitor, oracle: Path) -> None:
     assert re.search(r"Rank \d", receipt)
     assert "trackml_weighted_efficiency" in receipt
     again = send(anna, "submit", content)
-    assert "This very file was submitted before" in anna.get(again.headers["Location"]).text
+    assert "The same file was submitted before" in anna.get(again.headers["Location"]).text
     assert len(anna.get("/v1/me/submissions").json()) == 1
 
 

@@ -148,7 +148,7 @@ async def test_an_order_is_cancelled_with_all_its_parts(
         await assert_sound()
 
 
-async def test_parts_are_stored_while_others_run_and_swept_when_cancelled(
+async def test_parts_are_stored_early_and_deleted_when_cancelled(
     open_platform: OpenPlatform, tmp_path: Path
 ) -> None:
     """Without a second copy of any of them."""

@@ -127,7 +127,7 @@ async def disqualify(
     actor: str,
     http_request_id: str,
 ) -> records.Ranking:
-    """Take a submission off the leaderboard, for a ``reason`` that everybody sees; returns what changes.
+    """Take a submission off the leaderboard, for a public ``reason``, and return what changes.
 
     ``take_back``: the credits that it earned are taken, down to a balance of zero. ``pays``: whether later
     bests are paid, which is no organiser's decision. Raises NotFound, and Conflict for one that has no rank

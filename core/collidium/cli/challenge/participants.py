@@ -134,7 +134,7 @@ def reinstate(
 @click.command()
 @name_argument
 @click.option(
-    "--public", "percent", type=click.IntRange(1, 99), help="On so many per cent of the events, from now on."
+    "--public", "percent", type=click.IntRange(1, 99), help="Percentage of the events that count from now on."
 )
 @click.option("--apply/--preview", "apply", help="Apply the new scores; default: show what would change.")
 @click.option("--watch", is_flag=True, help="Order nothing; wait for what was ordered last, and show it.")

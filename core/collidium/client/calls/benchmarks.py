@@ -57,7 +57,17 @@ class BenchmarkCalls:
 
     @endpoint
     def quota(self, name: str) -> Call[Quota]:
-        """How many submissions to a challenge the account has left today, and until when they are taken."""
+        """Return the number of submissions to a challenge that the account has left today.
+
+        Parameters
+        ----------
+        name : str
+            That of the challenge.
+
+        Returns
+        -------
+        Quota
+        """
         return Call("GET", f"/v1/challenges/{segment(name)}/quota", single(Quota))
 
     @endpoint
@@ -100,9 +110,21 @@ class BenchmarkCalls:
     def results(
         self, challenge: str, *, as_csv: bool = False, every: bool = False, status: str | None = None
     ) -> Call[bytes]:
-        """All places of a challenge, as JSON or CSV; ``every``: all submissions, as for a leaderboard.
+        """Download all ranks of a challenge.
 
-        ``status``: only the submissions that were ``disqualified``, or ``withdrawn``.
+        Parameters
+        ----------
+        challenge : str
+        as_csv : bool
+            CSV in place of JSON.
+        every : bool
+            Every submission, and not the best of each participant alone.
+        status : str, optional
+            Only submissions that are ``disqualified`` or ``withdrawn``.
+
+        Returns
+        -------
+        bytes
         """
         query = given(format="csv" if as_csv else "json", all=every or None, status=status)
         where = f"/v1/challenges/{segment(challenge)}/results"
@@ -135,9 +157,18 @@ class BenchmarkCalls:
     def self_reported(
         self, task: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Submission]]:
-        """A page of the submissions that stand apart from a leaderboard, newest first: they are not measured.
+        """List the self-reported submissions, which are not ranked, newest first.
 
-        Empty for tasks whose card has no ``ranks_measured``.
+        Parameters
+        ----------
+        task : str
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Submission
+            Empty for tasks whose card has no ``ranks_measured``.
         """
         where = f"/v1/leaderboard/{segment(task)}/self-reported"
         query = given(limit=limit, cursor=cursor)
@@ -152,7 +183,19 @@ class BenchmarkCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[Submission]]:
-        """A page of the account's submissions, newest first, without their earlier scores."""
+        """List the account's submissions, newest first, without their earlier scores.
+
+        Parameters
+        ----------
+        task, challenge : str, optional
+            Only those to a task, to a challenge.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Submission
+        """
         query = given(task=task, challenge=challenge, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
 
@@ -193,7 +236,19 @@ class BenchmarkCalls:
     def evaluations(
         self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Evaluation]]:
-        """A page of the account's models that the server runs or ran, newest first."""
+        """List the account's submitted models that the server runs or ran, newest first.
+
+        Parameters
+        ----------
+        state : str, optional
+            Only those in a state.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Evaluation
+        """
         query = given(state=state, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/evaluations", listed(Evaluation), query=query)
 
@@ -220,7 +275,17 @@ class BenchmarkCalls:
 
     @endpoint
     def compare(self, submission_id: str, other: str) -> Call[Comparison]:
-        """The differences between the scores of two submissions to a task, the first less the other."""
+        """Compare the scores of two submissions to a task.
+
+        Parameters
+        ----------
+        submission_id, other : str
+
+        Returns
+        -------
+        Comparison
+            Differences, the first submission minus the other, with standard errors.
+        """
         where = f"/v1/submissions/{segment(submission_id)}/comparison"
         return Call("GET", where, single(Comparison), Credential.NONE, query={"other": other})
 

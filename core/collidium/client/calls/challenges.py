@@ -61,7 +61,20 @@ class ChallengeCalls:
     def admin_challenge_submissions(
         self, challenge: str, *, user: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Submission]]:
-        """A page of the submissions to a challenge, newest first, also those without a rank."""
+        """List the submissions to a challenge, newest first, also those without a rank.
+
+        Parameters
+        ----------
+        challenge : str
+        user : str, optional
+            Only those of an account.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Submission
+        """
         where, query = (
             f"/admin/challenges/{segment(challenge)}/submissions",
             given(user=user, limit=limit, cursor=cursor),
@@ -92,7 +105,20 @@ class ChallengeCalls:
         take_back: bool = False,
         idempotency_key: str | None = None,
     ) -> Call[Ranking]:
-        """Take a submission off its leaderboard; ``take_back``: with the credits that it earned."""
+        """Remove a submission from its leaderboard.
+
+        Parameters
+        ----------
+        challenge, submission_id : str
+        reason : str
+            Everyone sees it.
+        take_back : bool
+            Also take back the credits that it earned.
+
+        Returns
+        -------
+        Ranking
+        """
         where = _submission(challenge, submission_id, "disqualify")
         body, headers = {"reason": reason, "take_back": take_back}, keyed(idempotency_key)
         return Call("POST", where, single(Ranking), Credential.ADMIN, json=body, headers=headers)
@@ -114,10 +140,20 @@ class ChallengeCalls:
         apply: bool = False,
         idempotency_key: str | None = None,
     ) -> Call[Rescoring]:
-        """Have all submissions to a challenge scored again; without ``apply``, to see what would change.
+        """Score all submissions to a challenge again, in the background.
 
-        ``public_percent``: on so much of the events from now on, until it closes. Ask
-        :meth:`admin_rescoring` how far it is.
+        Parameters
+        ----------
+        challenge : str
+        public_percent : int, optional
+            Per cent of the events that count from now on, until it closes.
+        apply : bool
+            Keep the new scores; otherwise only see what would change.
+
+        Returns
+        -------
+        Rescoring
+            :meth:`admin_rescoring` returns its progress.
         """
         where, headers = f"/admin/challenges/{segment(challenge)}/rescoring", keyed(idempotency_key)
         body = given(public_percent=public_percent, apply=apply)
@@ -173,7 +209,18 @@ class ChallengeCalls:
     def admin_edit_challenge(
         self, name: str, *, idempotency_key: str | None = None, **fields: Unpack[ChallengeFields]
     ) -> Call[Challenge]:
-        """Change what is given of a challenge, as in :class:`ChallengeFields`."""
+        """Change a challenge.
+
+        Parameters
+        ----------
+        name : str
+        **fields
+            As in :class:`ChallengeFields`; others stay.
+
+        Returns
+        -------
+        Challenge
+        """
         where, headers = f"/admin/challenges/{segment(name)}", keyed(idempotency_key)
         json = _in_json(fields)
         return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
@@ -191,7 +238,20 @@ class ChallengeCalls:
     def admin_correct_announcement(
         self, challenge: str, at: datetime, text: str | None, *, idempotency_key: str | None = None
     ) -> Call[Challenge]:
-        """Give the announcement of that time another text, or withdraw it where ``text`` is None."""
+        """Replace or withdraw an announcement.
+
+        Parameters
+        ----------
+        challenge : str
+        at : datetime.datetime
+            Time of the announcement.
+        text : str or None
+            None withdraws it.
+
+        Returns
+        -------
+        Challenge
+        """
         where, body = f"/admin/challenges/{segment(challenge)}/announcements", {"text": text}
         headers = keyed(idempotency_key)
         return Call(
@@ -210,7 +270,23 @@ class ChallengeCalls:
     def admin_open_challenge(
         self, name: str, *, closes_at: datetime | None = None, idempotency_key: str | None = None
     ) -> Call[Challenge]:
-        """Open a challenge now, or again, until ``closes_at``; raises Conflict once it had final results."""
+        """Open a challenge now, or again.
+
+        Parameters
+        ----------
+        name : str
+        closes_at : datetime.datetime, optional
+            When it closes.
+
+        Returns
+        -------
+        Challenge
+
+        Raises
+        ------
+        Conflict
+            If it has had final results.
+        """
         where = f"/admin/challenges/{segment(name)}/open"
         query = given(closes_at=closes_at.isoformat() if closes_at else None)
         return Call(
@@ -241,7 +317,18 @@ class TeamCalls:
 
     @endpoint
     def team(self, challenge: str, invitation: str | None = None) -> Call[Participation]:
-        """Whether the account may submit to a challenge, its team, and the one that an invitation is to."""
+        """Return whether and with which team the account may submit to a challenge.
+
+        Parameters
+        ----------
+        challenge : str
+        invitation : str, optional
+            Code of an invitation, whose team is returned, too.
+
+        Returns
+        -------
+        Participation
+        """
         query = given(invitation=invitation)
         return Call("GET", _of(challenge, "team"), single(Participation), query=query)
 
@@ -249,7 +336,23 @@ class TeamCalls:
     def team_submissions(
         self, challenge: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Submission]]:
-        """A page of the submissions of the account's team, newest first. Raises NotFound without a team."""
+        """List the submissions of the account's team, newest first.
+
+        Parameters
+        ----------
+        challenge : str
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Submission
+
+        Raises
+        ------
+        NotFound
+            If the account is in no team.
+        """
         query = given(limit=limit, cursor=cursor)
         return Call("GET", _of(challenge, "team/submissions"), listed(Submission), query=query)
 
@@ -262,18 +365,53 @@ class TeamCalls:
     def invite_to_team(
         self, challenge: str, *, uses: int = 1, expires_at: datetime | None = None
     ) -> Call[Invitation]:
-        """Make an invitation to the account's team; ``code`` of the answer is shown only here."""
+        """Create an invitation to the account's team.
+
+        Parameters
+        ----------
+        challenge : str
+        uses : int
+            How many accounts may use it.
+        expires_at : datetime.datetime, optional
+
+        Returns
+        -------
+        Invitation
+            Its ``code`` is shown only here.
+        """
         body = _invited(uses, expires_at)
         return Call("POST", _of(challenge, "team/invitations"), single(Invitation), json=body)
 
     @endpoint
     def join(self, challenge: str, code: str) -> Call[Participation]:
-        """Join the team, or the members of the challenge, that an invitation is for."""
+        """Join a team, or the members of a challenge.
+
+        Parameters
+        ----------
+        challenge : str
+        code : str
+            That of an invitation.
+
+        Returns
+        -------
+        Participation
+        """
         return Call("POST", _of(challenge, "join"), single(Participation), json={"code": code})
 
     @endpoint
     def remove_from_team(self, challenge: str, hub_username: str) -> Call[Participation]:
-        """Leave the account's team, or remove another from it as its captain."""
+        """Leave the account's team, or remove a member as its captain.
+
+        Parameters
+        ----------
+        challenge : str
+        hub_username : str
+            The account that leaves.
+
+        Returns
+        -------
+        Participation
+        """
         where = _of(challenge, f"team/members/{segment(hub_username)}")
         return Call("DELETE", where, single(Participation))
 
@@ -289,7 +427,18 @@ class TeamCalls:
     def admin_add_members(
         self, challenge: str, hub_usernames: Sequence[str], *, idempotency_key: str | None = None
     ) -> Call[MembersAdded]:
-        """Add accounts, which need not have signed in yet, to the members of a challenge: all or none."""
+        """Add members to a challenge: all or none.
+
+        Parameters
+        ----------
+        challenge : str
+        hub_usernames : sequence of str
+            Accounts, which need not have signed in yet.
+
+        Returns
+        -------
+        MembersAdded
+        """
         where, headers = _of(challenge, "members", "/admin"), keyed(idempotency_key)
         body = {"hub_usernames": list(hub_usernames)}
         return Call("POST", where, single(MembersAdded), Credential.ADMIN, json=body, headers=headers)
@@ -306,7 +455,20 @@ class TeamCalls:
     def admin_invite(
         self, challenge: str, *, uses: int = 1, expires_at: datetime | None = None
     ) -> Call[Invitation]:
-        """Make an invitation to a challenge's members; ``code`` of the answer is shown only here."""
+        """Create an invitation to the members of a challenge.
+
+        Parameters
+        ----------
+        challenge : str
+        uses : int
+            How many accounts may use it.
+        expires_at : datetime.datetime, optional
+
+        Returns
+        -------
+        Invitation
+            Its ``code`` is shown only here.
+        """
         where, body = _of(challenge, "invitations", "/admin"), _invited(uses, expires_at)
         return Call("POST", where, single(Invitation), Credential.ADMIN, json=body)
 
@@ -322,7 +484,18 @@ class TeamCalls:
     def admin_dissolve_team(
         self, challenge: str, name: str, *, idempotency_key: str | None = None
     ) -> Call[Team]:
-        """Take a team apart: what was submitted for it competes for the accounts that sent it."""
+        """Dissolve a team: its submissions compete for the accounts that sent them.
+
+        Parameters
+        ----------
+        challenge : str
+        name : str
+            That of the team.
+
+        Returns
+        -------
+        Team
+        """
         where, headers = _of(challenge, "teams/dissolve", "/admin"), keyed(idempotency_key)
         return Call("POST", where, single(Team), Credential.ADMIN, json={"name": name}, headers=headers)
 

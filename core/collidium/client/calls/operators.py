@@ -45,7 +45,25 @@ class OperatorCalls:
     def admin_grant(
         self, hub_username: str, delta: Decimal, reason: str, *, idempotency_key: str | None = None
     ) -> Call[Granted]:
-        """Give credits to an account, or take them when ``delta`` is negative."""
+        """Give credits to an account, or take them.
+
+        Parameters
+        ----------
+        hub_username : str
+        delta : decimal.Decimal
+            Credits, to three decimal places; negative to take them.
+        reason : str
+            For the ledger.
+
+        Returns
+        -------
+        Granted
+
+        Raises
+        ------
+        InvalidInput
+            If ``delta`` is not a finite number.
+        """
         if not delta.is_finite() or not isfinite(delta):
             raise InvalidInput(f"{delta} is no amount of credits")
         # As a float the number keeps its three places up to far beyond any balance.
@@ -67,7 +85,19 @@ class OperatorCalls:
         note: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Banned]:
-        """Ban an account, or end its ban; the audit log keeps ``note``."""
+        """Ban an account, or end its ban.
+
+        Parameters
+        ----------
+        hub_username : str
+        banned : bool
+        note : str, optional
+            For the audit log.
+
+        Returns
+        -------
+        Banned
+        """
         body = given(hub_username=hub_username, banned=banned, note=note)
         headers = keyed(idempotency_key)
         return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body, headers=headers)
@@ -76,7 +106,18 @@ class OperatorCalls:
     def admin_freeze(
         self, frozen: bool = True, *, note: str | None = None, idempotency_key: str | None = None
     ) -> Call[Frozen]:
-        """Reject new simulation requests, or accept them again; the audit log keeps ``note``."""
+        """Reject new simulation requests, or accept them again.
+
+        Parameters
+        ----------
+        frozen : bool
+        note : str, optional
+            For the audit log.
+
+        Returns
+        -------
+        Frozen
+        """
         query, headers = given(frozen=frozen, note=note), keyed(idempotency_key)
         return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query, headers=headers)
 
@@ -95,7 +136,21 @@ class OperatorCalls:
     def admin_add_operator(
         self, name: str, scopes: Sequence[str], *, challenge: str | None = None
     ) -> Call[Operator]:
-        """Add an operator; ``token`` of the answer is shown only here. With ``challenge``: its organiser."""
+        """Add an operator.
+
+        Parameters
+        ----------
+        name : str
+        scopes : sequence of str
+            What the operator may do.
+        challenge : str, optional
+            Makes the operator an organiser of this challenge.
+
+        Returns
+        -------
+        Operator
+            Its ``token`` is shown only here.
+        """
         body = given(name=name, scopes=list(scopes), challenge=challenge)
         return Call("POST", "/admin/operators", single(Operator), Credential.ADMIN, json=body)
 
@@ -120,7 +175,23 @@ class OperatorCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[Account]]:
-        """A page of accounts whose name contains ``search``; ``sort``: newest (default), name or credits."""
+        """List accounts.
+
+        Parameters
+        ----------
+        search : str
+            Part of their names.
+        banned : bool, optional
+            Only banned accounts, or only others.
+        sort : str, optional
+            ``newest`` (default), ``name`` or ``credits``.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Account
+        """
         query = given(search=search or None, banned=banned, sort=sort, limit=limit, cursor=cursor)
         return Call("GET", "/admin/accounts", listed(Account), Credential.ADMIN, query=query)
 
@@ -159,7 +230,19 @@ class OperatorCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[SimulationRequest]]:
-        """A page of all accounts' simulation requests, newest first."""
+        """List the simulation requests of all accounts, newest first.
+
+        Parameters
+        ----------
+        state, user, channel : str, optional
+            Only those in a state, of an account, of a channel.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of SimulationRequest
+        """
         query = given(state=state, user=user, channel=channel, limit=limit, cursor=cursor)
         return Call("GET", "/admin/requests", listed(SimulationRequest), Credential.ADMIN, query=query)
 
@@ -190,7 +273,19 @@ class OperatorCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[Evaluation]]:
-        """A page of all accounts' models that the server runs or ran, newest first."""
+        """List the submitted models of all accounts that the server runs or ran, newest first.
+
+        Parameters
+        ----------
+        state, user : str, optional
+            Only those in a state, of an account.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Evaluation
+        """
         query = given(state=state, user=user, limit=limit, cursor=cursor)
         return Call("GET", "/admin/evaluations", listed(Evaluation), Credential.ADMIN, query=query)
 
@@ -221,10 +316,28 @@ class OperatorCalls:
         note: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Refunds]:
-        """What is still charged for requests that failed from ``begin`` until before ``end``.
+        """Preview or make refunds for requests that failed in a period.
 
-        A preview, unless ``apply``: then it is given back, if it still is what the preview with that
-        ``digest`` showed; Conflict if not.
+        Parameters
+        ----------
+        begin, end : datetime.datetime
+            The period, the end exclusive.
+        apply : bool
+            Refund what the preview showed; otherwise nothing is changed.
+        digest : str, optional
+            That of the preview, with ``apply``.
+        note : str, optional
+            For the audit log.
+
+        Returns
+        -------
+        Refunds
+            What is still charged.
+
+        Raises
+        ------
+        Conflict
+            If the amounts are no longer those of the preview.
         """
         period = {"from": begin.isoformat(), "to": end.isoformat()}
         body = period | given(apply=apply, digest=digest, note=note)
@@ -246,7 +359,21 @@ class OperatorCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[Submission]]:
-        """A page of all submissions, newest first; ``unverified``: self-reported and not verified."""
+        """List all submissions, newest first.
+
+        Parameters
+        ----------
+        task, user : str, optional
+            Only those to a task or challenge, of an account.
+        unverified : bool
+            Only self-reported ones that are not verified.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of Submission
+        """
         query = given(task=task, user=user, unverified=unverified or None, limit=limit, cursor=cursor)
         return Call("GET", "/admin/submissions", listed(Submission), Credential.ADMIN, query=query)
 

@@ -52,9 +52,19 @@ class AccountCalls:
 
     @endpoint
     def set_webhook(self, url: str | None = None, *, rotate_secret: bool = False) -> Call[Webhook]:
-        """Get notified at an HTTPS address of requests that end; a new secret is in the response.
+        """Set the HTTPS address that is notified of requests that end.
 
-        Without ``url`` the address stays as it is, none at first: that creates only the secret.
+        Parameters
+        ----------
+        url : str, optional
+            Left out, the address stays as it is, none at first.
+        rotate_secret : bool
+            Create a new signing secret; the old one ends at once.
+
+        Returns
+        -------
+        Webhook
+            A new secret is shown only here.
         """
         return Call("PUT", _WEBHOOK, single(Webhook), json=given(rotate_secret=rotate_secret, url=url))
 
@@ -165,7 +175,19 @@ class SimulationCalls:
     def requests(
         self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[SimulationRequest]]:
-        """A page of the account's simulation requests, newest first."""
+        """List the account's simulation requests, newest first.
+
+        Parameters
+        ----------
+        state : str, optional
+            Only those in a state.
+        limit, cursor
+            The page.
+
+        Returns
+        -------
+        Page of SimulationRequest
+        """
         query = given(state=state, limit=limit, cursor=cursor)
         return Call("GET", "/v1/requests", listed(SimulationRequest), query=query)
 
@@ -176,12 +198,43 @@ class SimulationCalls:
 
     @endpoint
     def cancel(self, request_id: str) -> Call[SimulationRequest]:
-        """Cancel a request, which may take a while. Raises Conflict when there is nothing left to stop."""
+        """Cancel a simulation request; it ends when its job has stopped.
+
+        Parameters
+        ----------
+        request_id : str
+
+        Returns
+        -------
+        SimulationRequest
+
+        Raises
+        ------
+        Conflict
+            If there is nothing left to stop.
+        """
         return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
 
     @endpoint
     def estimate(self, channel: str, events: int, pileup: int, *, vary: str | None = None) -> Call[Estimate]:
-        """What an order would cost."""
+        """Return the price of an order.
+
+        Parameters
+        ----------
+        channel, events, pileup
+            What would be ordered.
+        vary : str, optional
+            As for :meth:`simulate`.
+
+        Returns
+        -------
+        Estimate
+
+        Raises
+        ------
+        InvalidInput
+            With all problems.
+        """
         query = given(channel=channel, events=events, pileup=pileup, vary=vary or None)
         return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 

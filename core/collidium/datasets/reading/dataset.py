@@ -47,11 +47,31 @@ class Dataset:
         self._paths = sorted(parquet_files(directory))
 
     def configs(self) -> dict[str, tuple[str, ...]]:
-        """Return the names of the tables of each config."""
+        """Return the tables of each config.
+
+        Returns
+        -------
+        dict of str to tuple of str
+            Names of tables by config.
+        """
         return layout.configs(self._paths)
 
     def table(self, name: str) -> EventTable:
-        """Open a table. Raises UnusableDataset where there is none, or its files cannot be read."""
+        """Open a table.
+
+        Parameters
+        ----------
+        name : str
+
+        Returns
+        -------
+        EventTable
+
+        Raises
+        ------
+        UnusableDataset
+            If there is no such table, or its files cannot be read.
+        """
         paths = layout.shards(self._paths, name, self.config)
         return EventTable(name, [self.directory / path for path in paths])
 

@@ -87,12 +87,32 @@ class EventTable:
         return np.sort(np.concatenate([shard.event_ids[shard.filled] for shard in self._shards]))
 
     def decoded_bytes(self, columns: Sequence[str]) -> float:
-        """Bytes in memory of columns of an event, on average; more than it is for integers below 32 bits."""
+        """Estimate the memory that columns take; too much for integers below 32 bits.
+
+        Parameters
+        ----------
+        columns : sequence of str
+
+        Returns
+        -------
+        float
+            Bytes per event, on average.
+        """
         wanted = self._wanted(columns)
         return sum(shard.decoded_bytes(wanted) for shard in self._shards) / max(len(self.event_ids), 1)
 
     def missing(self, events: EventRange) -> EventIds:
-        """Return the events of the range that the table lacks, rising, shape (missing,)."""
+        """Return the events of a range that the table lacks.
+
+        Parameters
+        ----------
+        events : EventRange
+
+        Returns
+        -------
+        numpy.ndarray of int64, shape (missing,)
+            Event ids, ascending.
+        """
         first, stop = np.searchsorted(self.event_ids, [events.start, events.stop])
         missing = np.ones(len(events), np.bool_)
         missing[self.event_ids[first:stop] - events.start] = False

@@ -105,7 +105,19 @@ class Subject:
         return {what: table for what, table in self.answers.items() if what in (first, ORACLE)}
 
     def score(self, predictions: pa.Table, cut: scoring.Cut | None = None) -> dict[str, float]:
-        """The metrics of valid predictions, scored in blocks of the events that ``cut`` lists."""
+        """Score valid predictions.
+
+        Parameters
+        ----------
+        predictions : pyarrow.Table
+        cut : sequence of sequences of int, optional
+            The event ids of each block; by default all in one block.
+
+        Returns
+        -------
+        dict of str to float
+            The metrics.
+        """
         return scoring.score(self.task, self.truth, predictions, cut or [self.events])
 
     def _as_submitted(self, what: str, table: pa.Table) -> pa.Table:
@@ -183,7 +195,16 @@ class Suite:
         return (self.outcome(check) for check in self.checks)
 
     def outcome(self, check: Check) -> Outcome:
-        """The outcome of a check, which is run once; those that it needs are run before it."""
+        """Run a check once, after those that it depends on.
+
+        Parameters
+        ----------
+        check : Check
+
+        Returns
+        -------
+        Outcome
+        """
         if check.name not in self._outcomes:
             self._outcomes[check.name] = self._after_foundations(check)
         return self._outcomes[check.name]

@@ -537,7 +537,7 @@ async def test_a_token_makes_nothing_for_others(ada: Ada, source: Path) -> None:
     with pytest.raises(Forbidden) as raised:
         await ada.publish(source, repo="bob/events")
     assert ada.hub.token not in str(raised.value)
-    with pytest.raises(Unauthenticated, match="does not take the token"):
+    with pytest.raises(Unauthenticated, match="does not accept the token"):
         await publish(Publication(source, ada.name), replace(ada.hub, token="hf_unknown"))  # noqa: S106 -- no real one
     with pytest.raises(Unauthenticated, match="needs your token"):
         await publish(Publication(source, ada.name), replace(ada.hub, token=""))
