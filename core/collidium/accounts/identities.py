@@ -140,7 +140,7 @@ class Identities:
         Raises TooManyRequests when the token's owner asked too often, and what the provider raises.
         """
         if not identity.on_hub:
-            raise IdentityUnavailable("the token is none of the hub's")
+            raise IdentityUnavailable("the token is not one of the hub's")
         wait = self._model_questions.seconds_left(identity.username)
         if wait > 0:
             raise TooManyRequests(

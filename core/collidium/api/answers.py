@@ -31,7 +31,7 @@ class Page(BaseModel):
     """Query of a list."""
 
     limit: int = Field(100, ge=1, le=1000, description="Most items returned.")
-    cursor: str | None = Field(None, max_length=512, description="Where to go on: from the Link header.")
+    cursor: str | None = Field(None, max_length=512, description="Where to continue: from the Link header.")
 
 
 def id_cursor(page: Page) -> int | None:

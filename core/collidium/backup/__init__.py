@@ -157,7 +157,7 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
     """Restore a backup into the empty data directory and database of the settings.
 
     The schema is brought up to this release. Returns the backup, with the files that are missing now. Raises
-    InvalidInput, with all reasons, for what is no whole backup and where there is something already; then
+    InvalidInput, with all reasons, for an incomplete backup and where there is something already; then
     nothing was written. Raises ConfigurationError for a file that is damaged, and where the database fails.
     """
     backup = _read(source)
@@ -190,7 +190,7 @@ def _read(source: Path) -> Backup:
     try:
         return msgspec.json.decode((source / MANIFEST).read_bytes(), type=Backup)
     except (OSError, msgspec.DecodeError) as error:
-        raise InvalidInput(f"{source} is no whole backup: {MANIFEST}: {error}") from error
+        raise InvalidInput(f"{source} is not a complete backup: {MANIFEST}: {error}") from error
 
 
 def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:

@@ -98,7 +98,7 @@ def state_of(row: Challenge, moment: datetime) -> State:
 
 
 def why_closed(row: Challenge, moment: datetime) -> str | None:
-    """Why a challenge takes no submissions at a moment; None: it takes them."""
+    """Why a challenge accepts no submissions at a moment; None: it accepts them."""
     match state_of(row, moment):
         case "upcoming":
             return f"it opens on {row.opens_at:%Y-%m-%d at %H:%M} UTC"
@@ -159,7 +159,7 @@ async def require_concealed(row: Challenge, version: str) -> None:
     """Raise Conflict where scores would show what another challenge holds back."""
     if others := await revealed_by(row, version):
         other = next((other.name for other in others if not is_draft(other)), "another challenge")
-        raise Conflict(f"{row.name} takes no submissions while {other} holds back events of the same truth")
+        raise Conflict(f"{row.name} accepts no submissions while {other} holds back events of the same truth")
 
 
 async def whole_truth(task: str, version: str) -> TruthVersion:

@@ -124,7 +124,7 @@ async def import_truth(
             *(platform, task, place), config=config, events=truth.events, cache=cache
         )
     except StorageUnavailable as error:
-        raise Unavailable(f"the storage takes no truth: {error}") from error
+        raise Unavailable(f"the storage cannot keep truth: {error}") from error
     return await _keep(truth.as_dict(), data, read, current, public)
 
 

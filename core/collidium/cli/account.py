@@ -108,7 +108,11 @@ def account() -> None:
 
 
 @account.command()
-@click.option("--email", metavar="ADDRESS", help="Where e-mail goes, once you followed the link sent there.")
+@click.option(
+    "--email",
+    metavar="ADDRESS",
+    help="Address for e-mail, used once you have confirmed it by the link sent there.",
+)
 @click.option("--no-email", is_flag=True, help="Forget the address.")
 @click.option("--on", "on", metavar="KIND", multiple=True, help="Send this kind of event; repeatable.")
 @click.option("--off", "off", metavar="KIND", multiple=True, help="Do not send it; repeatable.")

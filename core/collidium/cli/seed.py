@@ -30,10 +30,10 @@ SIZES: Final = ("workshop", "release", "demo")
     type=click.Choice(SIZES),
     default=SIZES[0],
     show_default=True,
-    help="How much is made; demo: what comes with the package.",
+    help="How much is created; demo: what is in the package.",
 )
 @click.option("--tasks", metavar="NAME,…", default="", help="Tasks to open; default: all.")
-@click.option("--dry-run", is_flag=True, help="Show what is to be made, and what it takes.")
+@click.option("--dry-run", is_flag=True, help="Show what would be created, with its size and duration.")
 @json_option
 def seed(size: str, tasks: str, dry_run: bool, as_json: bool) -> None:
     """Fill this server: training sets, blind evaluation sets, truth and baselines.

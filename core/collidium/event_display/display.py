@@ -209,7 +209,7 @@ class EventDisplay:
                 content = await self._workers.run(decoding.make, job, what)
             except OSError as error:
                 if is_full(error):
-                    detail = "there is no room left on the server's disk"
+                    detail = "the server's disk is full"
                     raise Unavailable(detail, retry_after=300) from error
                 raise
         tag = hashlib.sha256(repr(key).encode()).hexdigest()[:32]

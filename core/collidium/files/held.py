@@ -276,7 +276,7 @@ def _delete(file: Path) -> bool:
 
 
 def _no_room() -> Unavailable:
-    return Unavailable("there is no room left on the server's disk", retry_after=300)
+    return Unavailable("the server's disk is full", retry_after=300)
 
 
 def _write_all(descriptor: int, data: bytes) -> None:

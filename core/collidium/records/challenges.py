@@ -68,7 +68,7 @@ class Challenge(Record, frozen=True):
 
     @property
     def shown_state(self) -> str:
-        """The state for people: a task's own is open before it has truth, and takes no submissions."""
+        """The state for people: a task's own is open before it has truth, and accepts no submissions."""
         return self.state if self.truth_version else "no truth yet"
 
 

@@ -129,7 +129,7 @@ class Follower(Record, frozen=True):
 
 
 class SilentTask(Record, frozen=True):
-    """A listed task that takes no submissions, and why."""
+    """A listed task that accepts no submissions, and why."""
 
     name: str
     reason: str

@@ -134,7 +134,7 @@ class TaskCard(Record, frozen=True):
 
 
 class TaskStatus(Record, frozen=True):
-    """A task that is installed, or listed, or both; ``reason`` is why it takes no submissions."""
+    """A task that is installed, or listed, or both; ``reason`` is why it accepts no submissions."""
 
     name: str
     title: str

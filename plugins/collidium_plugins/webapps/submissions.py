@@ -100,7 +100,7 @@ async def send(task: str) -> Response:
     sender = (await context.backend_as_user().me()).hub_username
     challenge, card = await board_of(task)
     if card.largest_file_bytes is None:
-        raise Unavailable("the task has no truth yet, so it takes no predictions")
+        raise Unavailable("the task has no truth yet, so it accepts no predictions")
     action = ""
     try:
         settings = context.web().settings

@@ -127,7 +127,7 @@ class Output:
                 break
             await asyncio.to_thread(_append, unfinished, piece)
         if left < 0 or await asyncio.to_thread(_size, unfinished) != size:
-            raise RunnerUnavailable(f"{source.name} did not arrive whole")
+            raise RunnerUnavailable(f"{source.name} arrived incomplete")
         await asyncio.to_thread(unfinished.replace, target)
 
     async def _content(self, source: PurePosixPath, size: int) -> AsyncIterator[bytes]:

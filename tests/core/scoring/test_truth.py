@@ -195,7 +195,7 @@ async def test_what_was_changed_or_lost_is_noticed(
     with pytest.raises(ConfigurationError, match="bytes, not"):
         Truth.open(truth.directory)
     path.unlink()
-    with pytest.raises(ConfigurationError, match="not whole"):
+    with pytest.raises(ConfigurationError, match="is incomplete"):
         Truth.open(truth.directory)
 
 

@@ -140,7 +140,7 @@ def test_an_order_is_charged_followed_and_listed(anna: Visitor) -> None:
     assert request_id not in anna.get("/simulate/requests?state=failed").text
     again = order(anna, seed=seed)
     assert request_of(again) == request_id
-    assert "you pay nothing" in anna.get(again.headers["Location"]).text
+    assert "they cost nothing" in anna.get(again.headers["Location"]).text
 
 
 def test_the_form_orders_once_however_often_it_is_sent(anna: Visitor) -> None:

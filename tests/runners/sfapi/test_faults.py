@@ -85,7 +85,7 @@ async def test_a_file_that_arrives_cut_is_not_taken(
     done = completed(api)
     cut = json.dumps({"status": "OK", "file": "YSB0", "is_binary": True, "error": None})
     api.misbehave(Answer(200, cut, JSON), where="/utilities/download")
-    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet did not arrive whole"):
+    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet arrived incomplete"):
         await runner.collect(done, tmp_path, 2**30)
     assert not (tmp_path / "particles.parquet").exists()
 

@@ -55,7 +55,7 @@ blueprint = Blueprint("benchmarks", __name__)
 @blueprint.get("/tasks")
 @document_response(list[TaskStatus])
 async def tasks() -> Response:
-    """The tasks that are installed or listed, by name; why one takes no submissions."""
+    """The tasks that are installed or listed, by name; why one accepts no submissions."""
     return answer_list(await tasklist.list_tasks(platform().tasks))
 
 

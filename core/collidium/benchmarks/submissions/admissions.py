@@ -146,7 +146,7 @@ async def _admission(
         raise await tasklist.unknown(row.name)
     if row.truth_version is None or not status.installed:
         reason = await _without_truth(row) if status.installed else status.reason
-        raise Unavailable(f"{row.name} takes no submissions now: {reason}", retry_after=3600)
+        raise Unavailable(f"{row.name} accepts no submissions now: {reason}", retry_after=3600)
     task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, began_at) == "practice"
     part = Part.of(row.truth_version)
@@ -154,7 +154,7 @@ async def _admission(
     refusal = None
     try:
         if not early and (reason := challenges.why_closed(row, began_at)):
-            raise Conflict(f"{row.name} takes no submissions: {reason}")
+            raise Conflict(f"{row.name} accepts no submissions: {reason}")
         await challenges.require_concealed(row, version)
         if organisations is not None:
             await members.require_admitted(row, account, organisations)

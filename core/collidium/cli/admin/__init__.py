@@ -136,7 +136,7 @@ def evaluations(
     collidium admin evaluations 0123456789abcdef0123456789abcdef --rerun
     """
     if (evaluation_id is None) == (rerun or cancel) or (rerun and cancel):
-        raise click.UsageError("give EVALUATION with --rerun or --cancel, or none of them")
+        raise click.UsageError("give EVALUATION with --rerun or --cancel, or neither")
     with client() as server:
         if evaluation_id is not None:
             act = server.admin_rerun_evaluation if rerun else server.admin_cancel_evaluation

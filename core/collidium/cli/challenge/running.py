@@ -78,7 +78,7 @@ def new(
 )
 @click.option("--config", default="", metavar="NAME", help="Config of --dataset, where it has several.")
 @fields_options
-@click.option("--dry-run", is_flag=True, help="Show what is to be made, and what it takes.")
+@click.option("--dry-run", is_flag=True, help="Show what would be created, with its size and duration.")
 @json_option
 def create(
     name: str,

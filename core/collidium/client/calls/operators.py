@@ -346,7 +346,7 @@ class OperatorCalls:
 
     @endpoint
     def admin_tasks(self) -> Call[Page[TaskStatus]]:
-        """The tasks that are installed or listed, and why one takes no submissions."""
+        """The tasks that are installed or listed, and why one accepts no submissions."""
         return Call("GET", "/admin/tasks", listed(TaskStatus), Credential.ADMIN)
 
     @endpoint

@@ -200,7 +200,7 @@ def whole(file: Path) -> Iterator[BinaryIO]:
             yield output
     except OSError as error:
         if is_full(error):
-            raise NoRoom(f"there is no room left for {file}") from error
+            raise NoRoom(f"the disk is full: {file} was not written") from error
         raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
 
 

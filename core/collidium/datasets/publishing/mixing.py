@@ -162,7 +162,7 @@ def _publish(made: Path, output: Path) -> None:
         made.rename(output)
     except OSError:
         if output.exists():
-            raise InvalidInput(f"{output} was made by another process at the same time") from None
+            raise InvalidInput(f"{output} was created by another process at the same time") from None
         raise
 
 

@@ -221,7 +221,7 @@ class Truth:
         try:
             sizes = {name: path.stat().st_size for name, path in truth.paths.items()}
         except OSError as error:
-            raise ConfigurationError(f"truth in {directory} is not whole: {error}") from error
+            raise ConfigurationError(f"truth in {directory} is incomplete: {error}") from error
         for name, size in sizes.items():
             if size != truth.tables[name].bytes:
                 raise ConfigurationError(
