@@ -73,7 +73,8 @@ def test_what_was_decoded_goes_with_the_reader(tmp_path: Path) -> None:
     gc.disable()
     try:
         assert sum(1 for _ in source.read(["tracker_hits"], EventRange(0, 40), block_bytes=200)) > 1
-        assert pa.total_allocated_bytes() == before
+        # Less where what another test has left is freed meanwhile.
+        assert pa.total_allocated_bytes() <= before
     finally:
         gc.enable()
 
