@@ -211,10 +211,10 @@ def draw() -> None:
             upper.plot(centres, mine[part][:, column], "o", color=colour, markersize=4)
             ratio = mine[part][:, column] / np.where(theirs > 1e-3, theirs, np.nan)
             lower.plot(centres, ratio, "o", color=colour, markersize=4)
-        upper.set(yscale="log", ylim=(1e-3, 3), ylabel=label)
+        upper.set(yscale="log", ylim=(1e-3, 10), ylabel=label)
         lower.set(ylim=(0.8, 1.2), xlabel="η", ylabel="ours / reference")
         lower.axhspan(0.9, 1.1, color="0.9")
-    axes[0, 0].legend(title="lines: reference, dots: ours", ncols=2)
+    axes[0, 0].legend(title="lines: reference, dots: ours", ncols=3, loc="upper center")
     figure.savefig(PICTURE, dpi=90)
 
 
