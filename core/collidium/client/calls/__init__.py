@@ -6,10 +6,11 @@ A method here describes what is sent and how the response is read; it does no I/
 from __future__ import annotations
 
 from collidium.client.calls.benchmarks import BenchmarkCalls, Links
-from collidium.client.calls.challenges import ChallengeCalls, TeamCalls
+from collidium.client.calls.challenges import ChallengeCalls
 from collidium.client.calls.datasets import DatasetCalls, EventData
 from collidium.client.calls.operators import OperatorCalls
 from collidium.client.calls.simulations import AccountCalls, NotificationChanges, SimulationCalls
+from collidium.client.calls.teams import TeamCalls
 
 __all__ = ["Calls", "EventData", "Links", "NotificationChanges"]
 
