@@ -27,7 +27,7 @@ Files = Mapping[str, bytes]
 def saved(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
     """The file of a model; the same for the same arrays."""
     file = io.BytesIO()
-    np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]
+    np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]  # names are keywords there
     return file.getvalue()
 
 
@@ -81,8 +81,8 @@ def fitted(
     All arrays of ``data`` have as many rows; the last batch of an epoch is left out where it is not full.
     Needs jax and optax.
     """
-    import jax  # pyright: ignore[reportMissingImports]
-    import optax  # pyright: ignore[reportMissingImports]
+    import jax  # pyright: ignore[reportMissingImports]  # an extra
+    import optax  # pyright: ignore[reportMissingImports]  # an extra
 
     rows = len(next(iter(data.values())))
     batch = min(schedule.batch, rows)

@@ -83,7 +83,7 @@ def locked(account_id: int, first: str) -> Statement:
     if isinstance(connection(), SqliteClient):
         return Statement("SELECT banned, credits FROM accounts WHERE id = ?", (account_id,))
     return Statement(
-        f"SELECT banned, credits FROM (SELECT {first}) AS before, accounts WHERE accounts.id = ? "  # noqa: S608
+        f"SELECT banned, credits FROM (SELECT {first}) AS before, accounts WHERE accounts.id = ? "  # noqa: S608 -- `first` is a constant of ours
         "FOR UPDATE OF accounts",
         (account_id,),
     )

@@ -25,7 +25,7 @@ from collidium.client.connection import version_mismatch
 from collidium.hub.sources import forget_token, login_file, save_token
 
 # Each record that a call returns.
-from collidium.records import *  # noqa: F403
+from collidium.records import *  # noqa: F403 -- its __all__
 
 if TYPE_CHECKING:
     from collidium.client.local_scoring import score

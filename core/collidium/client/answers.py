@@ -53,7 +53,7 @@ def listed(kind: type[Result]) -> Callable[[Answer], Page[Result]]:
     """Reads an answer that is one page of a list."""
 
     def read(answer: Answer) -> Page[Result]:
-        records: tuple[Result, ...] = _decode(_success(answer), tuple[kind, ...])  # type: ignore[valid-type]
+        records: tuple[Result, ...] = _decode(_success(answer), tuple[kind, ...])  # type: ignore[valid-type]  # the kind is a value
         return Page(records, _next_cursor(answer), answer.headers.get("x-warning", ""))
 
     return read

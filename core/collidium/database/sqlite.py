@@ -181,8 +181,8 @@ def _transaction_here(
 ) -> T:
     asyncio.set_event_loop(loop)  # Tortoise makes futures that have their result at once
     transaction = ImmediateTransaction(client)
-    here = ConnectionHere(transaction._connection._conn)  # noqa: SLF001
-    transaction._connection = cast(Connection, here)  # noqa: SLF001
+    here = ConnectionHere(transaction._connection._conn)  # noqa: SLF001 -- aiosqlite has no other way
+    transaction._connection = cast(Connection, here)  # noqa: SLF001 -- aiosqlite has no other way
 
     async def run() -> T:
         get_connections().set(client.connection_name, transaction)

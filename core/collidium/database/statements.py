@@ -53,7 +53,7 @@ def _joined(queries: tuple[str, ...]) -> str:
     parts = ", ".join(f"{name} AS ({query})" for name, query in named.items())
     columns = ", ".join(f"{name}.*" for name in returning) or "1"
     joins = "".join(f" LEFT JOIN {name} ON true" for name in returning)
-    return _numbered(f"WITH {parts} SELECT {columns} FROM (SELECT 1) AS one{joins} LIMIT 1")  # noqa: S608
+    return _numbered(f"WITH {parts} SELECT {columns} FROM (SELECT 1) AS one{joins} LIMIT 1")  # noqa: S608 -- our own statements
 
 
 def unsaved(model: type[M], **values: Any) -> M:
@@ -67,7 +67,7 @@ def unsaved(model: type[M], **values: Any) -> M:
 @functools.cache
 def _defaults(model: type[Model]) -> dict[str, Any]:
     row = model.construct()
-    return {name: getattr(row, name) for name in row._meta.fields_db_projection}  # noqa: SLF001
+    return {name: getattr(row, name) for name in row._meta.fields_db_projection}  # noqa: SLF001 -- Tortoise has no other way
 
 
 def insertion(row: Model) -> Statement:
@@ -79,7 +79,7 @@ def insertion(row: Model) -> Statement:
 
 @functools.cache
 def _inserting(model: type[Model]) -> tuple[str, list[str]]:
-    meta = model._meta  # noqa: SLF001
+    meta = model._meta  # noqa: SLF001 -- Tortoise has no other way
     names = [name for name in meta.fields_db_projection if not meta.fields_map[name].generated]
     columns = ", ".join(meta.fields_db_projection[name] for name in names)
     values = ", ".join("?" * len(names))
@@ -88,12 +88,12 @@ def _inserting(model: type[Model]) -> tuple[str, list[str]]:
 
 def stored(model: type[Model], field: str, value: object) -> Any:
     """A field's value as the database keeps it."""
-    return model._meta.fields_map[field].to_db_value(value, model)  # noqa: SLF001
+    return model._meta.fields_map[field].to_db_value(value, model)  # noqa: SLF001 -- Tortoise has no other way
 
 
 def loaded(model: type[Model], field: str, value: object) -> Any:
     """A field's value from how the database keeps it."""
-    return model._meta.fields_map[field].to_python_value(value)  # noqa: SLF001
+    return model._meta.fields_map[field].to_python_value(value)  # noqa: SLF001 -- Tortoise has no other way
 
 
 async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:

@@ -71,8 +71,8 @@ def _of_estimator(estimator: Any, manifest: Manifest, task: Task) -> Any:
 
 def _of_function(function: Callable[..., Any], manifest: Manifest, interface: ModelInterface) -> Any:
     try:
-        import jax  # pyright: ignore[reportMissingImports]
-        from jax2onnx import to_onnx  # pyright: ignore[reportMissingImports]
+        import jax  # pyright: ignore[reportMissingImports]  # an extra
+        from jax2onnx import to_onnx  # pyright: ignore[reportMissingImports]  # an extra
     except ImportError:
         raise ConfigurationError("export of JAX needs jax2onnx: pip install 'collidium[jax]'") from None
     inputs = []

@@ -189,7 +189,7 @@ def _torch() -> Callable[[str, Array], Any]:
 
 
 def _jax() -> Callable[[str, Array], Any]:
-    import jax  # pyright: ignore[reportMissingImports]
+    import jax  # pyright: ignore[reportMissingImports]  # an extra
 
     def convert(name: str, array: Array) -> Any:
         kind = jax.dtypes.canonicalize_dtype(array.dtype)

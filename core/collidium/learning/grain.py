@@ -6,7 +6,7 @@ from collections.abc import Callable
 from copy import copy
 from typing import Any
 
-import grain  # pyright: ignore[reportMissingImports]
+import grain  # pyright: ignore[reportMissingImports]  # an extra
 
 from collidium.learning.batch import Batch
 from collidium.learning.stream import EventStream
@@ -32,7 +32,7 @@ class EventDataset(grain.IterDataset):  # type: ignore[misc]  # grain is not ins
         return _Iterator(copy(self.stream), self.transform)
 
 
-class _Iterator(grain.DatasetIterator):  # type: ignore[misc]
+class _Iterator(grain.DatasetIterator):  # type: ignore[misc]  # grain has no types
     def __init__(self, stream: EventStream, transform: Callable[[Batch], Any]) -> None:
         super().__init__()
         self._stream = stream

@@ -38,9 +38,9 @@ class Network(httpcore.AsyncNetworkBackend):
 
     def serve(self, client: httpx.AsyncClient) -> None:
         """Make the client connect through this network, which httpx has no parameter for."""
-        for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+        for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- httpx takes no network of ours
             if isinstance(transport, httpx.AsyncHTTPTransport):
-                transport._pool._network_backend = self  # noqa: SLF001
+                transport._pool._network_backend = self  # noqa: SLF001 -- httpx takes no network of ours
 
     async def connect_tcp(
         self,
@@ -115,9 +115,9 @@ class Deadline(threading.local):
 
 def keep(deadline: Deadline, client: Any) -> None:
     """Make the calls of a client end at the deadline, which it has no parameter for."""
-    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001
+    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- httpx takes no network of ours
         if (pool := getattr(transport, "_pool", None)) is not None:
-            pool._network_backend = _Network(pool._network_backend, deadline)  # noqa: SLF001
+            pool._network_backend = _Network(pool._network_backend, deadline)  # noqa: SLF001 -- httpx takes no network of ours
 
 
 class _Network(httpcore.NetworkBackend):

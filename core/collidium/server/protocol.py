@@ -134,4 +134,4 @@ _DETAILS: Final = {
 def install() -> None:
     """Make Hypercorn speak it in this process. Idempotent."""
     hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined,assignment]
-    hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]
+    hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]  # Hypercorn takes no protocol of ours

@@ -222,8 +222,8 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
             os.dup2(file, number)
             os.close(file)
         # As an interpreter opens them at its start.
-        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
-        sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+        sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 -- open as long as the process
+        sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115 -- open as long as the process
         program = asked["program"]
         sys.argv = [program, *asked["arguments"]]
         if program.endswith(".py"):
@@ -246,7 +246,7 @@ def _end(code: object) -> NoReturn:
         sys.stderr.write(f"{code}\n")
         code = 1
     threading._shutdown()  # type: ignore[attr-defined] # noqa: SLF001 -- waits for threads that are no daemons
-    atexit._run_exitfuncs()  # noqa: SLF001
+    atexit._run_exitfuncs()  # noqa: SLF001 -- what the end of a process does
     sys.stdout.flush()
     sys.stderr.flush()
     os._exit(code)

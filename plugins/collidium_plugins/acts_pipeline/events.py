@@ -273,7 +273,7 @@ def schema(kind: type[Event]) -> pa.Schema:
     )
 
 
-def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.Table:  # type: ignore[assignment]
+def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.Table:  # type: ignore[assignment]  # a default for a type variable
     """One row of :func:`schema` per event, in their order."""
     events = list(events)
     layout = schema(kind)
@@ -285,7 +285,7 @@ def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.
     return pa.Table.from_arrays([ids, *columns], schema=layout)
 
 
-def from_table(table: pa.Table, kind: type[Event] = GeneratedEvent) -> Iterator[Event]:  # type: ignore[assignment]
+def from_table(table: pa.Table, kind: type[Event] = GeneratedEvent) -> Iterator[Event]:  # type: ignore[assignment]  # a default for a type variable
     """The events of a table that :func:`to_table` made of events of that kind."""
     for batch in table.select(schema(kind).names).to_batches():
         for row, event_id in enumerate(batch.column("event_id").to_numpy()):

@@ -74,7 +74,7 @@ def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
 
 def _feed(worker: subprocess.Popen[str], waiting: Iterator[int], report: Callable[[int], None]) -> None:
     assert worker.stdin is not None  # noqa: S101  # both are pipes
-    assert worker.stdout is not None  # noqa: S101
+    assert worker.stdout is not None  # noqa: S101 -- a pipe
     for task in waiting:
         try:
             worker.stdin.write(f"{task}\n")

@@ -40,7 +40,7 @@ class StoredFiles:
         try:
             for file in files:
                 if file not in self._here:
-                    await self._fetching.run(file, lambda file=file: self._fetch(file))  # type: ignore[misc]
+                    await self._fetching.run(file, lambda file=file: self._fetch(file))  # type: ignore[misc]  # mypy infers no lambda with a default
                 self._here[file] = self._here.pop(file)
             yield [self._here[file] for file in files]
         finally:

@@ -115,14 +115,14 @@ def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = 
 
 def find(db: sqlite3.Connection, name: str) -> Account | None:
     """The account of that name, in whatever case."""
-    row = db.execute(f"SELECT {COLUMNS} FROM accounts a WHERE name = ?", (name,)).fetchone()  # noqa: S608
+    row = db.execute(f"SELECT {COLUMNS} FROM accounts a WHERE name = ?", (name,)).fetchone()  # noqa: S608 -- constant names
     return Account(*row) if row else None
 
 
 def every(db: sqlite3.Connection) -> list[tuple[Account, str | None]]:
     """All accounts by name, and until when the link of each is valid that was not used."""
     rows = db.execute(
-        f"SELECT {COLUMNS}, l.expires_at FROM accounts a LEFT JOIN sign_in_links l "  # noqa: S608
+        f"SELECT {COLUMNS}, l.expires_at FROM accounts a LEFT JOIN sign_in_links l "  # noqa: S608 -- constant names
         "ON l.account_id = a.id AND l.expires_at > ? ORDER BY a.name",
         (now(),),
     )
@@ -138,7 +138,7 @@ def count_repositories(db: sqlite3.Connection, account: Account) -> int:
 def withdraw(db: sqlite3.Connection, account: Account) -> None:
     """End the tokens, sign-ins and links of an account."""
     for table in ("grants", "tokens", "sign_in_links"):
-        db.execute(f"DELETE FROM {table} WHERE account_id = ?", (account.id,))  # noqa: S608
+        db.execute(f"DELETE FROM {table} WHERE account_id = ?", (account.id,))  # noqa: S608 -- constant names
 
 
 def make_token(db: sqlite3.Connection, account: Account) -> str:

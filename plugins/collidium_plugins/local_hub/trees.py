@@ -219,7 +219,7 @@ class Draft:
             below = self._subdirectory(name) if existing.is_directory else None
             if below is None or not below._delete(tuple(rest), folder):  # noqa: SLF001 -- the same class
                 return False
-            if below._count:  # noqa: SLF001
+            if below._count:  # noqa: SLF001 -- the same class
                 return True
         self._set(name, None)
         self._open.pop(name, None)

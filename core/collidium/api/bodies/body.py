@@ -186,7 +186,7 @@ class Request(quart.Request):
         self.body.patience = self.body_timeout
 
     @cached_property  # Quart looks three times for each request
-    def blueprints(self) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]
+    def blueprints(self) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]  # a property there
         return super().blueprints
 
     @property

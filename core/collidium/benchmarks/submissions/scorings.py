@@ -252,7 +252,7 @@ def _cause(error: Exception) -> str:
     if isinstance(error, InvalidInput):
         return "invalid"
     if isinstance(error, ScoringFailed):
-        return {OverLimit: "limit", WorkerDied: "crash"}.get(type(error.__cause__), "task")  # type: ignore[arg-type]
+        return {OverLimit: "limit", WorkerDied: "crash"}.get(type(error.__cause__), "task")  # type: ignore[arg-type]  # None is not in it
     return "time" if isinstance(error, TooSlow) else "other"
 
 

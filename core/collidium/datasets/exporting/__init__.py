@@ -166,7 +166,7 @@ def _written_before(file: Path, files: Sequence[Path], content: Mapping[str, Any
     return set()
 
 
-def _write(output: BinaryIO, format: Format, blocks: Iterator[Mapping[str, pa.Table]]) -> None:  # noqa: A002
+def _write(output: BinaryIO, format: Format, blocks: Iterator[Mapping[str, pa.Table]]) -> None:  # noqa: A002 -- as the option is called
     if format == "root":
         write_trees(Path(output.name), blocks)
         return

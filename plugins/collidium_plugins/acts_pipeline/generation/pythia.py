@@ -119,7 +119,7 @@ class _PhotonCuts(pythia8mc.UserHooks):  # type: ignore[misc]  # untyped
     def canVetoProcessLevel(self) -> bool:  # noqa: N802  # Pythia's names
         return True
 
-    def doVetoProcessLevel(self, process: Any) -> bool:  # noqa: N802
+    def doVetoProcessLevel(self, process: Any) -> bool:  # noqa: N802 -- Pythia's name
         return any(
             entry.id() == 22 and (entry.pT() < self._pt or abs(entry.eta()) > self._eta)
             for entry in process

@@ -118,7 +118,7 @@ def redeem(
     (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So commit the transaction in either case.
     """
     row = db.execute(
-        f"SELECT {COLUMNS}, v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, "  # noqa: S608
+        f"SELECT {COLUMNS}, v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, "  # noqa: S608 -- constant names
         "g.client_id, g.scopes, g.nonce, g.granted_at "
         "FROM single_use_tokens v JOIN grants g ON g.id = v.grant_id JOIN accounts a ON a.id = g.account_id "
         "WHERE v.sha256 = ? AND v.kind = ?",

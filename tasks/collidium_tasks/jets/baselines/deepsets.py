@@ -96,7 +96,7 @@ def members(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> list[Any]:
 
 def train(read: Read, schedule: Schedule = _SCHEDULE) -> bytes:
     """The file of weights. Needs jax and optax."""
-    import optax  # pyright: ignore[reportMissingImports]
+    import optax  # pyright: ignore[reportMissingImports]  # an extra
 
     blocks = [
         (*inputs(tables), np.asarray(pc.list_flatten(labels(tables, "jets", "flavour"))))

@@ -166,7 +166,7 @@ def linked(first: Indices, second: Indices, output: Floats, hits: int) -> Indice
 
 def train(read: Read, schedule: Schedule = _SCHEDULE, events: int = EVENTS) -> bytes:
     """The file of weights. Needs jax and optax."""
-    import optax  # pyright: ignore[reportMissingImports]
+    import optax  # pyright: ignore[reportMissingImports]  # an extra
 
     chance = np.random.default_rng(schedule.seed)
     found = [

@@ -148,7 +148,7 @@ def memory_is_bounded_by_the_block(subject: Subject) -> None:
     copies = max(_SMALL_ROWS // max(rows, 1), 1)
     small, large = (_block(subject, copies * times) for times in (1, _TIMES))
     subject.task.score(small)  # caches do not count
-    small_peak, large_peak = (_peak(lambda: subject.task.score(block)) for block in (small, large))  # noqa: B023
+    small_peak, large_peak = (_peak(lambda: subject.task.score(block)) for block in (small, large))  # noqa: B023 -- called before the next block
     promise(
         large_peak <= _GROWTH * max(small_peak, _LITTLE),
         f"scoring {copies * rows} rows takes {small_peak / 1024**2:.1f} MiB, and {_TIMES} times as many take "
