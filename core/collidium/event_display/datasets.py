@@ -72,12 +72,12 @@ class _HastyReader(HubReader):
     longest_wait: ClassVar[float] = 2.0
 
     def __init__(self, endpoint: str) -> None:
-        from collidium.runtime.network import Deadline, keep
+        from collidium.runtime.network import Deadline, keep_deadline
 
         super().__init__(endpoint, connections=_CONNECTIONS)
         #: Of the calls of each thread.
         self.deadline = Deadline()
-        keep(self.deadline, self._client)
+        keep_deadline(self.deadline, self._client)
 
     def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
         for number, item in enumerate(super().pages(path, subject, **query)):

@@ -141,7 +141,7 @@ def _prepare() -> Deadline:
     # Its warnings name signed addresses; what went wrong is in its errors.
     its_logging.set_verbosity(logging.ERROR)
     from collidium.runtime.addresses import refuse_redirect
-    from collidium.runtime.network import Deadline, keep
+    from collidium.runtime.network import Deadline, keep_deadline
 
     own, deadline = get_session(), Deadline()
     client, hooks = type(own), own.event_hooks
@@ -153,7 +153,7 @@ def _prepare() -> Deadline:
             timeout=TIMEOUTS,
             mounts=past_proxies(),
         )
-        keep(deadline, made)
+        keep_deadline(deadline, made)
         return made
 
     set_client_factory(make)

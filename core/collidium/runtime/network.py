@@ -13,7 +13,7 @@ import math
 import ssl
 import threading
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from time import monotonic
 from typing import Any, Final
 
@@ -37,10 +37,8 @@ class Network(httpcore.AsyncNetworkBackend):
         self._look_ups = look_ups
 
     def serve(self, client: httpx.AsyncClient) -> None:
-        """Make the client connect through this network, which httpx has no parameter for."""
-        for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- httpx takes no network of ours
-            if isinstance(transport, httpx.AsyncHTTPTransport):
-                transport._pool._network_backend = self  # noqa: SLF001 -- httpx takes no network of ours
+        """Make the client connect through this network."""
+        _connect_through(client, lambda _: self)
 
     async def connect_tcp(
         self,
@@ -113,14 +111,19 @@ class Deadline(threading.local):
         return max(left, 0.001)  # 0 would mean not to wait at all, which is another error
 
 
-def keep(deadline: Deadline, client: Any) -> None:
-    """Make the calls of a client end at the deadline, which it has no parameter for."""
-    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- httpx takes no network of ours
+def keep_deadline(deadline: Deadline, client: Any) -> None:
+    """Make the calls of a client end at the deadline."""
+    _connect_through(client, lambda network: _DeadlineNetwork(network, deadline))
+
+
+def _connect_through(client: Any, replacement: Callable[[Any], object]) -> None:
+    """Replace the networks of a client of httpx or httpx2, which has no parameter for them."""
+    for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- it has no parameter
         if (pool := getattr(transport, "_pool", None)) is not None:
-            pool._network_backend = _Network(pool._network_backend, deadline)  # noqa: SLF001 -- httpx takes no network of ours
+            pool._network_backend = replacement(pool._network_backend)  # noqa: SLF001 -- as above
 
 
-class _Network(httpcore.NetworkBackend):
+class _DeadlineNetwork(httpcore.NetworkBackend):
     """Opens connections that keep a deadline."""
 
     def __init__(self, inner: httpcore.NetworkBackend, deadline: Deadline) -> None:
@@ -137,10 +140,10 @@ class _Network(httpcore.NetworkBackend):
     ) -> httpcore.NetworkStream:
         limit = self._deadline.cut(timeout)
         stream = self._inner.connect_tcp(host, port, limit, local_address, socket_options)
-        return _Stream(stream, self._deadline)
+        return _DeadlineStream(stream, self._deadline)
 
 
-class _Stream(httpcore.NetworkStream):
+class _DeadlineStream(httpcore.NetworkStream):
     def __init__(self, inner: httpcore.NetworkStream, deadline: Deadline) -> None:
         self._inner = inner
         self._deadline = deadline
@@ -158,7 +161,7 @@ class _Stream(httpcore.NetworkStream):
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore.NetworkStream:
         limit = self._deadline.cut(timeout)
-        return _Stream(self._inner.start_tls(ssl_context, server_hostname, limit), self._deadline)
+        return _DeadlineStream(self._inner.start_tls(ssl_context, server_hostname, limit), self._deadline)
 
     def get_extra_info(self, info: str) -> Any:
         return self._inner.get_extra_info(info)

@@ -15,7 +15,7 @@ from tests.waiting import until
 
 from collidium.hub import client
 from collidium.hub.client import Hub, HubError, HubRefused, HubUnavailable
-from collidium.runtime.network import Deadline, keep
+from collidium.runtime.network import Deadline, keep_deadline
 
 KEPT = "hf_tokenoftheuser"
 
@@ -85,7 +85,7 @@ async def test_a_hub_that_never_answers_is_given_up() -> None:
 def test_calls_without_any_limit_are_made(unused_tcp_port: int) -> None:
     """No socket takes an infinite number of seconds."""
     with httpx.Client(timeout=None) as client:  # noqa: S113 -- that is the case
-        keep(Deadline(), client)
+        keep_deadline(Deadline(), client)
         with pytest.raises(httpx.ConnectError):
             client.get(f"http://127.0.0.1:{unused_tcp_port}")
 
