@@ -24,7 +24,7 @@ from collidium.files import data_directory
 from collidium.hub.models import ModelZoo, RepoCards
 from collidium.plugins import Plugins, Provided
 from collidium.runtime import metrics
-from collidium.runtime.shared_calls import Watching
+from collidium.runtime.watching import Watching
 from collidium.scoring.truth.cache import TruthCache
 from collidium.secrets import Secrets, open_secrets
 from collidium.sessions import Sessions

@@ -9,7 +9,7 @@ from typing import Any
 
 import httpx
 
-from collidium.runtime import shared_calls
+from collidium.runtime import watching
 from collidium.testing.server import ServerProcess
 
 #: Jobs take some seconds.
@@ -42,9 +42,7 @@ def test_a_stream_shows_progress_until_the_end(alice: httpx.Client) -> None:
 def test_an_account_has_a_few_streams(alice: httpx.Client) -> None:
     path = ordered(alice, 2)
     with ExitStack() as stack:
-        streams = [
-            events(stack.enter_context(alice.stream("GET", path))) for _ in range(shared_calls.STREAMS)
-        ]
+        streams = [events(stack.enter_context(alice.stream("GET", path))) for _ in range(watching.STREAMS)]
         assert all(next(stream) for stream in streams)
         refused = alice.get(path)
     assert refused.status_code == 429

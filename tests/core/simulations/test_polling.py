@@ -14,7 +14,7 @@ from tortoise.timezone import now
 
 from collidium import simulations
 from collidium.contracts.runner import JobState, JobStatus, Runner
-from collidium.runtime import shared_calls
+from collidium.runtime import watching
 from collidium.simulations import find_with_progress, follower, transitions, watch
 from collidium.simulations.models import SimulationRequest
 from collidium_runners.container import ContainerRunner
@@ -150,7 +150,7 @@ async def test_watched_jobs_that_are_due_together_share_a_poll(open_platform: Op
 
 def test_watched_requests_are_two_seconds_behind() -> None:
     """As watching adds it up, for runners that are polled after each look, and for those with a pause."""
-    look = shared_calls.LOOK_SECONDS + shared_calls.SHARED_SECONDS
+    look = watching.LOOK_SECONDS + watching.SHARED_SECONDS
     assert look + follower.IDLE_SECONDS + look < 2
     polled: list[type[Runner]] = [MockRunner, LocalRunner, ContainerRunner, SlurmRunner]
     assert all(runner.watched_poll_seconds == 0 for runner in polled)
