@@ -41,14 +41,12 @@ async def find(request_id: str, account_id: int | None = None) -> records.Simula
 
     Raises NotFound where there is none, and where the account neither ordered it nor was answered with it.
     """
-    row = await visible(request_id, account_id)
-    return view(row, await transitions.history_of(row))
+    return view(*await _with_timeline(request_id, account_id))
 
 
 async def find_as_operator(request_id: str) -> records.OperatedRequest:
     """Any request with its timeline, its job and what is done next for it. Raises NotFound."""
-    row = await visible(request_id, None)
-    return operator_view(row, await transitions.history_of(row))
+    return operator_view(*await _with_timeline(request_id, None))
 
 
 async def cancel(platform: Platform, request_id: str, account: AccountView) -> records.SimulationRequest:
@@ -171,6 +169,18 @@ async def visible(request_id: str, account_id: int | None) -> SimulationRequest:
     return row
 
 
+async def _with_timeline(
+    request_id: str, account_id: int | None, attempts: int = len(State)
+) -> tuple[SimulationRequest, list[HistoryLine]]:
+    """A request as :func:`visible`, and its timeline, of one moment: no state changes so many times."""
+    row = await visible(request_id, account_id)
+    timeline = await transitions.history_of(row)
+    # Each change of state adds a line in its transaction: else it was between the two statements.
+    if attempts and timeline and timeline[-1].state != row.state:
+        return await _with_timeline(request_id, account_id, attempts - 1)
+    return row, timeline
+
+
 async def _may_read(row: SimulationRequest, account_id: int | None) -> bool:
     if account_id in (None, row.account_id):
         return True
@@ -188,12 +198,11 @@ async def find_with_progress(
     platform: Platform, request_id: str, account_id: int | None = None
 ) -> records.SimulationRequest:
     """As :func:`find`, with what the runner reports of a running job."""
-    row = await visible(request_id, account_id)
+    row, timeline = await _with_timeline(request_id, account_id)
     runner = platform.runners.things.get(row.runner)
     if runner is not None and runner.watched_poll_seconds is not None:
         await transitions.poll_soon(row, runner.watched_poll_seconds)
-    found = transitions.view(row, await transitions.history_of(row))
-    return replace(found, progress=await _progress(platform, row))
+    return replace(view(row, timeline), progress=await _progress(platform, row))
 
 
 async def _progress(platform: Platform, row: SimulationRequest) -> records.JobProgress | None:

@@ -38,7 +38,7 @@ from collidium.contracts.runner import (
 from collidium.database import connection
 from collidium.errors import Conflict, NotFound
 from collidium.simulations import follower, transitions
-from collidium.simulations.models import SimulationRequest
+from collidium.simulations.models import HistoryLine, SimulationRequest
 from collidium.simulations.publication import repository_name
 
 QUEUED = JobStatus(JobState.QUEUED)
@@ -54,6 +54,25 @@ async def test_a_mock_request_passes_through_its_states(open_platform: OpenPlatf
         name = repository_name(ORDER, request.created_at.date())
         assert request.output_hub_repo == f"{platform.settings.hub}/datasets/alice/{name}"
         assert await balance("alice") == GRANT - PRICE
+
+
+async def test_state_and_timeline_are_of_one_moment(
+    open_platform: OpenPlatform, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that ends between the reads of its row and its timeline has the state of the latter."""
+    async with open_platform() as platform:
+        request_id = await order(platform, await sign_up("alice"))
+        read = transitions.history_of
+
+        async def late(row: SimulationRequest) -> list[HistoryLine]:
+            monkeypatch.setattr(transitions, "history_of", read)
+            async with simulations.following(platform):
+                await ended(request_id)
+            return await read(row)
+
+        monkeypatch.setattr(transitions, "history_of", late)
+        request = await simulations.find(request_id)
+        assert request.state == request.timeline[-1].state == "completed"
 
 
 @pytest.mark.parametrize("outcome", ["failed", "cancelled"])
