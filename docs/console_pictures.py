@@ -112,7 +112,7 @@ async def _pictures(server: ServerProcess, directory: Path) -> None:
 
 async def _shown(pilot: Pilot[None], label: str) -> None:
     app = pilot.app
-    assert isinstance(app, Console)  # noqa: S101 -- it is ours
+    assert isinstance(app, Console)
     asked = app.times.now()
     app.action_show(label)
     await _until(pilot, lambda: getattr(app.screen, "label", "") == label)

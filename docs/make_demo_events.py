@@ -56,7 +56,7 @@ def main(work: Path) -> None:
 def _simulate(directory: Path, channel: str, events: int) -> None:
     order = ("--channel", channel, "--events", str(events), "--pileup", "0", "--seed", str(SEED))
     options = ("--pipeline", "acts", "--runtime", "none", "--output", str(directory))
-    subprocess.run([sys.executable, "-m", "collidium", "simulate", *order, *options], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-m", "collidium", "simulate", *order, *options], check=True)
 
 
 def _thinned(table: pa.Table) -> pa.Table:

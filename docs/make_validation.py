@@ -43,7 +43,7 @@ def events_of(name: str, events: int, work: Path) -> Path:
     directory = work / name
     order = ("--channel", channel, "--events", str(events), "--pileup", str(pileup), "--seed", str(SEED))
     where = ("--pipeline", "acts", "--runtime", "none", "--output", str(directory))
-    subprocess.run([sys.executable, "-m", "collidium", "simulate", *order, *where], check=True)  # noqa: S603
+    subprocess.run([sys.executable, "-m", "collidium", "simulate", *order, *where], check=True)
     return directory
 
 

@@ -122,7 +122,7 @@ async def refreshed(screen: ConsoleScreen[Any]) -> tuple[float, float, float]:
         show(data)
         screen.call_after_refresh(painted.set)
 
-    screen.show = watched  # type: ignore[method-assign]  # to see when it is called
+    screen.show = watched  # to see when it is called
     started = time.perf_counter()
     try:
         screen.refresh_now()

@@ -95,7 +95,7 @@ def serve(made: dict[str, pa.Table], directory: Path, repeats: int) -> None:
                 return len(http.get(address, params={"repo": repo}).raise_for_status().content)
 
             first = milliseconds(lambda: ask(ids[0]), 1)
-            others = statistics.median(milliseconds(lambda e=e: ask(e), 1) for e in ids[1:])  # type: ignore[misc]
+            others = statistics.median(milliseconds(lambda e=e: ask(e), 1) for e in ids[1:])
             kept = milliseconds(lambda: ask(ids[0]), repeats)
             print(f"server, first event (starts a worker)  {first:9.1f} ms")
             print(f"server, another event of the hub       {others:9.1f} ms")

@@ -51,12 +51,12 @@ def cpu_seconds(_: None) -> float:
 
 def draw_groups(groups: int) -> None:
     """How many groups of events are drawn for standard errors from now on; none are drawn of one group."""
-    uncertainty.GROUPS = groups  # type: ignore[misc]  # what no other code does
+    uncertainty.GROUPS = groups
 
 
 def set_errors(wanted: bool) -> None:
     """Compute standard errors from now on, or not; the groups of events stay."""
-    span.resampled = uncertainty.resampled if wanted else lambda *of: {}  # type: ignore[attr-defined]
+    span.resampled = uncertainty.resampled if wanted else lambda *of: {}
 
 
 def anonymous_bytes(_: None) -> int:

@@ -29,7 +29,7 @@ async def ended(url: str, seconds: float) -> None:
 async def states(url: str) -> Counter[str]:
     """How many requests are in each state."""
     async with database.connected(url):
-        return Counter(await SimulationRequest.all().values_list("state", flat=True))  # type: ignore[arg-type]  # flat
+        return Counter(await SimulationRequest.all().values_list("state", flat=True))
 
 
 async def problems(url: str, seen: Seen) -> list[str]:

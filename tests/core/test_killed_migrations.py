@@ -55,7 +55,7 @@ def test_a_killed_migration_is_completed(
             state = untouched = problems(url)
             while seconds and kills and state == untouched:
                 process = start(killed_migrations.migrate, url)
-                process.join(random.uniform(0, seconds))  # noqa: S311
+                process.join(random.uniform(0, seconds))
                 process.kill()
                 process.join()
                 kills -= process.exitcode == -signal.SIGKILL
@@ -94,7 +94,7 @@ async def require_everything(url: str, rows: int) -> None:
         assert (layers["n"] or 0, layers["layers"]) == (rows, 10 if rows else 0)
         for table in ("hits", "clusters") if rows else ():
             with pytest.raises(IntegrityError, match=f"{table} stay|hits stay"):
-                await database.rows_of(f"DELETE FROM {table} WHERE id = 1")  # noqa: S608
+                await database.rows_of(f"DELETE FROM {table} WHERE id = 1")
 
 
 def test_ctrl_c_at_the_first_start_leaves_a_database(tmp_path: Path) -> None:
@@ -112,7 +112,7 @@ def test_ctrl_c_at_the_first_start_leaves_a_database(tmp_path: Path) -> None:
             try:
                 eventually(file.exists)
                 with suppress(subprocess.TimeoutExpired):
-                    server.wait(random.uniform(0, 1))  # noqa: S311
+                    server.wait(random.uniform(0, 1))
                 server.send_signal(signal.SIGINT)
                 _, errors = server.communicate(timeout=60)
             finally:

@@ -89,7 +89,7 @@ def test_a_bad_secret_is_not_in_the_message(monkeypatch: pytest.MonkeyPatch) -> 
     ("host", "address"),
     [
         ("127.0.0.1", "http://127.0.0.1:8000"),
-        ("0.0.0.0", "http://127.0.0.1:8000"),  # noqa: S104 -- compared, not bound
+        ("0.0.0.0", "http://127.0.0.1:8000"),
         ("::", "http://127.0.0.1:8000"),
         ("::1", "http://[::1]:8000"),
         ("collidium.example.org", "http://collidium.example.org:8000"),

@@ -136,11 +136,11 @@ def test_what_cannot_be_done_is_reported(
 
 
 def test_a_token_is_in_no_message(collidium: Run, repo: str) -> None:
-    done = collidium("list", repo, HF_TOKEN="hf_secret_of_a_user")  # noqa: S106
+    done = collidium("list", repo, HF_TOKEN="hf_secret_of_a_user")
     assert done.returncode == 3
     assert "does not accept the token" in done.stderr
     assert "hf_secret" not in done.stderr
-    odd = collidium("list", repo, HF_TOKEN="hf_secret\twith a tab")  # noqa: S106
+    odd = collidium("list", repo, HF_TOKEN="hf_secret\twith a tab")
     assert odd.returncode == 1
     assert "characters that no token has" in odd.stderr
     assert "hf_secret" not in odd.stderr

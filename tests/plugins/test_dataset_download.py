@@ -444,7 +444,7 @@ def test_a_private_repository_needs_the_token(
     with pytest.raises(NotFound, match="or the token's owner may not see it"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))
     with pytest.raises(Unauthenticated, match="does not accept the token"):
-        datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_unknown")  # noqa: S106
+        datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_unknown")
     monkeypatch.setenv("HF_TOKEN", hub.token("grace"))
     assert_whole(datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path).directory)
 
@@ -489,7 +489,7 @@ def test_refusals_are_reported(
 def test_gated_repository_names_where_to_request_access(proxy: HubProxy, repo: str) -> None:
     proxy.refuse, proxy.refusal = {"/revision/": [403]}, {"X-Error-Code": "GatedRepo"}
     with pytest.raises(Forbidden, match="the token's owner has no access: ask its owners"):
-        datasets.list_configs(repo, endpoint=proxy.url, token="hf_user")  # noqa: S106
+        datasets.list_configs(repo, endpoint=proxy.url, token="hf_user")
 
 
 # -- on the way --------------------------------------------------------------------------------------------
@@ -555,7 +555,7 @@ def test_errors_list_what_exists(proxy: HubProxy, repo: str, tmp_path: Path) -> 
     with pytest.raises(NotFound, match="there is no hub at"):
         datasets.download(repo, endpoint=proxy.url.removesuffix("/hub"))
     with pytest.raises(Unreachable, match=r"cannot reach the hub http://127\.0\.0\.1:9:") as raised:
-        datasets.download(repo, endpoint="http://127.0.0.1:9", token="hf_secret")  # noqa: S106 -- no real one
+        datasets.download(repo, endpoint="http://127.0.0.1:9", token="hf_secret")
     assert "hf_secret" not in raised.value.detail
     assert proxy.bytes_sent < SIZE / 2
     assert not (tmp_path / "XDG_CACHE_HOME").exists()

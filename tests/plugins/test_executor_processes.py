@@ -148,7 +148,7 @@ def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     (tmp_path / "worker_calls.py").write_text(CALLS)
     monkeypatch.syspath_prepend(tmp_path)
     sys.modules.pop("worker_calls", None)
-    import worker_calls  # type: ignore[import-not-found]  # made just now
+    import worker_calls  # made just now
 
     return worker_calls
 

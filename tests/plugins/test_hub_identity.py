@@ -14,7 +14,7 @@ from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
 from collidium_plugins.hub_identity import HubIdentity
 
-TOKEN = "hub_a-token-that-must-stay-secret"  # noqa: S105 -- made up
+TOKEN = "hub_a-token-that-must-stay-secret"
 
 NOWHERE = "http://127.0.0.1:9"
 

@@ -145,7 +145,7 @@ def test_a_user_signs_in(hub: HubServer, application: Application, token: str) -
     assert page.status_code == 200
     assert "Make and delete repositories under your name" in page.text
     given = application.tokens(token)
-    assert given["token_type"] == "bearer"  # noqa: S105 -- a word of the protocol
+    assert given["token_type"] == "bearer"
     assert given["expires_in"] == 8 * 3600
     assert given["scope"] == EVERYTHING
     keys = KeySet.import_key_set(application.http.get("/oauth/jwks").json())
@@ -182,7 +182,7 @@ def test_the_same_with_a_library_of_the_other_side(
     application = Application(hub.url)
     with OAuth2Client(
         "collidium-web",
-        token_endpoint_auth_method="none",  # noqa: S106 -- a word of the protocol
+        token_endpoint_auth_method="none",
         scope=EVERYTHING,
         redirect_uri=application.redirect_uri,
         code_challenge_method="S256",
@@ -733,7 +733,7 @@ def test_nothing_that_is_sent_is_an_error_of_the_server(
 
 # -- settings ------------------------------------------------------------------------------------------------
 
-SECRET: Final = "top secret+/%"  # noqa: S105 -- made up
+SECRET: Final = "top secret+/%"
 
 
 def test_a_server_with_a_secret_and_a_public_address(tmp_path: Path) -> None:

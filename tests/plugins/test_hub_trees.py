@@ -60,7 +60,7 @@ def test_small_commits_to_a_large_folder_stay_small(store: Store) -> None:
 
 def test_tree_follows_from_its_files_alone(store: Store) -> None:
     """Whatever the order of changes, it holds what a dictionary would, under the same name."""
-    chance = random.Random(1)  # noqa: S311 -- no secret
+    chance = random.Random(1)
     with store.database.writing() as db:
         trees = Trees(db, make_repo(store, db).id)
         expected: dict[str, Entry] = {}

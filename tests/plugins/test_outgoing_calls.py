@@ -91,7 +91,7 @@ async def ask(request: pytest.FixtureRequest, service: SlowService, tmp_path: Pa
                 stack.push_async_callback(backend.close)
                 yield lambda number: backend.tasks([number])
             case "pages":
-                pages = AsyncClient(service.url, token="token", transport=context.over_http())  # noqa: S106 -- made up
+                pages = AsyncClient(service.url, token="token", transport=context.over_http())
                 await stack.enter_async_context(pages)
                 yield lambda number: pages.requests(cursor=str(number))
 

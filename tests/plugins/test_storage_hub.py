@@ -64,7 +64,7 @@ async def test_a_file_that_is_not_there_cannot_be_kept(hub: HubServer, tmp_path:
 
 def test_the_plugin_is_there_for_those_who_set_it_up(tmp_path: Path) -> None:
     assert collidium_storages(settings.load(data_dir=tmp_path)) == []
-    token = "kept"  # noqa: S105 -- of no account
+    token = "kept"
     (storage,) = collidium_storages(
         settings.load(
             storage="hub", storage_hub_repo="lab/files", storage_hub_token=token, hub_url="http://hub"

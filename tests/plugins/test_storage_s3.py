@@ -82,7 +82,7 @@ async def test_prefixes_share_a_bucket(s3_server: S3Server, tmp_path: Path) -> N
     assert (tmp_path / "copy").read_bytes() == b"PAR1"
 
 
-class BreakingPath(type(Path())):  # type: ignore[misc]  # the class of this system
+class BreakingPath(type(Path())):  # the class of this system
     """A file whose disk fails after 30 MiB."""
 
     def open(self, *args: Any, **options: Any) -> IO[bytes]:
@@ -103,7 +103,7 @@ class BreakingPath(type(Path())):  # type: ignore[misc]  # the class of this sys
             def __exit__(self, *_: object) -> None:
                 file.close()
 
-        return Breaking()  # type: ignore[return-value]  # what is used of one
+        return Breaking()  # what is used of one
 
 
 async def test_a_put_that_fails_midway_leaves_nothing(s3_server: S3Server, tmp_path: Path) -> None:

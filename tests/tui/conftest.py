@@ -9,7 +9,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-ADMIN_TOKEN = "console-tests-admin-token"  # noqa: S105 -- of servers that live for a test
+ADMIN_TOKEN = "console-tests-admin-token"
 
 
 @pytest.fixture(scope="module")

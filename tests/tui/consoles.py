@@ -90,7 +90,7 @@ async def answers(pilot: Pilot[None], data: object) -> None:
     async def fetch(client: AsyncClient) -> object:
         return data
 
-    screen.fetch = fetch  # type: ignore[method-assign]
+    screen.fetch = fetch
     screen.refresh_now()
     await holds(pilot, lambda: screen.data is data)
     await pilot.pause()

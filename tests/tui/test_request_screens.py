@@ -74,7 +74,7 @@ async def look_into(pilot: Pilot[None], request: OperatedRequest) -> None:
         table = screen.active_table
         return ListData(request, table, Page(request.timeline if table.of == "timeline entries" else FILES))
 
-    screen.fetch = fetch  # type: ignore[method-assign]
+    screen.fetch = fetch
     pilot.app.push_screen(screen)
 
 

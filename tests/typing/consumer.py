@@ -30,7 +30,7 @@ from collidium_tasks.tracking import TrackingTask
 
 
 def submit(path: Path) -> Decimal:
-    with Client("http://127.0.0.1:8000", token="secret") as client:  # noqa: S106 -- of no account
+    with Client("http://127.0.0.1:8000", token="secret") as client:
         assert_type(client.task("tracking"), TaskCard)
         receipt = client.submit("tracking", path, "anna/helix")
         assert_type(receipt, Receipt)

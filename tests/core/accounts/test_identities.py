@@ -228,7 +228,7 @@ class Own(Directory):
 
     async def identify(self, token: str) -> Identity | None:
         self.asked.append(token)
-        return Identity("ada.sso", on_hub=False) if token == "own_good" else None  # noqa: S105 -- of this test
+        return Identity("ada.sso", on_hub=False) if token == "own_good" else None
 
 
 async def test_token_with_a_prefix_goes_to_its_provider_alone(

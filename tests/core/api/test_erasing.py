@@ -43,7 +43,7 @@ def naming(server: ServerProcess, name: str) -> list[str]:
             assert await accounts.audit() == []
             assert await simulations.audit() == []
             models = Tortoise.apps[database.APP].values()
-            found = [(table, await rows_of(f"SELECT * FROM {table}")) for table in map(_table, models)]  # noqa: S608
+            found = [(table, await rows_of(f"SELECT * FROM {table}")) for table in map(_table, models)]
             return [f"{table} {dict(row)}" for table, rows in found for row in rows]
 
     return [row for row in asyncio.run(read()) if name in row.lower()]

@@ -18,7 +18,7 @@ from collidium.testing.server import ServerProcess
 
 from .conftest import files_below, parquet, signed_in
 
-METRICS_TOKEN = "scrape"  # noqa: S105 -- a test's
+METRICS_TOKEN = "scrape"
 #: A server of its own: calls are counted.
 PLATFORM = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN, "PLATFORM_CORS_ORIGINS": "https://apps.example"}
 

@@ -41,7 +41,7 @@ def share(hub: HfApi, repo: str, tags: list[str], *, private: bool = False, **ca
 
 
 def repos(server: ServerProcess, **query: object) -> list[str]:
-    answer = httpx.get(f"{server.base_url}/v1/models", params=query, trust_env=False)  # type: ignore[arg-type]
+    answer = httpx.get(f"{server.base_url}/v1/models", params=query, trust_env=False)
     assert answer.status_code == 200, answer.text
     return [model["model_repo"] for model in answer.json()]
 

@@ -172,7 +172,7 @@ def test_every_submission_without_rank_says_why(migrated_database_url: str) -> N
             )
             ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
             nothing_installed = SimpleNamespace(tasks=SimpleNamespace(things={}))
-            listed = await reading.list_submissions(nothing_installed, limit=100)  # type: ignore[arg-type]
+            listed = await reading.list_submissions(nothing_installed, limit=100)
             assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
             for sent in listed:
                 if sent.unranked is not None:

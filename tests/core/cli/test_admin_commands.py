@@ -106,7 +106,7 @@ def test_a_time_that_is_none_is_refused(operator: Caller, window: tuple[str, ...
 
 
 def test_the_token_is_asked_for_by_name(operator: Caller) -> None:
-    wrong = operator("admin", "audit", ADMIN_TOKEN="wrong")  # noqa: S106 -- not one
+    wrong = operator("admin", "audit", ADMIN_TOKEN="wrong")
     assert (wrong.returncode, "X-Admin-Token" in wrong.stderr) == (3, True)
     assert operator("admin", "audit", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
 
@@ -128,7 +128,7 @@ def fail_by_the_caused_by_owner(operator: Caller, finished_at: str) -> str:
         }
         values = ", ".join(changed.get(name, name) for name in names)
         db.execute(
-            f"INSERT INTO simulation_requests ({', '.join(names)}) "  # noqa: S608 -- the table's own columns
+            f"INSERT INTO simulation_requests ({', '.join(names)}) "
             f"SELECT {values} FROM simulation_requests WHERE request_id = :ordered",
             {"request_id": request_id, "finished_at": finished_at, "ordered": ordered},
         )

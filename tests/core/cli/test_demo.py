@@ -47,8 +47,8 @@ def test_the_demo_scores_orders_pays_and_leaves_nothing(
     # Settings, tokens and proxies of the caller's environment change nothing, nor do they break it.
     process, log, shown = start_demo(
         *("--runner", runner, "--json", "--keep"),
-        HF_TOKEN="of the caller",  # noqa: S106 -- of a test
-        ADMIN_TOKEN="of the caller",  # noqa: S106 -- of a test
+        HF_TOKEN="of the caller",
+        ADMIN_TOKEN="of the caller",
         HF_HUB_OFFLINE="1",
         PLATFORM_RUN_MODE="no such setting",
         PLATFORM_DATABASE_URL="postgres://nowhere.invalid/x",

@@ -76,8 +76,8 @@ async def test_broken_parts_are_named_and_do_not_hide_others(
         hub_url=f"http://127.0.0.1:{unused_tcp_port}",
         storage="lost",
         public_url="https://collidium.example.org",
-        secret_key="key",  # noqa: S106 -- of a test
-        admin_token="token",  # noqa: S106 -- of a test
+        secret_key="key",
+        admin_token="token",
     )
     key = open_secrets(chosen).fingerprint(chosen)
     async with database.connected(migrated_database_url):
@@ -129,8 +129,8 @@ async def test_no_password_of_an_address_is_shown() -> None:
         hub_url="https://hub.example",
         mail_from="noreply@collidium.example",
         smtp_url="smtp://me:hush%2Bmail@mail.example",
-        secret_key="key",  # noqa: S106 -- of a test
-        admin_token="token",  # noqa: S106 -- of a test
+        secret_key="key",
+        admin_token="token",
     )
 
     async def part(chosen: settings.Settings, _: plugins.Plugins) -> Finding:

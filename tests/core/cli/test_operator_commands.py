@@ -142,7 +142,7 @@ def test_a_schema_of_a_newer_release_is_refused(collidium: RunCommand, database:
             "SELECT name FROM sqlite_master WHERE name LIKE '%migrations%'"
         ).fetchall()
         connection.execute(
-            f"INSERT INTO {tables[0][0]} (app, name, applied_at) "  # noqa: S608 -- a name from the schema
+            f"INSERT INTO {tables[0][0]} (app, name, applied_at) "
             "VALUES ('collidium', '9999_from_the_future', '2030-01-01 00:00:00')"
         )
     connection.close()

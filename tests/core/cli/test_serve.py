@@ -118,7 +118,7 @@ def alive(pid: int) -> bool:
 
 
 def test_the_addresses_and_nothing_else_are_printed(serve: StartServe) -> None:
-    server = serve(ADMIN_TOKEN="of-my-own")  # noqa: S106 -- of a test
+    server = serve(ADMIN_TOKEN="of-my-own")
     assert get(server, "/readyz").json()["status"] == "ready"
     assert get(server, "/admin/audit", headers={"X-Admin-Token": "of-my-own"}).status_code == 200
     assert not (server.data_dir / "admin-token").exists(), "it has a token"

@@ -98,7 +98,7 @@ def test_what_the_server_refuses(alice: Alice) -> None:
     )
     assert {problem["field"] for problem in json.loads(refused.stderr)["errors"]} == {"channel", "events"}
     assert alice("requests", PLATFORM_BACKEND="http://127.0.0.1:9").returncode == 4
-    assert alice("admin", "usage", ADMIN_TOKEN="wrong").returncode == 3  # noqa: S106 -- not one
+    assert alice("admin", "usage", ADMIN_TOKEN="wrong").returncode == 3
 
 
 def test_what_is_there_is_listed(alice: Alice) -> None:

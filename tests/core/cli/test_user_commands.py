@@ -76,7 +76,7 @@ def test_login_keeps_a_token_that_works(
     kept = Path(isolated_environment["HOME"]) / ".config" / "collidium" / "login.json"
     assert stat.S_IMODE(kept.stat().st_mode) == 0o600
     assert collidium("me", PLATFORM_BACKEND=server.base_url).returncode == 0
-    assert collidium("me", PLATFORM_BACKEND=server.base_url, HF_TOKEN="wrong").returncode == 3  # noqa: S106 -- no secret
+    assert collidium("me", PLATFORM_BACKEND=server.base_url, HF_TOKEN="wrong").returncode == 3
     assert login(isolated_environment, "", "--forget", backend=server.base_url).returncode == 0
     assert collidium("me", PLATFORM_BACKEND=server.base_url).returncode == 3
 

@@ -82,7 +82,7 @@ async def test_predictions_in_memory_are_sent_as_a_file_would_be(
         with pytest.raises(NotFound):
             await asynchronous.set_links("0" * 32, paper_url=None)
     with pytest.raises(TypeError, match="write_predictions"):
-        client.submit("tracking", 7)  # type: ignore[arg-type]  # what is tested
+        client.submit("tracking", 7)
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])

@@ -32,7 +32,7 @@ from collidium.errors import (
     UpstreamError,
 )
 
-TOKEN = "hf_very_secret_token"  # noqa: S105 -- of a test
+TOKEN = "hf_very_secret_token"
 HEALTHY = answering(response("200 OK", b'{"status": "ok", "version": "1"}', "application/json"))
 
 
@@ -294,8 +294,8 @@ def echoing_caller() -> Quart:
 
 
 async def test_a_server_in_process_serves_several_accounts() -> None:
-    way = httpx.ASGITransport(echoing_caller())  # type: ignore[arg-type]  # Quart's own types are narrower
-    async with AsyncClient("http://here", token="", admin_token="secret", transport=way) as anonymous:  # noqa: S106
+    way = httpx.ASGITransport(echoing_caller())
+    async with AsyncClient("http://here", token="", admin_token="secret", transport=way) as anonymous:
         alice, bob = anonymous.acting_as("alice"), anonymous.acting_as("bob")
         assert (await alice.me()).hub_username == "alice"
         assert (await bob.me()).hub_username == "bob"

@@ -125,5 +125,5 @@ def test_data_frames_are_written(frame: Frame | Stream, tmp_path: Path) -> None:
 
 def test_anything_else_is_a_type_error_that_helps(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="write_predictions"):
-        write_predictions([1, 2], tmp_path / "p.parquet")  # type: ignore[arg-type]  # what is tested
+        write_predictions([1, 2], tmp_path / "p.parquet")
     assert list(tmp_path.iterdir()) == []

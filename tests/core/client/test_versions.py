@@ -31,7 +31,7 @@ def test_a_server_without_an_overview_is_older() -> None:
     answer = response("404 Not Found", problem, "application/problem+json")
     with (
         serving(answering(answer)) as url,
-        Client(url, admin_token="t") as client,  # noqa: S106 -- of no account
+        Client(url, admin_token="t") as client,
         pytest.raises(UpstreamError, match="older than this program"),
     ):
         client.admin_overview()
@@ -41,7 +41,7 @@ def test_a_page_that_is_not_there_is_no_older_server() -> None:
     answer = response("404 Not Found", b"nothing here", "text/html")
     with (
         serving(answering(answer)) as url,
-        Client(url, admin_token="t") as client,  # noqa: S106 -- of no account
+        Client(url, admin_token="t") as client,
         pytest.raises(NotFound, match="not an answer of a Collidium server"),
     ):
         client.admin_overview()

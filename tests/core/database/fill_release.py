@@ -87,7 +87,7 @@ def fill(server: ServerProcess, oracle: pa.Table) -> None:
 
 def done(client: httpx.Client, path: str, **request: object) -> dict[str, str]:
     """The answer to a request that succeeds."""
-    answer = client.post(path, **request)  # type: ignore[arg-type]
+    answer = client.post(path, **request)
     assert answer.is_success, answer.text
     found: dict[str, str] = answer.json()
     return found

@@ -87,7 +87,7 @@ async def test_tables_without_a_record_are_reported(migrated_database_url: str) 
 
 
 @pytest.mark.parametrize("release", sorted(RELEASES.iterdir()), ids=lambda release: release.name)
-async def test_database_of_a_release_is_upgraded(_databases: Databases, release: Path) -> None:  # noqa: PT019
+async def test_database_of_a_release_is_upgraded(_databases: Databases, release: Path) -> None:  # noqa: PT019 -- it makes several
     """Run fill_release again after a change to the schema of a release that is not out yet."""
     with _databases.empty() as url, _databases.migrated() as new:
         kind = "sqlite" if url.startswith("sqlite") else "postgresql"

@@ -10,7 +10,7 @@ from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.hub.sources import HubDataset, find_hub, locate, save_token
 
-TOKEN = "hf_of_the_environment"  # noqa: S105
+TOKEN = "hf_of_the_environment"
 
 
 @pytest.fixture(autouse=True)
@@ -52,11 +52,11 @@ def test_an_address_that_is_none_is_refused_without_showing_it(
 def test_the_token_is_the_argument_then_hf_token_then_the_login(monkeypatch: pytest.MonkeyPatch) -> None:
     assert find_hub().token is None
     save_token("http://127.0.0.1:8000", "hf_of_the_login")
-    assert find_hub().token == "hf_of_the_login"  # noqa: S105
+    assert find_hub().token == "hf_of_the_login"
     assert find_hub("https://hub.example").token is None
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     assert find_hub().token == find_hub("https://hub.example").token == TOKEN
-    assert find_hub(token="hf_given").token == "hf_given"  # noqa: S105, S106
+    assert find_hub(token="hf_given").token == "hf_given"
     assert find_hub(token="").token is None
     assert TOKEN not in repr(find_hub())
     monkeypatch.setenv("HF_TOKEN", f"{OWN_PREFIX}of_the_platform")
@@ -68,7 +68,7 @@ def test_what_the_sites_own_command_kept_goes_to_that_site_alone(
 ) -> None:
     (tmp_path / "token").write_text("hf_of_the_site")
     monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "token"))
-    assert find_hub("https://huggingface.co").token == "hf_of_the_site"  # noqa: S105
+    assert find_hub("https://huggingface.co").token == "hf_of_the_site"
     assert find_hub("https://hub.example").token is None
     assert find_hub().token is None
 
@@ -94,13 +94,13 @@ def test_a_repository_is_named_by_its_address(monkeypatch: pytest.MonkeyPatch) -
     assert locate(f"{own}/datasets/alice/events") == HubDataset("alice/events", own, token=TOKEN)
     strange = "https://elsewhere.example/datasets/alice/events"
     assert locate(strange) == HubDataset("alice/events", "https://elsewhere.example", token=None)
-    assert locate(strange, token="hf_given") == HubDataset(  # noqa: S106
+    assert locate(strange, token="hf_given") == HubDataset(
         "alice/events",
         "https://elsewhere.example",
-        token="hf_given",  # noqa: S106
+        token="hf_given",
     )
-    assert locate(f"{strange}/tree/v%2F1").revision == "v/1"  # type: ignore[union-attr]
-    assert locate(f"{strange}/tree/v1", revision="v2").revision == "v2"  # type: ignore[union-attr]
+    assert locate(f"{strange}/tree/v%2F1").revision == "v/1"
+    assert locate(f"{strange}/tree/v1", revision="v2").revision == "v2"
     with pytest.raises(InvalidInput, match=r"is not on the hub https://hub\.example"):
         locate(strange, endpoint="https://hub.example")
     with pytest.raises(InvalidInput, match="ends with /datasets/NAMESPACE/NAME"):

@@ -335,7 +335,7 @@ def test_a_confined_process_reaches_nothing(tmp_path: Path) -> None:
 
 def test_nothing_is_left_of_a_sandbox() -> None:
     with open_model(example("jets", "deepsets"), task("jets")) as sandbox:
-        process: subprocess.Popen[bytes] = sandbox._process  # type: ignore[attr-defined]
+        process: subprocess.Popen[bytes] = sandbox._process
         assert process.poll() is None
     assert process.returncode == -signal.SIGKILL
     assert not Path(f"/proc/{process.pid}").exists()

@@ -88,7 +88,7 @@ def test_a_timed_model_has_its_core_alone() -> None:
             time_block(made, task("jets"), events(made, last=2), limits=Limits(look=look))
         if len(os.sched_getaffinity(0)) > 1:
             with open_model(made, task("jets")) as sandbox:
-                assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})  # type: ignore[attr-defined]
+                assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})
     assert asked == [True]
     with timing_core(look=look):
         pass

@@ -30,7 +30,7 @@ def migrate_to_first(url: str, rows: int) -> None:
             executor = MigrationExecutor(database.connection(), database.config(url)["apps"])
             await executor.migrate([MigrationTarget(database.APP, "0001_hits")])
             await database.connection().execute_query(
-                "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers "  # noqa: S608
+                "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers "
                 f"WHERE n < {rows}) INSERT INTO hits (id, layer) SELECT n, n % 10 FROM numbers"
             )
 

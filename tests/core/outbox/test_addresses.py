@@ -22,7 +22,7 @@ from collidium.runtime.addresses import is_public
 PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
 
 NOT_PUBLIC = [
-    "0.0.0.0",  # noqa: S104 -- refused, not bound
+    "0.0.0.0",
     "10.1.2.3",
     "100.64.0.1",
     "127.0.0.1",

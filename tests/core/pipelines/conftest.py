@@ -45,7 +45,7 @@ class Machine:
         return simulate(
             Order(channel, events, 0, seed),
             self.directory,
-            RunOptions(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **options}),  # type: ignore[arg-type]
+            RunOptions(**{"pipeline": self.pipeline.name, "runtime": self.runtime, **options}),
             get={self.pipeline.name: self.pipeline}.__getitem__,
             report=note,
             note=self.notes.append,

@@ -131,7 +131,7 @@ def test_another_order_in_the_same_directory_is_refused(here: Machine) -> None:
         here.simulate("fail_simulate")
     for other in ({"seed": 43}, {"events": 5}, {"first_event": 1}, {"flat": True}):
         with pytest.raises(CannotSimulate, match=f"another simulation, with {next(iter(other))} "):
-            here.simulate("fail_simulate", **other)  # type: ignore[arg-type]
+            here.simulate("fail_simulate", **other)
     with pytest.raises(CannotSimulate, match="another simulation, with channel fail_simulate"):
         here.simulate("ttbar")
 

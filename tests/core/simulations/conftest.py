@@ -20,7 +20,7 @@ from collidium.simulations import DeliveryOptions, Order
 OpenPlatform = Callable[..., AbstractAsyncContextManager[Platform]]
 
 ORDER = Order("single_muon", events=2, pileup=0)
-DELIVERY = DeliveryOptions(token="hf_a_token_of_a_test")  # noqa: S106 -- of no account
+DELIVERY = DeliveryOptions(token="hf_a_token_of_a_test")
 GRANT = Decimal(10)
 
 

@@ -11,7 +11,7 @@ from collidium.contracts.runner import Job, RunnerRefused, RunnerUnavailable
 from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError
 
-SECRET = "PLATFORM_SLURM_DIRECTORY: /srv/inside on node7"  # noqa: S105 -- of operators
+SECRET = "PLATFORM_SLURM_DIRECTORY: /srv/inside on node7"
 
 
 def caused(error: Exception) -> Exception:

@@ -168,7 +168,7 @@ async def test_a_runner_of_many_words_does_not_fill_the_timeline(
 
 
 async def test_nonsense_about_one_job_ends_at_its_deadline(open_platform: OpenPlatform) -> None:
-    runner = Scripted(JobStatus(JobState.FAILED, reason=404))  # type: ignore[arg-type]  # as a plugin may
+    runner = Scripted(JobStatus(JobState.FAILED, reason=404))  # as a plugin may
     async with open_platform(runner, queued_deadline_seconds=0.2) as platform:
         request = await followed(platform)
         assert (request.state, request.credits_refunded) == ("failed", PRICE)
@@ -342,7 +342,7 @@ async def test_the_database_refuses_to_change_how_a_request_ended(open_platform:
         request = await followed(platform)
         for change in ("state = 'running'", "credits_refunded = 1", "step = 'submit'"):
             with pytest.raises(Exception, match=r"request has ended|refund"):
-                await connection().execute_query(f"UPDATE simulation_requests SET {change}")  # noqa: S608 -- ours
+                await connection().execute_query(f"UPDATE simulation_requests SET {change}")
         assert (await simulations.find(request.request_id)) == request
 
 

@@ -373,4 +373,4 @@ async def test_a_flood_of_orders_does_not_delay_a_freeze(open_platform: OpenPlat
 
 
 def test_delivery_options_do_not_show_the_token() -> None:
-    assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))  # noqa: S106 -- of no account
+    assert "hf_a_token" not in repr(DeliveryOptions(token="hf_a_token"))

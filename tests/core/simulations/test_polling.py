@@ -110,7 +110,7 @@ async def test_a_watched_job_is_not_polled_where_that_is_costly(open_platform: O
 
         async def watched(*, seconds: float | None = 0, **changes: object) -> bool:
             """Whether a look makes the job due."""
-            runner.watched_poll_seconds = seconds  # type: ignore[misc]  # of this one alone
+            runner.watched_poll_seconds = seconds  # of this one alone
             given = {"step": "follow", "lease": "", "attempts": 0}
             await rows.update(due_at=later, **(given | changes))
             await find_with_progress(platform, request_id, alice.id)
@@ -130,7 +130,7 @@ async def test_watched_jobs_that_are_due_together_share_a_poll(open_platform: Op
     """Looks at any moment of a second, in any process, make jobs due at its end, polled ones as well."""
     runner = Slow()
     runner.answers = [RUNNING]
-    runner.watched_poll_seconds = 1000  # type: ignore[misc]  # of this one alone
+    runner.watched_poll_seconds = 1000  # of this one alone
     async with open_platform(runner) as platform:
         alice = await sign_up("alice")
         ids = [await order(platform, alice, replace(ORDER, seed=seed)) for seed in range(2)]

@@ -323,7 +323,7 @@ class ResamplesToNothing(Good):
 
 class Random(Good):
     def score(self, block: Block) -> Any:
-        return Counts(1000, random.randrange(1000))  # noqa: S311
+        return Counts(1000, random.randrange(1000))
 
 
 class MeanOfBlocks(Good):

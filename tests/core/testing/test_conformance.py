@@ -129,7 +129,7 @@ class OneUser(IdentityProvider):
 
     name = "one_user"
 
-    def __init__(self, token: str = "secret", *, down: bool = False) -> None:  # noqa: S107 -- of a test
+    def __init__(self, token: str = "secret", *, down: bool = False) -> None:
         self.token = token
         self.down = down
 

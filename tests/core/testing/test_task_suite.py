@@ -76,7 +76,7 @@ def test_given_predictions_are_scored_instead_of_the_baseline() -> None:
 
 
 class Answerless(Good):
-    def baselines(self) -> dict[str, object]:  # type: ignore[override]
+    def baselines(self) -> dict[str, object]:
         return {}
 
     def oracle(self, truth: Tables) -> pa.Table | None:

@@ -127,7 +127,7 @@ def owner(event: ReconstructedEvent) -> npt.NDArray[np.int64]:
 
 def assert_same(one: object, other: object) -> None:
     """Bit for bit."""
-    for field in fields(one):  # type: ignore[arg-type]
+    for field in fields(one):
         left, right = getattr(one, field.name), getattr(other, field.name)
         if isinstance(left, np.ndarray):
             assert left.dtype == right.dtype

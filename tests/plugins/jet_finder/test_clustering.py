@@ -46,7 +46,7 @@ def by_every_pair(momenta: list[Vector], min_pt: float) -> set[frozenset[int]]:
         if a == b:
             jets |= {a} if pt2(one) >= min_pt**2 else set()
         else:
-            left[a | b] = tuple(map(sum, zip(one, left.pop(b), strict=True)))  # type: ignore[assignment]
+            left[a | b] = tuple(map(sum, zip(one, left.pop(b), strict=True)))
     return jets
 
 

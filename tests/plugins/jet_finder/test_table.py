@@ -115,7 +115,7 @@ def test_neither_the_order_of_cells_nor_other_events_change_jets() -> None:
         shuffled = random.permutation(len(cells))
         alone = of([cells[place] for place in shuffled], ones)
         assert len(alone["pt"]) > 2
-        alone["constituents"] = [sorted(shuffled[jet].tolist()) for jet in alone["constituents"]]  # type: ignore[call-overload]
+        alone["constituents"] = [sorted(shuffled[jet].tolist()) for jet in alone["constituents"]]
         assert together.slice(number, 1).to_pylist()[0] == {**alone, "event_id": number}
 
 

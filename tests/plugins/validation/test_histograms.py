@@ -30,7 +30,7 @@ def filled(kind: Any, *blocks: Entries) -> Histogram:
         EDGES,
         kind,
         lambda block: block.arrays,
-        np.linspace(-10, 10, 2001),  # type: ignore[attr-defined]
+        np.linspace(-10, 10, 2001),
     )
     sums = Accumulator(quantity)
     for block in blocks:

@@ -97,7 +97,7 @@ def test_request_without_proof_changes_nothing(anna: Visitor) -> None:
             assert answer.headers["Content-Type"] == "application/problem+json"
             assert "nothing was done" in answer.json()["detail"]
         sent = {"content": b"PAR1", "headers": headers}
-        assert anna.post("/v1/benchmark/tracking/submit", **sent).status_code == 403  # type: ignore[arg-type]
+        assert anna.post("/v1/benchmark/tracking/submit", **sent).status_code == 403
     form = {"csrf_token": anna.csrf, **ORDER}
     assert anna.post("/v1/simulate", data=form, headers=anna.own).status_code == 403
     assert orders(anna) == before

@@ -37,7 +37,7 @@ def files(tmp_path: Path) -> Callable[[int], tuple[Path, Path]]:
 
 def is_for_everybody(page: Page) -> None:
     assert serious_findings(page) == []
-    page.set_viewport_size(PHONE)  # type: ignore[arg-type]
+    page.set_viewport_size(PHONE)
     assert overflow(page) == 0
     page.reload()  # without what has the focus
     assert keyboard_gaps(page) == []

@@ -306,7 +306,7 @@ def test_the_way_out_is_no_link(visitor: Visitor, token: Callable[[str], str]) -
 async def came_from(referer: str, **form: str) -> str:
     """Where a user goes on whose session ended while they filled in that page's form."""
     sent = {"path": "/simulate/order", "method": "POST", "form": form, "headers": {"Referer": referer}}
-    async with Quart("pages").test_request_context(**sent):  # type: ignore[arg-type]  # read from a table
+    async with Quart("pages").test_request_context(**sent):
         return await forms.page_to_return_to()
 
 

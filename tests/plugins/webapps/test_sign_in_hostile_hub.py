@@ -152,7 +152,7 @@ async def test_a_hub_may_change_its_key(hub: Scripted) -> None:
     hub.overrides["/jwks"] = {"keys": [OTHER_KEY.as_dict(private=False)]}
     hub.sign = lambda claims: signed(claims, OTHER_KEY, "two")
     asked._keys_since -= 20  # it was asked a while ago
-    assert (await client.redeem(hub.sign_in, "second")).token == "hub_secret"  # noqa: S105 -- the scripted one
+    assert (await client.redeem(hub.sign_in, "second")).token == "hub_secret"
     assert hub.asked.count("/jwks") == 2
     assert hub.asked.count(DISCOVERY) == 1
     await asked.close()

@@ -92,7 +92,7 @@ def look_at_the_first(page: Page) -> None:
 def colours(screenshot: bytes) -> dict[tuple[int, int, int], int]:
     """How often a picture has which colour."""
     counted = Image.open(BytesIO(screenshot)).convert("RGB").getcolors(1 << 24)
-    return {colour: count for count, colour in counted or []}  # type: ignore[misc]
+    return {colour: count for count, colour in counted or []}
 
 
 def compete(page: Page, directory: Path) -> None:

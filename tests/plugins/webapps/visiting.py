@@ -64,8 +64,8 @@ class Visitor(httpx.Client):
 
     def call(self, method: str, path: str, **options: object) -> httpx.Response:
         """What a script of a page calls for the account."""
-        headers = {**self.own, "X-CSRF-Token": self.csrf, **(options.pop("headers", None) or {})}  # type: ignore[dict-item]
-        return self.request(method, path, headers=headers, **options)  # type: ignore[arg-type]
+        headers = {**self.own, "X-CSRF-Token": self.csrf, **(options.pop("headers", None) or {})}
+        return self.request(method, path, headers=headers, **options)
 
 
 def field(page: str, name: str) -> str:

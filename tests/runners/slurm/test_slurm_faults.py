@@ -111,7 +111,7 @@ def lose_answers(runner: SlurmRunner) -> None:
         await submit(submission)
         raise RunnerUnavailable("the answer was lost")
 
-    runner._backend.submit = lose  # type: ignore[method-assign]  # the fault that is tested
+    runner._backend.submit = lose  # the fault that is tested
 
 
 async def test_a_job_whose_answer_was_lost_is_found(

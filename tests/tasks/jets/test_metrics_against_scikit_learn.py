@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
+from .events import TASK, block
 
-from .events import TASK, block  # noqa: E402
+metrics = pytest.importorskip("sklearn.metrics", reason="needs scikit-learn")
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -253,7 +253,7 @@ def test_any_cut_into_blocks_scores_the_same_to_the_last_bit() -> None:
     random = np.random.default_rng(4)
     flavours = tuple(tuple(random.choice((0, 4, 5), random.integers(0, 12)).tolist()) for _ in range(40))
     answer = {jet: tuple(random.dirichlet((1, 1, 1)).tolist()) for jet in jets_of(flavours)}
-    rows, there = predictions(answer), truth(flavours)["jets"]  # type: ignore[arg-type]
+    rows, there = predictions(answer), truth(flavours)["jets"]
     whole = TASK.metrics(TASK.score(Block(EventRange(1, 41), rows, {"jets": there})))
     for edges in ([1, 20, 41], [1, 2, 3, 41], [*range(1, 42)]):
         tallies = []
@@ -264,7 +264,7 @@ def test_any_cut_into_blocks_scores_the_same_to_the_last_bit() -> None:
                 for ids in [np.asarray(table.column("event_id"))]
             ]
             tally = TASK.score(Block(EventRange(start, stop), cut[0], {"jets": cut[1]}))
-            tallies.append(pickle.loads(pickle.dumps(tally)))  # noqa: S301  # as it comes from a worker
+            tallies.append(pickle.loads(pickle.dumps(tally)))
         assert TASK.metrics(TASK.merge(tallies[::-1])) == whole
 
 
@@ -277,7 +277,7 @@ def test_resampled_metrics_are_near_those_of_merged_groups() -> None:
             tuple(random.dirichlet([4 if f == 5 else 1, 1 + (f == 4), 1 + 2 * (f == 0)]).tolist())
             for f in flavours[0]
         ]
-        groups.append(TASK.score(block(dict(zip(jets_of(flavours), three, strict=True)), flavours)))  # type: ignore[arg-type]
+        groups.append(TASK.score(block(dict(zip(jets_of(flavours), three, strict=True)), flavours)))
     draws = [sorted(random.integers(0, 20, 20).tolist()) for _ in range(5)]
     assert len(TASK.resample([TASK.score(block(GIVEN))] * 2, [[0, 1]])[0]) == 3, "all metrics, always"
     for found, draw in zip(TASK.resample(groups, draws), draws, strict=True):

@@ -113,7 +113,7 @@ def test_the_cut_into_blocks_and_chunks_changes_nothing(case: Case, piece: int) 
 @given(cases())
 def test_merging_is_associative_and_tallies_travel(case: Case) -> None:
     parts = [TASK.score(block) for block in blocks(case.tables, case.predictions, [0, 2, 5, 10])]
-    travelled = [pickle.loads(pickle.dumps(part)) for part in parts]  # noqa: S301 -- made here
+    travelled = [pickle.loads(pickle.dumps(part)) for part in parts]
     first, second, third = travelled
     left = TASK.merge([TASK.merge([first, second]), third])
     right = TASK.merge([first, TASK.merge([second, third])])

@@ -62,7 +62,7 @@ def test_the_card_is_that_of_the_specification() -> None:
 
 
 def test_the_task_travels_to_worker_processes() -> None:
-    assert isinstance(pickle.loads(pickle.dumps(TASK)), TrackingTask)  # noqa: S301 -- made here
+    assert isinstance(pickle.loads(pickle.dumps(TASK)), TrackingTask)
 
 
 # -- warnings -------------------------------------------------------------------------------------------

@@ -484,7 +484,7 @@ async def test_what_is_meant_must_be_clear(
 )
 def test_names_that_are_none(tmp_path: Path, options: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="cannot be"):
-        Publication(tmp_path, **{"repo": "mine"} | options)  # type: ignore[arg-type]  # all of them text
+        Publication(tmp_path, **{"repo": "mine"} | options)
 
 
 @pytest.mark.parametrize("place", [".", "truth", "..", "data/truth"])
@@ -538,7 +538,7 @@ async def test_a_token_makes_nothing_for_others(ada: Ada, source: Path) -> None:
         await ada.publish(source, repo="bob/events")
     assert ada.hub.token not in str(raised.value)
     with pytest.raises(Unauthenticated, match="does not accept the token"):
-        await publish(Publication(source, ada.name), replace(ada.hub, token="hf_unknown"))  # noqa: S106 -- no real one
+        await publish(Publication(source, ada.name), replace(ada.hub, token="hf_unknown"))
     with pytest.raises(Unauthenticated, match="needs your token"):
         await publish(Publication(source, ada.name), replace(ada.hub, token=""))
 

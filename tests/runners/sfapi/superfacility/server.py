@@ -16,7 +16,7 @@ from tests.runners.sfapi.superfacility.routes import Call, Routes, decoded, stat
 from tests.runners.sfapi.superfacility.tokens import InvalidClient, Tokens
 
 _API: Final = "/api/v1.2"
-_TOKEN: Final = "/c2id/token"  # noqa: S105 -- a path
+_TOKEN: Final = "/c2id/token"
 
 
 class Superfacility:
