@@ -1,0 +1,58 @@
+"""A field of an order is wherever an order is given, kept, run and shown.
+
+What a new field still lacks is named by the test that fails; values are tested with the orders themselves.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterable
+from dataclasses import fields
+from pathlib import Path
+
+import httpx
+import pytest
+
+from collidium.cli.simulate import simulate as simulate_command
+from collidium.client import Client, local_simulation
+from collidium.contracts import pipeline
+from collidium.contracts.runner import Job
+from collidium.order import Order, order_of
+from collidium.records import SimulationRequest
+from collidium.simulations import models
+from collidium.testing.server import ServerProcess
+from collidium_runners import command as runner_command
+
+ORDERED = {field.name for field in fields(Order)}
+#: What the price does not depend on.
+FREE = {"seed"}
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        pytest.param(inspect.signature(order_of).parameters, id="presets"),
+        pytest.param(inspect.signature(local_simulation.simulate).parameters, id="library-here"),
+        pytest.param(inspect.signature(Client("http://server.example").simulate).parameters, id="client"),
+        pytest.param([option.name for option in simulate_command.params], id="command"),
+        pytest.param(SimulationRequest.__struct_fields__, id="record"),
+        pytest.param(models.SimulationRequest._meta.fields_map, id="database"),
+        pytest.param([field.name for field in fields(Job)], id="job"),
+        pytest.param(runner_command.PLACEHOLDERS, id="command-of-a-runner"),
+        pytest.param(pipeline.PLACEHOLDERS, id="command-of-a-stage"),
+    ],
+)
+def test_a_field_of_an_order_is_taken_and_kept(names: Iterable[str | None]) -> None:
+    assert ORDERED - set(names) == set()
+
+
+def test_a_field_of_an_order_is_in_the_api_and_on_the_pages(tmp_path: Path) -> None:
+    with ServerProcess(tmp_path) as server, httpx.Client(base_url=server.base_url) as visitor:
+        document = visitor.get("/openapi.json").json()
+        page = visitor.get("/simulate").text
+    body = document["components"]["schemas"]["ChannelBody"]["properties"]
+    price = [query["name"] for query in document["paths"]["/v1/estimate"]["get"]["parameters"]]
+    assert ORDERED - set(body) == set()
+    assert ORDERED - FREE - set(price) == set()
+    assert ORDERED - set(re.findall(r'<(?:input|select)[^>]* name="(\w+)"', page)) == set()
