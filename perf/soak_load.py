@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from collidium import errors
 from collidium.client import AsyncClient, SimulationRequest
-from collidium.client.transports import PASSING
+from collidium.client.transports import TRANSIENT
 from collidium.contracts.tables import flatten
 from collidium.demo import EVENTS_DIRECTORY
 
@@ -82,7 +82,7 @@ async def patiently(
     while True:
         try:
             return await call()
-        except PASSING as error:
+        except TRANSIENT as error:
             seen.take(error)
             if isinstance(error, errors.Unreachable):
                 lost()

@@ -1,16 +1,16 @@
-"""The client library: everything a user or an operator's tool asks of a Collidium server.
+"""The client library: all calls of a Collidium server, for users and operators.
 
 ::
 
     from collidium.client import Client
 
     with Client() as client:
-        answer = client.submit("tracking", "predictions.parquet")
-        print(answer.scores, answer.credits_earned)
-        ordered = client.simulate(preset="ttbar-quick")
-        print(client.wait(ordered.request_id).output_hub_repo)
+        receipt = client.submit("tracking", "predictions.parquet")
+        print(receipt.scores, receipt.credits_earned)
+        request = client.simulate(preset="ttbar-quick")
+        print(client.wait(request.request_id).output_hub_repo)
 
-``simulate`` makes events and ``score`` scores predictions on this machine, without a server.
+``simulate`` and ``score`` run on this machine without a server.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collidium.client.clients import AsyncClient, Client
 from collidium.client.connection import version_mismatch
 from collidium.hub.sources import forget_token, login_file, save_token
 
-# Each record that a call returns.
+# Records that calls return.
 from collidium.records import *  # noqa: F403 -- its __all__
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ __all__ = [
 ]
 __all__ += records.__all__
 
-#: Where to find what needs pyarrow, which most callers do not.
+#: Modules of the functions that need pyarrow; they are imported on first use.
 _ON_DEMAND: Final = {
     "Simulated": "local_simulation",
     "score": "local_scoring",

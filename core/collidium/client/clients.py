@@ -1,4 +1,4 @@
-"""Both clients: for ordinary code, and for code on an event loop."""
+"""The blocking and the asyncio client."""
 
 from __future__ import annotations
 
@@ -14,7 +14,14 @@ from typing import TYPE_CHECKING, Any, Self
 from collidium.client.calls import Calls, benchmarks
 from collidium.client.calls.call import Awaitable, Blocking
 from collidium.client.connection import Connection
-from collidium.client.transports import PASSING, AsyncTransport, BlockingTransport, Ending, OnChange, Waiting
+from collidium.client.transports import (
+    TRANSIENT,
+    AsyncTransport,
+    BlockingTransport,
+    OnChange,
+    Waiting,
+    Watched,
+)
 from collidium.client.uploads import Progress, predictions_file
 from collidium.records import Checked, Evaluation, Receipt, Rescoring, SimulationRequest
 from collidium.runtime.waiting import entered_in_thread
@@ -26,13 +33,13 @@ if TYPE_CHECKING:
 
 
 class _Client(Calls):
-    """A connection to a server, and what sends calls over it."""
+    """What both clients share."""
 
     _connection: Connection
     _transport: Any
 
     def acting_as(self, token: str) -> Self:
-        """A client for another account, over the same connections: closing one closes both."""
+        """Return a client for another account that shares the connections: closing one closes both."""
         connection = self._connection.acting_as(token)
         other = copy(self)
         vars(other).update(_connection=connection, _transport=self._transport.acting_as(connection))
@@ -48,21 +55,23 @@ class _Client(Calls):
 
 
 class Client(_Client, Blocking):
-    """Calls a Collidium server. Keep one: it holds its connections open; safe to share by threads.
+    """Client of a Collidium server. Create one and keep it: it pools connections and is thread-safe.
 
-    Every method raises :class:`~collidium.errors.CollidiumError`: the error of the server's status, or
-    :class:`~collidium.errors.Unreachable` when there was no response.
+    Every method raises :class:`~collidium.errors.CollidiumError`: the exception with the status of the
+    response, or :class:`~collidium.errors.Unreachable` without a response.
 
-    Methods that list return a :class:`~collidium.records.Page` of at most ``limit`` records; ``cursor`` is
-    ``next_cursor`` of the page before. An action that is repeated with the same ``idempotency_key`` is done
-    once. Methods that begin with ``admin_`` need the admin token, or that of an operator.
+    Methods that list return a :class:`~collidium.records.Page` of at most ``limit`` records, 100 by default;
+    ``cursor`` is ``next_cursor`` of the previous page. Operator actions take an ``idempotency_key``: repeats
+    with the same key have no further effect and return the first result. Methods that begin with ``admin_``
+    need the token of an operator: they raise ``Unauthenticated`` without one, and ``Forbidden`` if its scopes
+    do not suffice.
 
     Parameters
     ----------
     backend : str, optional
         The server's address; by default ``PLATFORM_BACKEND``, then http://127.0.0.1:8000.
     token : str, optional
-        By default ``HF_TOKEN``, then the login saved for that backend.
+        By default ``HF_TOKEN``, then the saved login of that backend.
     admin_token : str, optional
         By default ``ADMIN_TOKEN``.
     timeout : float
@@ -88,7 +97,7 @@ class Client(_Client, Blocking):
         self.close()
 
     def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         self._transport.close()
 
     def wait(
@@ -100,15 +109,15 @@ class Client(_Client, Blocking):
     ) -> SimulationRequest:
         """Wait until a request is completed, failed or cancelled.
 
-        A server that does not answer for less than five minutes is asked again.
+        Outages of the server of up to five minutes are tolerated.
 
         Parameters
         ----------
         request_id : str
         timeout : float, optional
-            Seconds; without a limit by default.
+            Seconds; unlimited by default.
         on_change : callable, optional
-            Called with the request at first and whenever something has changed.
+            Called with the request at first and after each change.
 
         Returns
         -------
@@ -117,7 +126,9 @@ class Client(_Client, Blocking):
         Raises
         ------
         TimeoutError
-            If the request has not ended by then.
+            If the request has not ended in time.
+        NotFound
+            If the account has no such request.
         """
         return self._wait(partial(self.request, request_id), Waiting(timeout, on_change))
 
@@ -134,9 +145,9 @@ class Client(_Client, Blocking):
         ----------
         evaluation_id : str
         timeout : float, optional
-            Seconds; without a limit by default.
+            Seconds; unlimited by default.
         on_change : callable, optional
-            Called with the evaluation at first and whenever something has changed.
+            Called with the evaluation at first and after each change.
 
         Returns
         -------
@@ -145,7 +156,9 @@ class Client(_Client, Blocking):
         Raises
         ------
         TimeoutError
-            If the evaluation has not ended by then.
+            If the evaluation has not ended in time.
+        NotFound
+            If the account has no such evaluation.
         """
         return self._wait(partial(self.evaluation, evaluation_id), Waiting(timeout, on_change))
 
@@ -158,15 +171,15 @@ class Client(_Client, Blocking):
     ) -> Rescoring:
         """Wait until the submissions to a challenge are scored again, as :meth:`wait` does.
 
-        It needs the admin token.
+        It needs the token of an operator.
 
         Parameters
         ----------
         challenge : str
         timeout : float, optional
-            Seconds; without a limit by default.
+            Seconds; unlimited by default.
         on_change : callable, optional
-            Called with the rescoring at first and whenever something has changed.
+            Called with the rescoring at first and after each change.
 
         Returns
         -------
@@ -175,16 +188,18 @@ class Client(_Client, Blocking):
         Raises
         ------
         TimeoutError
-            If they are not all scored by then.
+            If the rescoring has not ended in time.
+        NotFound
+            If the challenge was never scored again.
         """
         return self._wait(partial(self.admin_rescoring, challenge), Waiting(timeout, on_change))
 
     @staticmethod
-    def _wait(look: Callable[[], Ending], waiting: Waiting[Ending]) -> Ending:
+    def _wait(look: Callable[[], Watched], waiting: Waiting[Watched]) -> Watched:
         while True:
             try:
                 seen = look()
-            except PASSING as trouble:
+            except TRANSIENT as trouble:
                 pause = waiting.pause_after(trouble)
             else:
                 if waiting.has_ended(seen):
@@ -199,17 +214,17 @@ class Client(_Client, Blocking):
         model_repo: str | None = None,
         progress: Progress | None = None,
     ) -> Receipt:
-        """Send predictions to be scored and kept; returns when they are scored.
+        """Submit predictions and return their scores.
 
         Parameters
         ----------
         task : str
         path
-            A parquet file, or predictions in memory as ``write_predictions`` takes them.
+            A parquet file, or predictions in memory as ``write_predictions`` accepts them.
         model_repo : str, optional
             The model on the hub, ``namespace/name``.
         progress : callable, optional
-            Called with the bytes sent and all bytes.
+            Called with the bytes sent and the total.
 
         Returns
         -------
@@ -218,15 +233,21 @@ class Client(_Client, Blocking):
         Raises
         ------
         InvalidInput
-            With all problems of the file.
+            With all problems of the file in ``errors``.
+        NotFound
+            If there is no such task or challenge.
+        Forbidden
+            If the challenge is for members, and the account is none.
         Conflict
-            If the same file was sent with another model.
+            If the challenge is not open, or the same file was submitted with another model.
+        TooManyRequests
+            If a quota is exhausted.
         """
         with predictions_file(path) as file:
             return self._transport.send(benchmarks.submit(task, file, model_repo), progress)
 
     def check(self, task: str, path: Predictions, progress: Progress | None = None) -> Checked:
-        """Send predictions to be validated only; nothing is scored or kept.
+        """Validate predictions on the server, without scoring or storing them.
 
         Parameters
         ----------
@@ -234,7 +255,7 @@ class Client(_Client, Blocking):
         path
             As for :meth:`submit`.
         progress : callable, optional
-            Called with the bytes sent and all bytes.
+            Called with the bytes sent and the total.
 
         Returns
         -------
@@ -243,22 +264,24 @@ class Client(_Client, Blocking):
         Raises
         ------
         InvalidInput
-            With all problems of the file.
+            With all problems of the file in ``errors``.
+        NotFound
+            If there is no such task or challenge.
         """
         with predictions_file(path) as file:
             return self._transport.send(benchmarks.check(task, file), progress)
 
 
 class AsyncClient(_Client, Awaitable):
-    """Calls a Collidium server from asyncio; parameters and errors are those of ``Client``.
+    """The asyncio client: methods, parameters and exceptions are those of ``Client``.
 
-    So are the methods; ``progress`` is called on the event loop.
+    ``progress`` is called on the event loop.
 
     Parameters
     ----------
     transport : httpx.AsyncBaseTransport, optional
-        Replaces the network: ``httpx.ASGITransport(app)`` calls a server in this process. Uploads use the
-        network all the same.
+        Replaces the network: ``httpx.ASGITransport(app)`` calls a server in this process. Uploads always use
+        the network.
     """
 
     def __init__(
@@ -282,7 +305,7 @@ class AsyncClient(_Client, Awaitable):
         await self.close()
 
     async def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         await self._transport.close()
 
     async def wait(
@@ -316,11 +339,11 @@ class AsyncClient(_Client, Awaitable):
         return await self._wait(partial(self.admin_rescoring, challenge), Waiting(timeout, on_change))
 
     @staticmethod
-    async def _wait(look: Callable[[], abc.Awaitable[Ending]], waiting: Waiting[Ending]) -> Ending:
+    async def _wait(look: Callable[[], abc.Awaitable[Watched]], waiting: Waiting[Watched]) -> Watched:
         while True:
             try:
                 seen = await look()
-            except PASSING as trouble:
+            except TRANSIENT as trouble:
                 pause = waiting.pause_after(trouble)
             else:
                 if waiting.has_ended(seen):

@@ -1,4 +1,4 @@
-"""Which server, with which secrets, how patiently: what both clients are made from."""
+"""The server's address, credentials and timeouts of a client, and the HTTP requests made from calls."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any, TypeVar
 import httpx
 
 from collidium import __version__
-from collidium.client.answers import PROBLEM, Answer
 from collidium.client.calls.call import IDEMPOTENCY_KEY, PARQUET, Call, Credential
+from collidium.client.responses import PROBLEM, Response
 from collidium.client.uploads import Upload
 from collidium.errors import CollidiumError, ConfigurationError, Unauthenticated, Unreachable, UpstreamError
 from collidium.hub.sources import DEFAULT_BACKEND, saved_token, sendable
 
 Result = TypeVar("Result")
 
-#: Scoring answers when it is done; a large submission takes its time.
+#: Scoring responds when it is done, which takes long for a large submission.
 SCORING_TIMEOUT_SECONDS = 3600.0
-#: Far more than a server answers; files are not fetched by calls.
+#: Far more than any response of a server; calls do not download files.
 LONGEST_ANSWER_BYTES = 64 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A server's address and the caller's secrets, which never show in a repr."""
+    """A server's address and the caller's secrets, which its repr hides."""
 
     backend: str
     token: str | None = field(repr=False)
@@ -37,9 +37,9 @@ class Connection:
     def choose(
         cls, backend: str | None, token: str | None, admin_token: str | None, timeout: float
     ) -> Connection:
-        """Fill in what is not given from the environment and the saved login."""
+        """Take what is None from the environment and the saved login."""
         address = check_backend(backend or os.environ.get("PLATFORM_BACKEND") or DEFAULT_BACKEND)
-        # An empty token was given all the same: its owner must not act as another account.
+        # An empty token is not replaced: the caller must not act as another account by accident.
         if token is None:
             token = os.environ.get("HF_TOKEN") or saved_token(address)
         if admin_token is None:
@@ -47,12 +47,12 @@ class Connection:
         return cls(address, token and token.strip(), admin_token and admin_token.strip(), timeout)
 
     def acting_as(self, token: str) -> Connection:
-        """The same server for an account, without an operator's secret."""
+        """Return the connection for another account, without the operator's token."""
         return replace(self, token=token.strip(), admin_token=None)
 
     @property
     def trust_environment(self) -> bool:
-        """Whether proxies of the environment apply: never on the way to this very machine."""
+        """Whether to use the environment's proxies: not for loopback addresses."""
         host = httpx.URL(self.backend).host
         try:
             return not ipaddress.ip_address(host).is_loopback
@@ -60,7 +60,7 @@ class Connection:
             return host != "localhost"
 
     def request(self, call: Call[Any], upload: Upload | None = None) -> httpx.Request:
-        """The call as it goes out. Raises Unauthenticated when it lacks the secret it needs."""
+        """Build the HTTP request of a call. Raises Unauthenticated if the secret that it needs is missing."""
         headers = {
             "User-Agent": f"collidium/{__version__}",
             "Accept": "application/json",
@@ -79,7 +79,7 @@ class Connection:
             params=call.query or None,
             headers=headers | dict(call.headers),
             **content,
-            extensions={"timeout": self._patience(call).as_dict()},
+            extensions={"timeout": self._timeout(call).as_dict()},
         )
 
     def _secret(self, call: Call[Any]) -> dict[str, str]:
@@ -93,30 +93,29 @@ class Connection:
             return {"X-Admin-Token": sendable(self.admin_token, "the admin token")}
         return {}
 
-    def _patience(self, call: Call[Any]) -> httpx.Timeout:
-        """How long to wait for each step; scoring may take longer than any other answer."""
+    def _timeout(self, call: Call[Any]) -> httpx.Timeout:
         if not call.scores:
             return httpx.Timeout(self.timeout)
         return httpx.Timeout(self.timeout, read=max(self.timeout, SCORING_TIMEOUT_SECONDS))
 
-    def read(self, call: Call[Result], response: httpx.Response, content: bytes) -> Result:
-        """The call's result from a response and its body; raises CollidiumError."""
-        answer = Answer(
+    def read(self, call: Call[Result], received: httpx.Response, content: bytes) -> Result:
+        """Decode the response of a call; raises CollidiumError."""
+        response = Response(
             self.backend,
-            response.status_code,
-            {name.lower(): value for name, value in response.headers.items()},
+            received.status_code,
+            {name.lower(): value for name, value in received.headers.items()},
             content,
-            response.links.get("next", {}).get("url"),
+            received.links.get("next", {}).get("url"),
         )
         try:
-            return call.read(answer)
+            return call.read(response)
         except CollidiumError as error:
-            if answer.status == 500 or (answer.status > 500 and answer.media_type != PROBLEM):
+            if response.status == 500 or (response.status > 500 and response.media_type != PROBLEM):
                 error.idempotency_key = call.headers.get(IDEMPOTENCY_KEY)
             raise
 
-    def refuse_endless(self, size: int) -> None:
-        """Raise UpstreamError when this many bytes of a body are more than an answer has."""
+    def check_size(self, size: int) -> None:
+        """Raise UpstreamError if a response body has more than ``LONGEST_ANSWER_BYTES``."""
         if size > LONGEST_ANSWER_BYTES:
             raise UpstreamError(
                 f"{self.backend} answered more than {LONGEST_ANSWER_BYTES // 1024**2} MiB, which is not an "
@@ -124,7 +123,7 @@ class Connection:
             )
 
     def failure(self, error: httpx.RequestError, call: Call[Any]) -> CollidiumError:
-        """What a failed exchange means to the caller."""
+        """Convert an exception of httpx."""
         failed = self._failure(error, call)
         if not isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
             failed.idempotency_key = call.headers.get(IDEMPOTENCY_KEY)
@@ -137,7 +136,7 @@ class Connection:
                 "and is PLATFORM_BACKEND right?"
             )
         if isinstance(error, httpx.TimeoutException):
-            seconds = self._patience(call).read if isinstance(error, httpx.ReadTimeout) else self.timeout
+            seconds = self._timeout(call).read if isinstance(error, httpx.ReadTimeout) else self.timeout
             return Unreachable(f"{self.backend} did not answer within {seconds:g} s")
         if isinstance(error, httpx.DecodingError):
             return UpstreamError(
@@ -146,14 +145,14 @@ class Connection:
         return Unreachable(f"the connection to {self.backend} broke: {_reason(error)}")
 
 
-def worth_another_try(call: Call[Any], error: httpx.RequestError) -> bool:
-    """Whether the connection broke under a call that may be sent twice; unlike a refusal or a timeout."""
+def may_retry(call: Call[Any], error: httpx.RequestError) -> bool:
+    """Whether the connection broke during a call that may be repeated; not for timeouts."""
     broken = isinstance(error, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError)
     return broken and call.repeatable
 
 
 def check_backend(address: str) -> str:
-    """The address in its one form, without a slash at the end. Raises ConfigurationError."""
+    """Validate an address and remove its trailing slash. Raises ConfigurationError."""
     try:
         url = httpx.URL(address.strip())
     except httpx.InvalidURL:
@@ -161,7 +160,7 @@ def check_backend(address: str) -> str:
     if url.scheme not in {"http", "https"} or not url.host or url.query or url.fragment:
         raise ConfigurationError("PLATFORM_BACKEND must be an address like http://127.0.0.1:8000")
     if url.userinfo:
-        # The address is shown in messages; a password in it would be, too.
+        # Messages show the address.
         raise ConfigurationError("PLATFORM_BACKEND must not hold a user name or a password")
     return str(url).rstrip("/")
 
@@ -171,7 +170,7 @@ def _reason(error: httpx.RequestError) -> str:
 
 
 def version_mismatch(server: str) -> str | None:
-    """Compare the version of a server with that of this program.
+    """Compare the version of a server with that of this client.
 
     Releases are compatible if their first two numbers are equal.
 

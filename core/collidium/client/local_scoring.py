@@ -1,4 +1,4 @@
-"""Scores predictions on this machine as a server does, on events whose truth the caller has."""
+"""Score predictions on this machine as a server does, against truth that the caller has."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 #: Called with the step (``download``, ``truth``, ``score``), the amount done and the total.
 Progress = Callable[[str, int, int], None]
 
-#: Each may hold a job in memory.
+#: Each thread may hold a job in memory.
 _MAX_THREADS: Final = 4
-#: Not enforced on the caller's own files and tasks.
+#: No limits for the caller's own files and tasks.
 _UNLIMITED: Final = Limits(0, 0)
 
 
@@ -52,10 +52,10 @@ def score(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> LocalScores:
-    """Score predictions on this machine, on events whose truth you have.
+    """Score predictions on this machine, against truth that you have.
 
-    Checks, scores, standard errors and curves are those of a server: from the same predictions and the same
-    truth both give the same numbers, to the last bit.
+    Validation, scores, standard errors and curves are the same as on a server: the same predictions and truth
+    give identical numbers.
 
     Parameters
     ----------
@@ -67,27 +67,27 @@ def score(
         The dataset with the truth, as for :func:`collidium.datasets.load`.
     events
         The events to score, for example ``"0:1000"``; by default from the first to the last event of the
-        predictions. What is not predicted there counts as for a submission.
+        predictions. Missing predictions count as in a submission.
     options
-        Choices among the task's ``truth_options``, as a server's operator makes them.
+        Values of the task's ``truth_options``, as a server's operator sets them.
     progress
         Called with the step (``"download"``, ``"truth"`` or ``"score"``), the amount done, and the total.
 
     Returns
     -------
     LocalScores
-        ``scores``, ``uncertainties``, ``curves`` and ``warnings``, with the versions they belong to.
+        ``scores``, ``uncertainties``, ``curves`` and ``warnings``, and the versions of scorer and truth.
 
     Raises
     ------
     InvalidInput
-        With all problems of the predictions in ``errors``, as a server reports them.
+        With all problems of the predictions in ``errors``, as on a server.
     NotFound
-        For a task that is not installed, or without such a repository.
+        If there is no such task or repository.
     UnusableDataset
-        Where the dataset lacks events, or truth.
+        If the dataset lacks events or truth.
     CollidiumError
-        When the task itself fails; and as :func:`collidium.datasets.load`.
+        If the task itself fails; and as :func:`collidium.datasets.load`.
 
     Examples
     --------
@@ -112,7 +112,7 @@ def score(
 
 
 def _predicted(task: Task, path: Path) -> EventRange:
-    """From the first to the last event of a file. Raises InvalidInput with what its footer shows."""
+    """Return the event range of a file. Raises InvalidInput with the problems of its footer."""
     footer, found = inspect(FooterRequest(path, task.card, max_rows=2**63))
     if footer is None:
         raise problems.refusal(found)
@@ -138,7 +138,7 @@ async def _score(
         None if progress is None else partial(progress, step) for step in ("download", "truth", "score")
     )
     with tempfile.TemporaryDirectory(prefix="collidium-") as scratch:
-        # The engine sorts next to the file, where the caller may not write.
+        # The engine writes sorted copies next to the file, where the caller may not be able to write.
         file = Path(scratch) / "predictions.parquet"
         file.symlink_to(path)
         truth = await build_from(
@@ -171,7 +171,7 @@ async def _score(
 
 
 def _run(scoring: Coroutine[Any, Any, LocalScores]) -> LocalScores:
-    """Run it here; in a thread of its own where an event loop runs, as in a notebook."""
+    """Run a coroutine, in a thread if this one has a running event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -181,7 +181,7 @@ def _run(scoring: Coroutine[Any, Any, LocalScores]) -> LocalScores:
 
 
 class _Threads(Executor):
-    """Runs calls in threads of this process, without limits: for files and tasks that the caller trusts."""
+    """Executor that runs calls in threads without limits, for files and tasks that the caller trusts."""
 
     name = "threads"
 
@@ -205,4 +205,4 @@ class _Threads(Executor):
             pool.shutdown(wait=False, cancel_futures=True)
 
     async def close(self) -> None:
-        """Each call of :meth:`map` ends its own threads."""
+        """Do nothing: each call of :meth:`map` ends its own threads."""

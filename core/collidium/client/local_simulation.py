@@ -1,4 +1,4 @@
-"""Simulates events on this machine; no server is asked."""
+"""Simulate events on this machine without a server."""
 
 from __future__ import annotations
 
@@ -34,35 +34,35 @@ def simulate(
     progress: Callable[[Progress], None] | None = None,
     note: Callable[[str], None] | None = None,
 ) -> Simulated:
-    """Simulate events into the directory ``output`` (default: the config's name), in the hosted format.
+    """Simulate events into a directory, in the format of the published datasets.
 
-    The same call again resumes where an earlier one stopped. Blocks until all is done; an interrupt stops the
-    stage that runs.
+    A repeated call resumes an interrupted one. Blocks until all events are simulated; an interrupt stops the
+    current stage.
 
     Parameters
     ----------
     channel, events, pileup
-        What is simulated, unless a preset is.
+        Required unless ``preset`` is given.
     preset : str, optional
-        The name of an order, in place of the first three.
+        Name of a preset, instead of the first three.
     seed : int, optional
         42 by default.
     vary : str, optional
-        Systematic variation of the detector, as ``field=0.99,material=1.1``.
+        Systematic variation of the detector, for example ``field=0.99,material=1.1``.
     first_event : int
         Id of the first event.
     lhe : str or pathlib.Path, optional
         Les Houches file with the hard processes.
     output : str or pathlib.Path, optional
-        Directory of the dataset.
+        Directory of the dataset; by default the name of the config.
     pipeline : str
-        Name of a pipeline; ``auto`` takes ``odd`` where a container engine has its image, else ``acts``.
+        Name of a pipeline; ``auto`` selects ``odd`` if a container engine has its image, otherwise ``acts``.
     runtime : str
-        ``docker``, ``podman``, ``none`` or ``auto``: where the stages run.
+        Where the stages run: ``docker``, ``podman``, ``none`` or ``auto``.
     processes : int, optional
-        Processes of a stage; by default one per core, at most 8.
+        Processes per stage; by default one per core, at most 8.
     time_limit : float, optional
-        Seconds; without a limit by default.
+        Seconds; unlimited by default.
     flat : bool
         Write the tables directly into ``output``, without a card.
     progress, note : callable, optional
@@ -77,7 +77,7 @@ def simulate(
     UnknownOrder
         With all problems of the order.
     CannotSimulate
-        If nothing here can simulate it.
+        If nothing on this machine can simulate it.
     StageFailed
         If a stage fails or exceeds the time limit.
     ConfigurationError

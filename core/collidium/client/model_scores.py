@@ -1,4 +1,4 @@
-"""Scores on the card of a model, as evaluation results in the hub's own format, with its owner's token."""
+"""Publish scores on the card of a model, in the hub's evaluation results format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CardChange:
-    """The card of a model before and after scores were written, which are equal where it had them."""
+    """The card of a model before and after scores were written; both are equal if nothing changed."""
 
     model_repo: str
     before: str
@@ -29,7 +29,7 @@ class CardChange:
 def result_of(submission: Submission, challenge: Challenge, backend: str) -> dict[str, Any]:
     """Return an entry of a card's ``model-index`` with the scores of a submission.
 
-    Raises Conflict for a submission that names no model or has no rank.
+    Raises Conflict if the submission has no model or no rank.
     """
     from huggingface_hub import EvalResult
     from huggingface_hub.repocard_data import eval_results_to_model_index
@@ -70,9 +70,9 @@ def result_of(submission: Submission, challenge: Challenge, backend: str) -> dic
 
 
 def with_result(text: str, name: str, result: Mapping[str, Any]) -> str:
-    """Return a card with a result in place of that of the same leaderboard; all others stay as they are.
+    """Return the card with a result, which replaces an earlier one of the same leaderboard.
 
-    Raises UnusableDataset for front matter that cannot be read, and InvalidInput for such a ``model-index``.
+    Raises UnusableDataset for unreadable front matter, and InvalidInput for an invalid ``model-index``.
     """
     matter, body = split_card(text)
     models = matter.setdefault("model-index", [{"name": name, "results": []}])
@@ -96,10 +96,10 @@ def _board(result: Mapping[str, Any]) -> str | None:
 async def publish_scores(
     hub: Hub, model_repo: str, result: Mapping[str, Any], *, dry_run: bool
 ) -> CardChange:
-    """Write a result to the card of a model, unless it is there; ``dry_run``: only return the change.
+    """Write a result to the card of a model; with ``dry_run``, only return the change.
 
-    Raises what :func:`with_result` raises, NotFound for a model that the token's owner does not see,
-    Forbidden for one of another's, and Conflict where the card changes at the same time.
+    Raises what :func:`with_result` raises, NotFound if the token's owner sees no such model, Forbidden if
+    they may not write to it, and Conflict if the card changes at the same time.
     """
     with hub_failures(hub.endpoint):
         found = await hub.ask(lambda api: _read(api, model_repo))
@@ -122,7 +122,7 @@ async def publish_scores(
 
 
 def _read(api: HfApi, model_repo: str) -> tuple[str | None, str] | None:
-    """The newest commit and the card there; None without such a repository."""
+    """Return the latest commit and its card; None if there is no such repository."""
     if not api.repo_exists(model_repo):
         return None
     head = api.model_info(model_repo).sha

@@ -1,7 +1,7 @@
-"""Writes predictions the way that uploads smallest and is scored fastest.
+"""Write predictions as compact parquet files that are fast to score.
 
-Row groups of whole events, integers as narrow as they can be, the event's id as a dictionary, other
-integers as compressed deltas: about 2 bytes per hit for tracks, where pyarrow's defaults take 6.
+Row groups of whole events, 32-bit integers where they fit, dictionary encoding of the event id and delta
+encoding of other integers: about 2 bytes per hit for tracks, compared with 6 for pyarrow's defaults.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ GROUP_ROWS: Final = 1024**2
 
 
 class DataFrame(Protocol):
-    """A data frame that gives columns by name, as those of pandas do."""
+    """A data frame with columns by name, such as those of pandas."""
 
     def keys(self) -> Any: ...
     def __getitem__(self, name: Any, /) -> Any: ...
 
 
 class ArrowStream(Protocol):
-    """A data frame that gives itself as a stream of arrow tables, as those of polars do."""
+    """A data frame that exports an Arrow stream, such as those of polars."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
@@ -37,10 +37,10 @@ Columns = pa.Table | Mapping[str, Any] | DataFrame | ArrowStream
 
 
 def write_predictions(predictions: Columns, path: str | Path) -> None:
-    """Write predictions that are all in memory; no file is left if it raises.
+    """Write predictions that fit into memory; leaves no file if it raises.
 
     Rows may be in any order; they are sorted by event and keep their order within an event. Integers are
-    narrowed to 32 bits where they fit.
+    converted to 32 bits if they fit.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ def write_predictions(predictions: Columns, path: str | Path) -> None:
     Raises
     ------
     ValueError
-        If there is no column ``event_id`` of integers, for nulls, and for columns of different lengths.
+        If there is no integer column ``event_id``, there are nulls, or columns have different lengths.
     TypeError
         If the predictions are of another type.
     """
@@ -62,13 +62,13 @@ def write_predictions(predictions: Columns, path: str | Path) -> None:
 
 
 class PredictionsWriter:
-    """Writes predictions in bounded memory, one or more whole events at a time, in rising order::
+    """Write predictions in bounded memory, one or more whole events at a time, in increasing order::
 
         with PredictionsWriter("predictions.parquet") as writer:
             for event_id, hits in events:
                 writer.write({"event_id": ..., "hit_id": ..., "track_id": ...})
 
-    Columns keep the types of the first call. When the block raises, no file is left.
+    Columns keep the types of the first call. If the block raises, no file is left.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -105,7 +105,7 @@ class PredictionsWriter:
         Raises
         ------
         ValueError, TypeError
-            As of :func:`write_predictions`, and for an event that is not above those written before.
+            As :func:`write_predictions`, and if an event id is not greater than those written before.
         """
         table = _checked(predictions)
         if self._file is None:
@@ -133,7 +133,7 @@ class PredictionsWriter:
 
 
 def _checked(predictions: Columns) -> pa.Table:
-    """The predictions as a table sorted by event."""
+    """Return the predictions as a table sorted by event."""
     table = _as_table(predictions)
     if table.schema.get_field_index("event_id") < 0:
         raise ValueError(f"predictions need a column event_id; there are {', '.join(table.column_names)}")
@@ -172,7 +172,7 @@ def _narrowed(table: pa.Table, field: pa.Field[Any]) -> pa.Field[Any]:
 
 
 def _group_edges(events: npt.NDArray[Any]) -> list[int]:
-    """Rows at which row groups begin, and the end: each takes whole events as long as they fit."""
+    """Return the first rows of the row groups, and the end; each group has as many whole events as fit."""
     ends = np.append(np.flatnonzero(np.diff(events)) + 1, len(events))
     edges = [0]
     while edges[-1] < len(events):

@@ -1,4 +1,4 @@
-"""Measured numbers for people, with the digits that their error leaves."""
+"""Format numbers with their uncertainties, durations and quotas for display."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 #: Significant digits of a standard error, and of a number that has none.
 ERROR_DIGITS: Final = 2
 DIGITS: Final = 4
-#: Powers of ten between which a number is written out.
+#: Powers of ten for which numbers are not written in scientific notation.
 _WRITTEN_OUT: Final = range(-4, 9)
 
 _UNITS: Final = {"days": 86_400, "hours": 3600, "minutes": 60}
@@ -22,10 +22,10 @@ _RAISED: Final = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def written(value: float | None, error: float | None = None) -> str:
-    """``0.91234, 0.0042`` is ``0.9123 ± 0.0042``: the error to two digits, the value to the same place.
+    """Format a number with its error, such as ``0.9123 ± 0.0042``: two digits of the error.
 
-    A number without an error has four digits, a whole one all of its own. None is a dash. What is very large
-    or small has a power of ten behind it.
+    Without an error a number has four digits, an integer all of its digits. None is a dash. Very large and
+    very small numbers have a power of ten.
     """
     if value is None:
         return "—"
@@ -40,12 +40,12 @@ def written(value: float | None, error: float | None = None) -> str:
 
 
 def team_word(name: str) -> str:
-    """What stands before the name of a team: ``team`` and a space, or nothing where the name says so."""
+    """Return ``team`` and a space as a prefix for a team's name, unless the name begins with it."""
     return "" if name.casefold().startswith("team") else "team "
 
 
 def time_until(moment: datetime) -> str:
-    """``3 days``, ``5 hours`` or ``12 minutes``: whole ones, and no seconds, since texts stay as they are."""
+    """Format the time until a moment in whole days, hours or minutes: ``3 days``, ``12 minutes``."""
     seconds = int((moment - datetime.now(UTC)).total_seconds())
     for unit, length in _UNITS.items():
         if (count := seconds // length) >= 2:
@@ -54,7 +54,7 @@ def time_until(moment: datetime) -> str:
 
 
 def quota_text(quota: Quota) -> str:
-    """What is left to submit to a challenge, and the time for it."""
+    """Describe how many submissions are left, and until when."""
     if quota.state == "upcoming":
         return (
             f"it opens on {_minute(quota.opens_at)}, with {quota.submissions_per_day} submissions a day then"
@@ -70,7 +70,7 @@ def quota_text(quota: Quota) -> str:
 
 
 def split_texts(found: Rescoring) -> list[str]:
-    """What a split changes in addition to ranks, and a warning; empty for any other rescoring."""
+    """Return what a rescoring with a new split changes, and a warning; empty without a split."""
     if found.public_percent is None:
         return []
     part = f"Scores are those on {found.public_percent} per cent of the events until the challenge closes"
@@ -88,7 +88,7 @@ def _minute(moment: datetime | None) -> str:
 
 
 def power_of_ten(power: int) -> str:
-    """``10⁻³``"""
+    """Format ``-3`` as ``10⁻³``."""
     return f"10{str(power).translate(_RAISED)}"
 
 
@@ -98,12 +98,12 @@ def _pair(value: Decimal, error: Decimal | None, form: str) -> str:
             return _rounded(value, 0)
         return _rounded(value, value.adjusted() - DIGITS + 1)
     place = error.adjusted() - ERROR_DIGITS + 1
-    place = error.quantize(Decimal(1).scaleb(place)).adjusted() - ERROR_DIGITS + 1  # 0.0999 is 0.10
+    place = error.quantize(Decimal(1).scaleb(place)).adjusted() - ERROR_DIGITS + 1  # 0.0999 rounds to 0.10
     return form.format(_rounded(value, place), _rounded(error, place))
 
 
 def _rounded(value: Decimal, place: int) -> str:
-    """Rounded to a power of ten, with separators."""
-    # More digits than a double has say nothing.
+    """Round to a power of ten and format with thousands separators."""
+    # A double has no more digits than that.
     exact = value.quantize(Decimal(1).scaleb(max(place, -17)), rounding=ROUND_HALF_EVEN)
     return f"{exact:,f}".replace("-", _MINUS)

@@ -1,8 +1,7 @@
-"""Sends calls over httpx, blocking or not; large files so that they go on where a connection broke.
+"""Send calls with httpx, blocking or not, and wait for requests to end.
 
-By draft-ietf-httpbis-resumable-upload-12. The server finds an upload by the file's checksum, so another
-process that sends the same file goes on, too. Ends are waited for with pauses that grow, and with patience
-for a server that is away for a while.
+Large files are uploaded resumably (draft-ietf-httpbis-resumable-upload-12). The server identifies an upload
+by the file's checksum, so that another process can resume it.
 """
 
 from __future__ import annotations
@@ -21,9 +20,9 @@ from typing import Any, Final, Generic, Protocol, TypeVar
 import httpx
 
 from collidium import errors
-from collidium.client.answers import Answer, upload_offset
 from collidium.client.calls.call import Call
-from collidium.client.connection import Connection, worth_another_try
+from collidium.client.connection import Connection, may_retry
+from collidium.client.responses import Response, upload_offset
 from collidium.client.uploads import Progress, Upload, UploadAbandoned
 from collidium.errors import CollidiumError, Conflict, Unavailable, Unreachable, UpstreamError
 from collidium.records import Evaluation, Rescoring, SimulationRequest
@@ -31,40 +30,40 @@ from collidium.runtime.waiting import in_thread
 
 Result = TypeVar("Result")
 
-#: Files of this size are sent so that a connection that breaks costs little.
+#: Files of at least this size are uploaded resumably.
 RESUMABLE_BYTES = 100 * 1024**2
-#: How often a call is sent that changes nothing, when the connection breaks under it.
+#: How often a repeatable call is sent if the connection breaks.
 TRIES = 3
-Ending = TypeVar("Ending", SimulationRequest, Evaluation, Rescoring)
-#: Called with the request when it is first seen, and whenever something of it has changed.
-OnChange = Callable[[Ending], None]
+Watched = TypeVar("Watched", SimulationRequest, Evaluation, Rescoring)
+#: Called with the request at first and after each change.
+OnChange = Callable[[Watched], None]
 
-#: Seconds between two looks: the first, how fast it grows, the longest.
+#: Seconds between two polls: at first, growth factor, maximum.
 FIRST_PAUSE: Final = 0.5
 GROWTH: Final = 1.25
 LONGEST_PAUSE: Final = 30.0
 
-#: How long in a row the server may be away.
+#: How long an outage of the server is tolerated.
 PATIENCE_SECONDS: Final = 300.0
-#: What passes: a restart, a database or a hub that is away, a proxy without its server.
-PASSING: Final = (errors.Unavailable, errors.Unreachable, errors.UpstreamError, errors.TooManyRequests)
+#: Failures that may be transient: a restart, an unavailable database or hub, a proxy without its server.
+TRANSIENT: Final = (errors.Unavailable, errors.Unreachable, errors.UpstreamError, errors.TooManyRequests)
 
 
 class Exchange(Protocol):
-    """Sends one request and reads its answer."""
+    """Sends one request and decodes its response."""
 
     def __call__(self, call: Call[Any], upload: Upload | None = None, /) -> Any: ...
 
 
 def send_resumably(
-    exchange: Exchange, call: Call[Result], address: Callable[[Answer], str], upload: Upload
+    exchange: Exchange, call: Call[Result], address: Callable[[Response], str], upload: Upload
 ) -> Result:
-    """The result of a call that sends a file, in as many requests as it takes.
+    """Upload a file in as many requests as necessary, and return the result of the call.
 
-    ``address`` reads where they go. Raises what the call does, and what went wrong where for five minutes
-    nothing arrives.
+    ``address`` reads the address of the upload from the first response. Raises what the call raises, and the
+    last failure if nothing arrives for five minutes.
     """
-    where = exchange(_beginning(call, address, upload))
+    where = exchange(_creation(call, address, upload))
     asking = Call("GET", where, upload_offset)  # not HEAD: errors have bodies
     waiting = Waiting(None, None)
     while True:
@@ -83,14 +82,14 @@ def send_resumably(
             )
             return result
         except (Conflict, Unavailable, Unreachable, UpstreamError) as trouble:
-            if not _passes(trouble):
+            if not _is_transient(trouble):
                 raise
             time.sleep(waiting.pause_after(trouble))
             if upload.abandoned:
                 raise UploadAbandoned from trouble
 
 
-def _beginning(call: Call[Any], address: Callable[[Answer], str], upload: Upload) -> Call[str]:
+def _creation(call: Call[Any], address: Callable[[Response], str], upload: Upload) -> Call[str]:
     digest = b64encode(hashlib.file_digest(upload.file, "sha256").digest()).decode()
     headers = {
         "Upload-Complete": "?0",
@@ -100,27 +99,27 @@ def _beginning(call: Call[Any], address: Callable[[Answer], str], upload: Upload
     return Call(call.method, call.path, address, query=call.query, headers=headers)
 
 
-def _passes(trouble: CollidiumError) -> bool:
-    """Whether another request may go on: nothing was answered about the file itself."""
+def _is_transient(trouble: CollidiumError) -> bool:
+    """Whether to try again: the server has not answered about the file itself."""
     if trouble.headers.get("Upload-Complete") == "?1":
         return False
     return not isinstance(trouble, Conflict) or "Upload-Offset" in trouble.headers
 
 
 class BlockingTransport:
-    """Sends calls and waits."""
+    """Sends calls and blocks."""
 
     def __init__(self, connection: Connection, http: httpx.Client | None = None) -> None:
         self._connection = connection
         self._given = http
 
     def acting_as(self, connection: Connection) -> BlockingTransport:
-        """The same pool for another caller."""
+        """Return a transport for another account that shares the connection pool."""
         return BlockingTransport(connection, self._http)
 
     @cached_property
     def _http(self) -> httpx.Client:
-        # When it is needed, as it reads all authorities: most asynchronous clients upload nothing.
+        # Created on first use, because it loads all certificates: most asynchronous clients upload nothing.
         return self._given or httpx.Client(trust_env=self._connection.trust_environment)
 
     def close(self) -> None:
@@ -128,15 +127,15 @@ class BlockingTransport:
             self._http.close()
 
     def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
-        """The call's result; raises CollidiumError."""
+        """Return the result of a call; raises CollidiumError."""
         if call.upload is None:
             return self._exchange(call)
         return self.send_upload(call, Upload.open(call.upload, progress))
 
     def send_upload(self, call: Call[Result], upload: Upload) -> Result:
-        """Like :meth:`send`, for a file that is open already.
+        """Send a call with an open file, and close the file.
 
-        A server that refuses early stops reading; httpx then reads its answer in spite of the broken pipe.
+        If the server rejects the upload early and closes the connection, httpx still reads its response.
         """
         with closing(upload.file):
             if call.resumable is not None and upload.size >= RESUMABLE_BYTES:
@@ -152,7 +151,7 @@ class BlockingTransport:
                 with closing(self._http.send(request, stream=True)) as response:
                     content = self._body(response)
             except httpx.RequestError as error:
-                if tries and worth_another_try(call, error):
+                if tries and may_retry(call, error):
                     continue
                 raise self._connection.failure(error, call) from error
             return self._connection.read(call, response, content)
@@ -161,15 +160,15 @@ class BlockingTransport:
         content = bytearray()
         for piece in response.iter_bytes():
             content += piece
-            self._connection.refuse_endless(len(content))
+            self._connection.check_size(len(content))
         return bytes(content)
 
 
 class AsyncTransport:
     """Sends calls without blocking the event loop.
 
-    Uploads go by a thread of their own over the blocking transport: reading a file blocks, and an event
-    loop that sees the connection break drops the answer of a server that refused early.
+    Uploads run in a thread with the blocking transport: reading a file blocks, and asyncio discards an early
+    response of the server if the connection breaks.
     """
 
     def __init__(self, connection: Connection, http: httpx.AsyncClient, uploads: BlockingTransport) -> None:
@@ -181,14 +180,14 @@ class AsyncTransport:
     def open(
         cls, connection: Connection, transport: httpx.AsyncBaseTransport | None = None
     ) -> AsyncTransport:
-        """With pools of its own; ``transport`` replaces the network."""
+        """Create a transport with its own connection pools; ``transport`` replaces the network."""
         http = httpx.AsyncClient(
             transport=transport, trust_env=transport is None and connection.trust_environment
         )
         return cls(connection, http, BlockingTransport(connection))
 
     def acting_as(self, connection: Connection) -> AsyncTransport:
-        """The same pools for another caller."""
+        """Return a transport for another account that shares the connection pools."""
         return AsyncTransport(connection, self._http, self._uploads)
 
     async def close(self) -> None:
@@ -196,14 +195,14 @@ class AsyncTransport:
         self._uploads.close()
 
     async def send(self, call: Call[Result], progress: Progress | None = None) -> Result:
-        """The call's result; raises CollidiumError."""
+        """Return the result of a call; raises CollidiumError."""
         if call.upload is None:
             return await self._exchange(call)
         upload = await asyncio.to_thread(Upload.open, call.upload, progress and _on_this_loop(progress))
         try:
             return await in_thread(partial(self._send_upload, call, upload), "upload")
         finally:
-            # A caller that was cancelled does not want the rest to be sent.
+            # If the caller was cancelled, the upload ends.
             upload.abandoned = True
 
     def _send_upload(self, call: Call[Result], upload: Upload) -> Result:
@@ -218,7 +217,7 @@ class AsyncTransport:
                 async with aclosing(await self._http.send(request, stream=True)) as response:
                     content = await self._body(response)
             except httpx.RequestError as error:
-                if tries and worth_another_try(call, error):
+                if tries and may_retry(call, error):
                     continue
                 raise self._connection.failure(error, call) from error
             return self._connection.read(call, response, content)
@@ -227,12 +226,12 @@ class AsyncTransport:
         content = bytearray()
         async for piece in response.aiter_bytes():
             content += piece
-            self._connection.refuse_endless(len(content))
+            self._connection.check_size(len(content))
         return bytes(content)
 
 
 def _on_this_loop(progress: Progress) -> Progress:
-    """Progress reported on the loop of the caller, not in the thread that sends."""
+    """Return a callback that reports progress on the event loop of the caller."""
     loop = asyncio.get_running_loop()
 
     def report(sent: int, total: int) -> None:
@@ -241,24 +240,24 @@ def _on_this_loop(progress: Progress) -> Progress:
     return report
 
 
-class Waiting(Generic[Ending]):
-    """What was seen so far, and when to look again; it neither looks nor sleeps itself."""
+class Waiting(Generic[Watched]):
+    """The backoff and timeout of a wait, and the last state seen; it does no I/O."""
 
     def __init__(
         self,
         timeout: float | None,
-        on_change: OnChange[Ending] | None,
+        on_change: OnChange[Watched] | None,
         clock: Callable[[], float] = monotonic,
     ) -> None:
         self._clock = clock
         self._deadline = None if timeout is None else clock() + timeout
-        self._on_change: OnChange[Ending] | None = on_change
-        self._seen: Ending | None = None
+        self._on_change: OnChange[Watched] | None = on_change
+        self._seen: Watched | None = None
         self._pause = FIRST_PAUSE
         self._trouble_since: float | None = None
 
-    def has_ended(self, request: Ending) -> bool:
-        """Take in what the server answered; whether there is nothing more to wait for."""
+    def has_ended(self, request: Watched) -> bool:
+        """Report changes to ``on_change``; return whether the request has ended."""
         self._trouble_since = None
         if request != self._seen:
             self._seen = request
@@ -267,13 +266,13 @@ class Waiting(Generic[Ending]):
         return request.has_ended
 
     def pause(self) -> float:
-        """Seconds until the next look. Raises TimeoutError when there is no time left for one."""
+        """Return the seconds until the next poll. Raises TimeoutError if no time is left."""
         pause = self._pause
         self._pause = min(self._pause * GROWTH, LONGEST_PAUSE)
         return self._within_time(pause)
 
     def pause_after(self, trouble: errors.CollidiumError) -> float:
-        """Seconds until the next look, after one that failed. Raises what failed when it lasts too long."""
+        """Return the seconds until the next poll after a failed one. Raises the failure if it lasts."""
         moment = self._clock()
         if self._trouble_since is None:
             self._trouble_since = moment

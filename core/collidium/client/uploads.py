@@ -1,4 +1,4 @@
-"""What is uploaded: a file in chunks, with progress; or predictions in memory, written to a file first."""
+"""Files to upload: read in chunks with progress, or written from predictions in memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Predictions = str | PathLike[str] | Columns
 
-#: Called with the bytes sent so far and those in all.
+#: Called with the bytes sent so far and the total.
 Progress = Callable[[int, int], None]
 
 CHUNK_BYTES = 1024**2
@@ -28,25 +28,25 @@ CHUNK_BYTES = 1024**2
 
 @dataclass(slots=True)
 class Upload:
-    """An open file that is being sent. ``abandoned`` ends it at the next chunk."""
+    """An open file that is being sent. Setting ``abandoned`` ends the upload at the next chunk."""
 
     file: BufferedReader
     size: int
     progress: Progress | None = None
     abandoned: bool = False
-    #: Where it begins: what comes before is on the server.
+    #: First byte to send: the server has those before it.
     offset: int = 0
 
     @classmethod
     def open(cls, path: Path, progress: Progress | None) -> Upload:
-        """Open the file to send; raises OSError when it cannot be read."""
+        """Open the file; raises OSError if it cannot be read."""
         file = path.open("rb")
         return cls(file, path.stat().st_size, progress)
 
     def chunks(self) -> Iterator[bytes]:
-        """The file's bytes from the offset on, as many as were announced and no more.
+        """Yield the file's bytes from the offset on, as many as were announced.
 
-        Raises InvalidInput when the file has become shorter, and UploadAbandoned.
+        Raises InvalidInput if the file has become shorter, and UploadAbandoned.
         """
         sent = self.offset
         self.file.seek(sent)
@@ -57,7 +57,6 @@ class Upload:
                 raise UploadAbandoned
             if not chunk:
                 raise InvalidInput(f"{self.file.name} became shorter while it was sent; send it again")
-            # When control comes back here, the chunk has been sent.
             yield chunk
             sent += len(chunk)
             self._report(sent)
@@ -68,21 +67,19 @@ class Upload:
 
 
 class UploadAbandoned(Exception):
-    """The caller does not wait for this upload any more."""
+    """The caller no longer waits for this upload."""
 
 
 @contextmanager
 def predictions_file(predictions: Predictions) -> Iterator[Path]:
-    """The file as it is, or a temporary one of predictions that are in memory.
+    """Return the path of the file, or of a temporary file with the predictions in memory.
 
-    Raises TypeError and ValueError as :func:`collidium.client.write_predictions` does. It may write for a
-    while: not for an event loop.
+    Raises TypeError and ValueError as :func:`collidium.client.write_predictions`. Blocks while it writes.
     """
     if isinstance(predictions, str | os.PathLike):
         yield Path(predictions)
         return
-    # It needs pyarrow, which callers that send a file do not.
-    from collidium.client.predictions import write_predictions
+    from collidium.client.predictions import write_predictions  # needs pyarrow, which files do not
 
     with tempfile.TemporaryDirectory(prefix="collidium-") as directory:
         path = Path(directory) / "predictions.parquet"

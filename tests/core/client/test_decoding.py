@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from collidium.client.answers import Answer, single
+from collidium.client.responses import Response, single
 from collidium.errors import UpstreamError
 from collidium.records import Account, AuditEntry, Webhook
 
@@ -30,7 +30,7 @@ def decode(kind: type[Record], value: object, **raw: str) -> Record:
     for name, written in raw.items():
         text = text.replace(json.dumps({name: ACCOUNT[name]})[1:-1], f'"{name}": {written}')
     headers = {"content-type": "application/json"}
-    return single(kind)(Answer("http://127.0.0.1:8000", 200, headers, text.encode()))
+    return single(kind)(Response("http://127.0.0.1:8000", 200, headers, text.encode()))
 
 
 def test_an_account_with_decimal_credits_and_aware_times() -> None:

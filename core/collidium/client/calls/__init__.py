@@ -1,6 +1,6 @@
-"""The server's calls, described once: both clients send these and nothing else.
+"""The server's calls, described once for both clients.
 
-A method here describes what is sent and how the response is read; it does no I/O. The transports send it.
+A method describes the request and how its response is read; it does no I/O. The transports send it.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ class Calls(
 ):
     """All calls of a client.
 
-    Each action of operators is done once for its ``idempotency_key``. Without one it gets a key of its own,
-    and is sent again when the connection breaks.
+    Operator actions are performed once per ``idempotency_key``. Without one a key is generated, and the call
+    is repeated if the connection breaks.
     """

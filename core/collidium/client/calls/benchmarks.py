@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TypedDict, Unpack
 
-from collidium.client.answers import content, listed, single, upload_address
-from collidium.client.calls.call import Call, Credential, endpoint, given, segment
+from collidium.client.calls.call import Call, Credential, endpoint, not_none, segment
+from collidium.client.responses import content, listed, single, upload_address
 from collidium.records import (
     BestStep,
     Challenge,
@@ -23,12 +23,12 @@ from collidium.records import (
 
 
 class Links(TypedDict, total=False):
-    """Links of a submission to change; None removes one."""
+    """Links of a submission; None removes one."""
 
     model_repo: str | None
     code_url: str | None
     paper_url: str | None
-    #: Whether it is chosen for the final results of its challenge.
+    #: Whether it is a candidate for the final results of its challenge.
     final: bool
 
 
@@ -37,22 +37,34 @@ class BenchmarkCalls:
 
     @endpoint
     def tasks(self) -> Call[Page[TaskCard]]:
-        """The tasks that the server lists."""
+        """List the tasks of the server."""
         return Call("GET", "/v1/benchmark/tasks", listed(TaskCard), Credential.NONE)
 
     @endpoint
     def task(self, name: str) -> Call[TaskCard]:
-        """The card of a task."""
+        """Return the card of a task.
+
+        Raises
+        ------
+        NotFound
+            If the server has no such task.
+        """
         return Call("GET", f"/v1/benchmark/{segment(name)}", single(TaskCard), Credential.NONE)
 
     @endpoint
     def challenges(self) -> Call[Page[Challenge]]:
-        """The challenges, the next to close first; the endless ones of the tasks last."""
+        """List the challenges, the next to close first; those without a deadline last."""
         return Call("GET", "/v1/challenges", listed(Challenge), Credential.NONE)
 
     @endpoint
     def challenge(self, name: str) -> Call[Challenge]:
-        """A challenge, with the card of its task."""
+        """Return a challenge with the card of its task.
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        """
         return Call("GET", f"/v1/challenges/{segment(name)}", single(Challenge), Credential.NONE)
 
     @endpoint
@@ -62,11 +74,16 @@ class BenchmarkCalls:
         Parameters
         ----------
         name : str
-            That of the challenge.
+            Name of the challenge.
 
         Returns
         -------
         Quota
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
         """
         return Call("GET", f"/v1/challenges/{segment(name)}/quota", single(Quota))
 
@@ -82,28 +99,35 @@ class BenchmarkCalls:
         model_repo: str | None = None,
         every: bool = False,
     ) -> Call[Page[Place]]:
-        """A page of the leaderboard of a task or challenge, best first.
+        """Return a page of the leaderboard of a task or challenge, best first.
 
         Parameters
         ----------
         task : str
-            Or the name of a challenge, as in all calls about a task.
-        limit, cursor
-            The page: its length, and ``next_cursor`` of the page before.
+            Name of a task or challenge, as in all calls with a task.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
         pareto : bool
             Only places on the Pareto front of the task's two metrics.
         user, model_repo : str, optional
-            Only places of an account, or of a model; with their ranks among all.
+            Only places of this account or model, with their ranks among all.
         every : bool
-            Every submission, and not the best of each participant alone.
+            Every submission instead of the best of each participant.
 
         Returns
         -------
         Page of Place
+
+        Raises
+        ------
+        NotFound
+            If there is no such task or challenge.
+        InvalidInput
+            If ``pareto`` is set for a task without a Pareto front.
         """
         where = f"/v1/leaderboard/{segment(task)}"
-        wanted = given(pareto=pareto or None, all=every or None, hub_username=user, model_repo=model_repo)
-        query = wanted | given(limit=limit, cursor=cursor)
+        wanted = not_none(pareto=pareto or None, all=every or None, hub_username=user, model_repo=model_repo)
+        query = wanted | not_none(limit=limit, cursor=cursor)
         return Call("GET", where, listed(Place), Credential.NONE, query=query)
 
     @endpoint
@@ -116,17 +140,22 @@ class BenchmarkCalls:
         ----------
         challenge : str
         as_csv : bool
-            CSV in place of JSON.
+            CSV instead of JSON.
         every : bool
-            Every submission, and not the best of each participant alone.
+            Every submission instead of the best of each participant.
         status : str, optional
             Only submissions that are ``disqualified`` or ``withdrawn``.
 
         Returns
         -------
         bytes
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
         """
-        query = given(format="csv" if as_csv else "json", all=every or None, status=status)
+        query = not_none(format="csv" if as_csv else "json", all=every or None, status=status)
         where = f"/v1/challenges/{segment(challenge)}/results"
         return Call("GET", where, content, Credential.NONE, query=query)
 
@@ -134,7 +163,7 @@ class BenchmarkCalls:
     def leaderboard_history(
         self, task: str, metric: str | None = None, *, limit: int | None = None
     ) -> Call[Page[BestStep]]:
-        """The submissions that were the best in a metric when they came, oldest first.
+        """List the submissions that improved the best value of a metric, oldest first.
 
         Parameters
         ----------
@@ -142,15 +171,22 @@ class BenchmarkCalls:
         metric : str, optional
             The primary metric by default.
         limit : int, optional
-            Only the last of them; 1,000 by default.
+            Only the latest; 1,000 by default.
 
         Returns
         -------
         Page of BestStep
-            By the scores that count now, with self-reported values that are not verified.
+            Based on the current scores, including self-reported values that are not verified.
+
+        Raises
+        ------
+        NotFound
+            If there is no such task or challenge.
+        InvalidInput
+            If the task has no such metric.
         """
         where = f"/v1/leaderboard/{segment(task)}/history"
-        query = given(metric=metric, limit=limit)
+        query = not_none(metric=metric, limit=limit)
         return Call("GET", where, listed(BestStep), Credential.NONE, query=query)
 
     @endpoint
@@ -162,16 +198,21 @@ class BenchmarkCalls:
         Parameters
         ----------
         task : str
-        limit, cursor
-            The page.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Submission
-            Empty for tasks whose card has no ``ranks_measured``.
+            Empty unless the card of the task has ``ranks_measured``.
+
+        Raises
+        ------
+        NotFound
+            If there is no such task or challenge.
         """
         where = f"/v1/leaderboard/{segment(task)}/self-reported"
-        query = given(limit=limit, cursor=cursor)
+        query = not_none(limit=limit, cursor=cursor)
         return Call("GET", where, listed(Submission), Credential.NONE, query=query)
 
     @endpoint
@@ -188,44 +229,50 @@ class BenchmarkCalls:
         Parameters
         ----------
         task, challenge : str, optional
-            Only those to a task, to a challenge.
-        limit, cursor
-            The page.
+            Only submissions to this task or challenge.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Submission
         """
-        query = given(task=task, challenge=challenge, limit=limit, cursor=cursor)
+        query = not_none(task=task, challenge=challenge, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/submissions", listed(Submission), query=query)
 
     @endpoint
     def submit_model(
         self, task: str, model: str | Path, manifest: str | Path, model_repo: str | None = None
     ) -> Call[Evaluation]:
-        """Submit a model, which the server runs; returns when it is received.
+        """Submit a model that the server runs; returns as soon as it is received.
 
         Parameters
         ----------
         task : str
         model, manifest : path
-            An ONNX file, and what its inputs and outputs are (TOML).
+            An ONNX file, and a TOML file that describes its inputs and outputs.
         model_repo : str, optional
             As for ``submit``.
 
         Returns
         -------
         Evaluation
-            Of the same model that was sent before, where that has not failed.
+            The earlier evaluation if the same model was sent before and did not fail.
 
         Raises
         ------
         InvalidInput
-            With all problems of the manifest.
+            With all problems of the manifest in ``errors``.
+        PaymentRequired
+            If the balance does not cover the price of running a model.
+        TooManyRequests
+            If a quota is exhausted.
         """
         return Call(
-            *("POST", f"/v1/benchmark/{segment(task)}/submit/model", single(Evaluation)),
-            query=given(model_repo=model_repo or None),
+            "POST",
+            f"/v1/benchmark/{segment(task)}/submit/model",
+            single(Evaluation),
+            query=not_none(model_repo=model_repo or None),
             upload=Path(model),
             form={"manifest": Path(manifest).read_bytes().decode()},
             part="model",
@@ -236,40 +283,82 @@ class BenchmarkCalls:
     def evaluations(
         self, *, state: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Evaluation]]:
-        """List the account's submitted models that the server runs or ran, newest first.
+        """List the account's models that the server runs or ran, newest first.
 
         Parameters
         ----------
         state : str, optional
-            Only those in a state.
-        limit, cursor
-            The page.
+            Only evaluations in this state.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Evaluation
         """
-        query = given(state=state, limit=limit, cursor=cursor)
+        query = not_none(state=state, limit=limit, cursor=cursor)
         return Call("GET", "/v1/me/evaluations", listed(Evaluation), query=query)
 
     @endpoint
     def evaluation(self, evaluation_id: str) -> Call[Evaluation]:
-        """How far a model of the account is, and what became of it."""
+        """Return the evaluation of one of the account's models.
+
+        Raises
+        ------
+        NotFound
+            If the account has no such evaluation.
+        """
         return Call("GET", f"/v1/evaluations/{segment(evaluation_id)}", single(Evaluation))
 
     @endpoint
     def cancel_evaluation(self, evaluation_id: str) -> Call[Evaluation]:
-        """Cancel the evaluation of a model of the account."""
+        """Cancel the evaluation of one of the account's models.
+
+        Raises
+        ------
+        NotFound
+            If the account has no such evaluation.
+        Conflict
+            If it has ended.
+        """
         return Call("POST", f"/v1/evaluations/{segment(evaluation_id)}/cancel", single(Evaluation))
 
     @endpoint
     def reproduce(self, submission_id: str) -> Call[Evaluation]:
-        """Have the server run the model of a submission of the account on public events, once."""
+        """Run the model of one of the account's submissions again, on public events.
+
+        It runs once: repeated calls return the same evaluation.
+
+        Parameters
+        ----------
+        submission_id : str
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission.
+        Forbidden
+            If it belongs to another account.
+        PaymentRequired
+            If the balance does not cover the price of running a model.
+        Conflict
+            If it has no stored model, or the task no public events.
+        """
         return Call("POST", f"/v1/submissions/{segment(submission_id)}/reproduce", single(Evaluation))
 
     @endpoint
     def submission(self, submission_id: str) -> Call[Submission]:
-        """A submission as it is kept."""
+        """Return a submission.
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission.
+        """
         where = f"/v1/submissions/{segment(submission_id)}"
         return Call("GET", where, single(Submission), Credential.NONE)
 
@@ -285,29 +374,54 @@ class BenchmarkCalls:
         -------
         Comparison
             Differences, the first submission minus the other, with standard errors.
+
+        Raises
+        ------
+        NotFound
+            If one of them does not exist.
+        InvalidInput
+            If they belong to different tasks.
         """
         where = f"/v1/submissions/{segment(submission_id)}/comparison"
         return Call("GET", where, single(Comparison), Credential.NONE, query={"other": other})
 
     @endpoint
     def withdraw(self, submission_id: str) -> Call[Submission]:
-        """Withdraw a submission of the account while its challenge is open, for good."""
+        """Withdraw one of the account's submissions permanently while its challenge is open.
+
+        Parameters
+        ----------
+        submission_id : str
+
+        Returns
+        -------
+        Submission
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission.
+        Forbidden
+            If it belongs to another account.
+        Conflict
+            If the challenge is closed, or the submission has earned credits or is not ranked.
+        """
         where = f"/v1/submissions/{segment(submission_id)}/withdraw"
         return Call("POST", where, single(Submission))
 
     @endpoint
     def set_links(self, submission_id: str, **links: Unpack[Links]) -> Call[Submission]:
-        """Set links of a submission of the account, or remove them by None; choose it for final results.
+        """Set or remove the links of one of the account's submissions, or choose it for the final results.
 
         Parameters
         ----------
         submission_id : str
         model_repo : str or None, optional
-            ``namespace/name`` on the hub; checked with the token, with the result in ``model_claim``.
+            ``namespace/name`` on the hub. The server checks it with the token and sets ``model_claim``.
         code_url, paper_url : str or None, optional
             HTTPS addresses.
         final : bool, optional
-            Whether the final results of its challenge are chosen from it; of all by default, the best count.
+            Whether it is a candidate for the final results; by default the best submissions are.
 
         Returns
         -------
@@ -316,20 +430,28 @@ class BenchmarkCalls:
         Raises
         ------
         InvalidInput
-            With all problems.
+            With all problems in ``errors``.
+        NotFound
+            If there is no such submission.
+        Forbidden
+            If it belongs to another account.
+        Conflict
+            If it cannot be chosen.
+        TooManyRequests
+            If models are checked too often.
         """
         where = f"/v1/submissions/{segment(submission_id)}"
         return Call("PATCH", where, single(Submission), json={**links})
 
     @endpoint
     def submit_from_hub(self, task: str, source: str, model_repo: str | None = None) -> Call[Receipt]:
-        """Submit predictions in a dataset repository of the hub, which the server downloads with the token.
+        """Submit predictions from a dataset repository of the hub, which the server downloads with the token.
 
         Parameters
         ----------
         task : str
         source : str
-            ``NAMESPACE/NAME:PATH@COMMIT``; the commit of a branch or tag is kept with the submission.
+            ``NAMESPACE/NAME:PATH@COMMIT``. A branch or tag is resolved to its commit.
         model_repo : str, optional
             As for ``submit``.
 
@@ -340,17 +462,19 @@ class BenchmarkCalls:
         Raises
         ------
         NotFound
-            If there is no such repository, revision or file that the token's owner may read.
+            If the token's owner can read no such repository, revision or file.
         InvalidInput
-            With all problems of the file.
+            With all problems of the file in ``errors``.
+        TooManyRequests
+            If a quota is exhausted.
         """
         where = f"/v1/benchmark/{segment(task)}/submit/from-hub"
-        body = given(source=source, model_repo=model_repo or None)
+        body = not_none(source=source, model_repo=model_repo or None)
         return Call("POST", where, single(Receipt), json=body, scores=True)
 
 
 def submit(task_name: str, path: Path, model_repo: str | None) -> Call[Receipt]:
-    where, query = f"/v1/benchmark/{segment(task_name)}/submit", given(model_repo=model_repo or None)
+    where, query = f"/v1/benchmark/{segment(task_name)}/submit", not_none(model_repo=model_repo or None)
     return Call(
         "POST", where, single(Receipt), query=query, upload=path, scores=True, resumable=upload_address
     )

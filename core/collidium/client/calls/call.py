@@ -1,4 +1,4 @@
-"""A call: what is sent, and how the response is read; and methods of both clients made from calls."""
+"""Descriptions of calls, and the decorator that makes methods of both clients from them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Concatenate, Final, Generic, ParamSpec, Self, TypeVar, overload
 from urllib.parse import quote
 
-from collidium.client.answers import Answer
+from collidium.client.responses import Response
 from collidium.errors import InvalidInput, NotFound
 
 Parameters = ParamSpec("Parameters")
@@ -21,7 +21,7 @@ Result = TypeVar("Result")
 Method = TypeVar("Method", bound=Callable[..., Any])
 
 PARQUET = "application/vnd.apache.parquet"
-#: The header under which a server does a thing only once.
+#: Repeats with the same value of this header have no further effect.
 IDEMPOTENCY_KEY = "Idempotency-Key"
 _KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
 
@@ -36,38 +36,38 @@ class Credential(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Call(Generic[Result]):
-    """One request to the server, and how its answer is read."""
+    """One request to the server, and the function that reads its response."""
 
     method: str
     path: str
-    read: Callable[[Answer], Result]
+    read: Callable[[Response], Result]
     credential: Credential = Credential.TOKEN
     query: Mapping[str, str | int | bool] = field(default_factory=dict)
     json: Mapping[str, object] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     #: A file to send as the body.
     upload: Path | None = None
-    #: Fields of a form, whose part ``part`` is then the file.
+    #: Fields of a form, in which the file is the part named ``part``.
     form: Mapping[str, str] | None = None
     part: str = ""
-    #: Where a server takes a file in several requests: reads where they go.
-    resumable: Callable[[Answer], str] | None = None
-    #: Whether the answer may take as long as scoring does.
+    #: Reads the address of a resumable upload from the response that creates it.
+    resumable: Callable[[Response], str] | None = None
+    #: Whether the response may take as long as scoring does.
     scores: bool = False
 
     @property
     def repeatable(self) -> bool:
-        """Whether sending it twice does no more than sending it once."""
+        """Whether sending the call twice has the same effect as sending it once."""
         return self.method == "GET" or IDEMPOTENCY_KEY in self.headers
 
 
-def given(**values: Any) -> dict[str, Any]:
-    """Those that are not None, as a query or a body; the server has a default for each that is missing."""
+def not_none(**values: Any) -> dict[str, Any]:
+    """Return the values that are not None; the server has defaults for the others."""
     return {name: value for name, value in values.items() if value is not None}
 
 
-def keyed(key: str | None) -> dict[str, str]:
-    """The header that makes a call safe to repeat; without a key it gets one of its own."""
+def idempotency_header(key: str | None) -> dict[str, str]:
+    """Return the header that makes a call safe to repeat, with a generated key unless one is given."""
     if key is None:
         key = uuid.uuid4().hex
     if not _KEY.fullmatch(key):
@@ -76,9 +76,9 @@ def keyed(key: str | None) -> dict[str, str]:
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path, whatever characters it has. Raises NotFound for one that cannot be."""
+    """Escape a name as one segment of a path. Raises NotFound for a name that cannot be one."""
     segment = quote(name, safe="")
-    # Clients and proxies resolve these two, and an empty one names another path.
+    # Clients and proxies resolve dot segments, and an empty segment changes the path.
     if segment in {"", ".", ".."}:
         raise NotFound(f"not a name: {name!r}")
     return segment
@@ -96,7 +96,7 @@ class Awaitable:
 
 
 class endpoint(Generic[Parameters, Result]):  # noqa: N801 -- a decorator
-    """Make a method of both clients, with these parameters, from a function that describes a call."""
+    """Turn a function that describes a call into a method of both clients with the same parameters."""
 
     def __init__(self, describe: Callable[Concatenate[Any, Parameters], Call[Result]]) -> None:
         def send(self: Any, *arguments: Parameters.args, **named: Parameters.kwargs) -> Any:
@@ -105,7 +105,7 @@ class endpoint(Generic[Parameters, Result]):  # noqa: N801 -- a decorator
         async def send_async(self: Any, *arguments: Parameters.args, **named: Parameters.kwargs) -> Any:
             return await self._transport.send(describe(self, *arguments, **named))
 
-        self._blocking, self._awaitable = _described(send, describe), _described(send_async, describe)
+        self._blocking, self._awaitable = _documented(send, describe), _documented(send_async, describe)
 
     @overload
     def __get__(self, client: None, owner: type) -> Self: ...
@@ -120,8 +120,8 @@ class endpoint(Generic[Parameters, Result]):  # noqa: N801 -- a decorator
         return method.__get__(client, owner)
 
 
-def _described(method: Method, call: Callable[..., Any]) -> Method:
-    """Give a method the name, the docstring and the signature that ``help`` shows."""
+def _documented(method: Method, call: Callable[..., Any]) -> Method:
+    """Give a method the name, docstring and signature of the function that describes the call."""
     signature = inspect.signature(call)
     result = str(signature.return_annotation).removeprefix("Call[").removesuffix("]")
     functools.update_wrapper(method, call)

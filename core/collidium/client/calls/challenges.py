@@ -1,4 +1,4 @@
-"""Calls of operators about challenges: what they are, and what counts."""
+"""Operators' calls that create and change challenges."""
 
 from __future__ import annotations
 
@@ -6,26 +6,26 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TypedDict, Unpack
 
-from collidium.client.answers import listed, single
-from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
+from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
+from collidium.client.responses import listed, single
 from collidium.records import Challenge, Page, Ranking, Rescoring, RosterEntry, Submission
 
 
 class ChallengeFields(TypedDict, total=False):
-    """What operators set of a challenge; dates have a time zone, rules and announcements are Markdown."""
+    """Settings of a challenge; dates have a time zone, rules and announcements are Markdown."""
 
     title: str
-    #: None: open from the beginning.
+    #: None: open at once.
     opens_at: datetime | None
-    #: None: until it is closed.
+    #: None: until an operator closes it.
     closes_at: datetime | None
-    #: Per cent of the events that count until it closes, 1 to 99; the rest counts then.
+    #: Percentage of the events (1 to 99) that count until it closes; then the others count.
     public_percent: int | None
-    #: Of a participant in a UTC day; None: as the platform has it.
+    #: Per participant and UTC day; None: the platform's default.
     submissions_per_day: int | None
-    #: How many of a participant the final results are chosen from.
+    #: Number of a participant's submissions that the final results are chosen from.
     final_submissions: int
-    #: Whether submissions are scored after closing, without a rank.
+    #: Whether submissions after closing are scored, without a rank.
     practice: bool
     #: Whether new bests earn credits.
     rewarded: bool
@@ -33,53 +33,88 @@ class ChallengeFields(TypedDict, total=False):
     access: str
     #: An organisation of the hub that is admitted in addition to members.
     organisation: str | None
-    #: How many people a team may have; below 2: no teams.
+    #: Maximum number of team members; below 2: no teams.
     team_size: int
-    #: From when on teams stay as they are; None: from closing on.
+    #: From then on teams cannot change; None: from closing on.
     teams_frozen_at: datetime | None
     rules: str
-    #: Added to those that there are.
+    #: Added to the existing announcements.
     announcement: str
 
 
 class ChallengeCalls:
-    """Calls of operators about challenges."""
+    """Operators' calls about challenges."""
 
     @endpoint
     def admin_challenge_submissions(
         self, challenge: str, *, user: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Submission]]:
-        """List the submissions to a challenge, newest first, also those without a rank.
+        """List the submissions to a challenge, newest first, including those without a rank.
 
         Parameters
         ----------
         challenge : str
         user : str, optional
-            Only those of an account.
-        limit, cursor
-            The page.
+            Only submissions of this account.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Submission
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge or account.
         """
-        where, query = (
-            f"/admin/challenges/{segment(challenge)}/submissions",
-            given(user=user, limit=limit, cursor=cursor),
-        )
+        where = f"/admin/challenges/{segment(challenge)}/submissions"
+        query = not_none(user=user, limit=limit, cursor=cursor)
         return Call("GET", where, listed(Submission), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_roster(
         self, challenge: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[RosterEntry]]:
-        """A page of who takes part in a challenge, by name; also members and teams without submissions."""
-        where, query = f"/admin/challenges/{segment(challenge)}/roster", given(limit=limit, cursor=cursor)
+        """List the participants of a challenge by name, including members who have not submitted.
+
+        Parameters
+        ----------
+        challenge : str
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of RosterEntry
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        """
+        where, query = f"/admin/challenges/{segment(challenge)}/roster", not_none(limit=limit, cursor=cursor)
         return Call("GET", where, listed(RosterEntry), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_preview_standing(self, challenge: str, submission_id: str) -> Call[Ranking]:
-        """What would change if a submission were disqualified, or reinstated where it is."""
+        """Preview the rank changes of disqualifying a submission, or of reinstating a disqualified one.
+
+        Parameters
+        ----------
+        challenge, submission_id : str
+
+        Returns
+        -------
+        Ranking
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission to the challenge.
+        Conflict
+            If the submission is not ranked and not disqualified.
+        """
         where = _submission(challenge, submission_id, "standing")
         return Call("GET", where, single(Ranking), Credential.ADMIN)
 
@@ -99,25 +134,52 @@ class ChallengeCalls:
         ----------
         challenge, submission_id : str
         reason : str
-            Everyone sees it.
+            Shown to everyone.
         take_back : bool
             Also take back the credits that it earned.
+        idempotency_key : str, optional
 
         Returns
         -------
         Ranking
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission to the challenge.
+        Conflict
+            If the submission is not ranked.
         """
         where = _submission(challenge, submission_id, "disqualify")
-        body, headers = {"reason": reason, "take_back": take_back}, keyed(idempotency_key)
+        body, headers = {"reason": reason, "take_back": take_back}, idempotency_header(idempotency_key)
         return Call("POST", where, single(Ranking), Credential.ADMIN, json=body, headers=headers)
 
     @endpoint
     def admin_reinstate(
         self, challenge: str, submission_id: str, *, idempotency_key: str | None = None
     ) -> Call[Ranking]:
-        """Let a disqualified submission count again."""
+        """Rank a disqualified submission again.
+
+        Parameters
+        ----------
+        challenge, submission_id : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Ranking
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission to the challenge.
+        Conflict
+            If the submission is not disqualified.
+        """
         where = _submission(challenge, submission_id, "reinstate")
-        return Call("POST", where, single(Ranking), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "POST", where, single(Ranking), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_rescore(
@@ -134,22 +196,39 @@ class ChallengeCalls:
         ----------
         challenge : str
         public_percent : int, optional
-            Per cent of the events that count from now on, until it closes.
+            Percentage of the events that count until the challenge closes.
         apply : bool
-            Keep the new scores; otherwise only see what would change.
+            Store the new scores; by default only report what would change.
+        idempotency_key : str, optional
 
         Returns
         -------
         Rescoring
             :meth:`admin_rescoring` returns its progress.
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        Conflict
+            If it has no truth, is being scored again, or cannot be split.
         """
-        where, headers = f"/admin/challenges/{segment(challenge)}/rescoring", keyed(idempotency_key)
-        body = given(public_percent=public_percent, apply=apply)
+        where, headers = (
+            f"/admin/challenges/{segment(challenge)}/rescoring",
+            idempotency_header(idempotency_key),
+        )
+        body = not_none(public_percent=public_percent, apply=apply)
         return Call("POST", where, single(Rescoring), Credential.ADMIN, json=body, headers=headers)
 
     @endpoint
     def admin_rescoring(self, challenge: str) -> Call[Rescoring]:
-        """The last rescoring of a challenge: how far it is, or what changes."""
+        """Return the progress or the result of the last rescoring of a challenge.
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge, or it was never scored again.
+        """
         where = f"/admin/challenges/{segment(challenge)}/rescoring"
         return Call("GET", where, single(Rescoring), Credential.ADMIN)
 
@@ -163,18 +242,19 @@ class ChallengeCalls:
         idempotency_key: str | None = None,
         **fields: Unpack[ChallengeFields],
     ) -> Call[Challenge]:
-        """Make a challenge of a task.
+        """Create a challenge of a task.
 
         Parameters
         ----------
         name : str
             Words of a-z and 0-9, joined by hyphens.
         task : str
-            A task that is installed.
+            Name of an installed task.
         truth_version : str, optional
-            Of the task; by default that of its own challenge.
+            By default the truth of the task's own challenge.
+        idempotency_key : str, optional
         **fields
-            As in :class:`ChallengeFields`.
+            Settings, see :class:`ChallengeFields`.
 
         Returns
         -------
@@ -183,12 +263,14 @@ class ChallengeCalls:
         Raises
         ------
         InvalidInput
-            With all problems.
+            With all problems in ``errors``.
+        NotFound
+            If there is no such task.
         Conflict
-            For a name that is taken, and a task without truth.
+            If the name is taken or the task has no truth.
         """
-        json = _in_json({"name": name, "task": task, **given(truth_version=truth_version), **fields})
-        headers = keyed(idempotency_key)
+        json = _in_json({"name": name, "task": task, **not_none(truth_version=truth_version), **fields})
+        headers = idempotency_header(idempotency_key)
         return Call(
             "POST", "/admin/challenges", single(Challenge), Credential.ADMIN, json=json, headers=headers
         )
@@ -197,19 +279,29 @@ class ChallengeCalls:
     def admin_edit_challenge(
         self, name: str, *, idempotency_key: str | None = None, **fields: Unpack[ChallengeFields]
     ) -> Call[Challenge]:
-        """Change a challenge.
+        """Change settings of a challenge.
 
         Parameters
         ----------
         name : str
+        idempotency_key : str, optional
         **fields
-            As in :class:`ChallengeFields`; others stay.
+            Settings to change, see :class:`ChallengeFields`.
 
         Returns
         -------
         Challenge
+
+        Raises
+        ------
+        InvalidInput
+            With all problems in ``errors``.
+        NotFound
+            If there is no such challenge.
+        Conflict
+            If the change contradicts its submissions or teams.
         """
-        where, headers = f"/admin/challenges/{segment(name)}", keyed(idempotency_key)
+        where, headers = f"/admin/challenges/{segment(name)}", idempotency_header(idempotency_key)
         json = _in_json(fields)
         return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
 
@@ -217,8 +309,31 @@ class ChallengeCalls:
     def admin_refresh_hidden(
         self, name: str, truth_version: str, *, idempotency_key: str | None = None
     ) -> Call[Challenge]:
-        """Let the events of another imported truth count, and run its models on them."""
-        where, headers = f"/admin/challenges/{segment(name)}/refresh-hidden", keyed(idempotency_key)
+        """Switch an open challenge to the events of another imported truth, and run its models on them.
+
+        Parameters
+        ----------
+        name : str
+            Name of the challenge.
+        truth_version : str
+            A truth that was imported with inputs of models.
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Challenge
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        Conflict
+            If the challenge is not open, or the truth cannot be used.
+        """
+        where, headers = (
+            f"/admin/challenges/{segment(name)}/refresh-hidden",
+            idempotency_header(idempotency_key),
+        )
         json = {"truth_version": truth_version}
         return Call("POST", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
 
@@ -235,36 +350,7 @@ class ChallengeCalls:
             Time of the announcement.
         text : str or None
             None withdraws it.
-
-        Returns
-        -------
-        Challenge
-        """
-        where, body = f"/admin/challenges/{segment(challenge)}/announcements", {"text": text}
-        headers = keyed(idempotency_key)
-        return Call(
-            *("PATCH", where, single(Challenge), Credential.ADMIN),
-            json={"at": at.isoformat(), **body},
-            headers=headers,
-        )
-
-    @endpoint
-    def admin_close_challenge(self, name: str, *, idempotency_key: str | None = None) -> Call[Challenge]:
-        """Take no more submissions; final results come when those under way are scored."""
-        where = f"/admin/challenges/{segment(name)}/close"
-        return Call("POST", where, single(Challenge), Credential.ADMIN, headers=keyed(idempotency_key))
-
-    @endpoint
-    def admin_open_challenge(
-        self, name: str, *, closes_at: datetime | None = None, idempotency_key: str | None = None
-    ) -> Call[Challenge]:
-        """Open a challenge now, or again.
-
-        Parameters
-        ----------
-        name : str
-        closes_at : datetime.datetime, optional
-            When it closes.
+        idempotency_key : str, optional
 
         Returns
         -------
@@ -272,13 +358,71 @@ class ChallengeCalls:
 
         Raises
         ------
+        NotFound
+            If there is no such challenge or announcement.
+        """
+        where = f"/admin/challenges/{segment(challenge)}/announcements"
+        json = {"at": at.isoformat(), "text": text}
+        headers = idempotency_header(idempotency_key)
+        return Call("PATCH", where, single(Challenge), Credential.ADMIN, json=json, headers=headers)
+
+    @endpoint
+    def admin_close_challenge(self, name: str, *, idempotency_key: str | None = None) -> Call[Challenge]:
+        """Close a challenge; its final results follow when all submissions in progress are scored.
+
+        Parameters
+        ----------
+        name : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Challenge
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
         Conflict
-            If it has had final results.
+            If it is not open.
+        """
+        where = f"/admin/challenges/{segment(name)}/close"
+        return Call(
+            "POST", where, single(Challenge), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
+
+    @endpoint
+    def admin_open_challenge(
+        self, name: str, *, closes_at: datetime | None = None, idempotency_key: str | None = None
+    ) -> Call[Challenge]:
+        """Open a challenge now, or reopen it.
+
+        Parameters
+        ----------
+        name : str
+        closes_at : datetime.datetime, optional
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Challenge
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        Conflict
+            If its final results were published.
         """
         where = f"/admin/challenges/{segment(name)}/open"
-        query = given(closes_at=closes_at.isoformat() if closes_at else None)
+        query = not_none(closes_at=closes_at.isoformat() if closes_at else None)
         return Call(
-            "POST", where, single(Challenge), Credential.ADMIN, query=query, headers=keyed(idempotency_key)
+            "POST",
+            where,
+            single(Challenge),
+            Credential.ADMIN,
+            query=query,
+            headers=idempotency_header(idempotency_key),
         )
 
 

@@ -1,4 +1,4 @@
-"""Calls about datasets, single events of them, and models on the hub."""
+"""Calls about datasets, their events, and models on the hub."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from collidium.client.answers import Answer, content, listed, single
-from collidium.client.calls.call import Call, Credential, endpoint, given, segment
+from collidium.client.calls.call import Call, Credential, endpoint, not_none, segment
+from collidium.client.responses import Response, content, listed, single
 from collidium.records import DatasetEntry, HubModel, Page, RepoCard
 
 if TYPE_CHECKING:
@@ -16,40 +16,58 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class EventData:
-    """An event as it was sent."""
+    """An event in the format in which it was sent."""
 
     content: bytes = field(repr=False)
     media_type: str
 
     def tables(self) -> dict[str, pa.Table]:
-        """Decode its tables.
+        """Decode the tables of the event.
 
         Returns
         -------
         dict of str to pyarrow.Table
-            By name, with a row for each hit, cell, particle, track or jet. The metadata of the schemas has
-            the dataset.
+            By name, one row per hit, cell, particle, track or jet. The schema metadata names the dataset.
 
         Raises
         ------
         ValueError
             If the event was sent in another format than Arrow.
         """
-        # It needs pyarrow, which programs that pass the bytes on do not.
-        from collidium.event_display import tables as stream
+        from collidium.event_display import tables  # needs pyarrow, which other calls do not
 
-        return stream.read(self.content)
+        return tables.read(self.content)
 
 
 class DatasetCalls:
-    """Calls about datasets, single events of them, and models on the hub."""
+    """Calls about datasets, their events, and models on the hub."""
 
     @endpoint
     def datasets(
         self, *, repo: str | None = None, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[DatasetEntry]]:
-        """A page of the public datasets that may be looked at, the latest first, by their configs."""
-        query = given(repo=repo, limit=limit, cursor=cursor)
+        """List the configs of public datasets, the latest first.
+
+        Parameters
+        ----------
+        repo : str, optional
+            Only configs of this dataset repository.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of DatasetEntry
+            With a ``warning`` if the hub is unavailable and the list is an old one.
+
+        Raises
+        ------
+        NotFound
+            If there is no such repository.
+        Unavailable, UpstreamError
+            If the hub does not respond.
+        """
+        query = not_none(repo=repo, limit=limit, cursor=cursor)
         return Call("GET", "/v1/datasets", listed(DatasetEntry), Credential.NONE, query=query)
 
     @endpoint
@@ -63,14 +81,14 @@ class DatasetCalls:
         revision: str | None = None,
         file_format: Literal["arrow", "phoenix"] = "arrow",
     ) -> Call[EventData]:
-        """One event of a dataset, without its truth if a task is scored on it.
+        """Return one event of a dataset, without its truth if a task is scored on it.
 
         Parameters
         ----------
         config : str
         event_id : int
         repo : str, optional
-            Needed where several datasets have that config.
+            Required if several datasets have that config.
         tables : sequence of str, optional
             Names of tables; all by default.
         revision : str, optional
@@ -80,18 +98,20 @@ class DatasetCalls:
         Returns
         -------
         EventData
-            Whose ``tables()`` decodes Arrow.
+            Its ``tables()`` decodes Arrow.
 
         Raises
         ------
         NotFound
-            If there is no such dataset, table or event.
+            If there is no such dataset or event.
+        InvalidInput
+            If there is no such table.
         Conflict
             If several datasets have the config.
         Unavailable, UpstreamError
             If the hub does not send the event.
         """
-        wanted = given(repo=repo, tables=",".join(tables or ()) or None, revision=revision)
+        wanted = not_none(repo=repo, tables=",".join(tables or ()) or None, revision=revision)
         query = wanted | {"format": file_format}
         where = f"/v1/datasets/{segment(config)}/events/{event_id}"
         return Call("GET", where, _event, Credential.NONE, query=query, headers={"Accept": "*/*"})
@@ -106,31 +126,38 @@ class DatasetCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[HubModel]]:
-        """A page of the models on the hub that carry the platform's tag, the latest first.
+        """List the models on the hub that carry the platform's tag, the latest first.
 
         Parameters
         ----------
         search : str
-            A part of their name.
+            Part of their name.
         tag : str
-            A tag that they have.
+            Only models with this tag.
         task : str
-            Their benchmark task.
-        limit, cursor
-            The page: its length, and ``next_cursor`` of the page before.
+            Only models for this benchmark task.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of HubModel
-            Which may be shorter than ``limit`` and still have a next one.
+            May be shorter than ``limit`` and still have a next page.
+
+        Raises
+        ------
+        TooManyRequests
+            If the hub is searched too often from this address.
+        Unavailable, UpstreamError
+            If the hub does not respond.
         """
-        wanted = given(search=search or None, tag=tag or None, task=task or None)
-        query = wanted | given(limit=limit, cursor=cursor)
+        wanted = not_none(search=search or None, tag=tag or None, task=task or None)
+        query = wanted | not_none(limit=limit, cursor=cursor)
         return Call("GET", "/v1/models", listed(HubModel), Credential.NONE, query=query)
 
     @endpoint
     def card(self, kind: Literal["datasets", "models"], repo: str) -> Call[RepoCard]:
-        """The card and the files of a public repository on the hub that carries the platform's tag.
+        """Return the card and the files of a public repository on the hub that carries the platform's tag.
 
         Parameters
         ----------
@@ -138,17 +165,21 @@ class DatasetCalls:
         repo : str
             ``namespace/name``.
 
+        Returns
+        -------
+        RepoCard
+
         Raises
         ------
         NotFound
             If there is no such repository.
         Unavailable, UpstreamError
-            If the hub does not send it.
+            If the hub does not respond.
         """
         namespace, _, name = repo.partition("/")
         path = f"/v1/cards/{kind}/{segment(namespace)}/{segment(name)}"
         return Call("GET", path, single(RepoCard), Credential.NONE)
 
 
-def _event(answer: Answer) -> EventData:
-    return EventData(content(answer), answer.media_type)
+def _event(response: Response) -> EventData:
+    return EventData(content(response), response.media_type)

@@ -1,4 +1,4 @@
-"""Calls of operators, and of those who look after a server."""
+"""Operators' calls about accounts, requests, submissions and reports, and calls that monitor a server."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from math import isfinite
 from typing import Any
 
 from collidium import __version__
-from collidium.client.answers import PROBLEM, Answer, listed, readiness, single
-from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
+from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
+from collidium.client.responses import PROBLEM, Response, listed, readiness, single
 from collidium.errors import InvalidInput, NotFound, UpstreamError
 from collidium.records import (
     Account,
@@ -39,21 +39,22 @@ from collidium.records import (
 
 
 class OperatorCalls:
-    """Calls of operators, and of those who look after a server."""
+    """Operators' calls about accounts, requests, submissions and reports, and calls that monitor a server."""
 
     @endpoint
     def admin_grant(
         self, hub_username: str, delta: Decimal, reason: str, *, idempotency_key: str | None = None
     ) -> Call[Granted]:
-        """Give credits to an account, or take them.
+        """Grant credits to an account, or deduct them.
 
         Parameters
         ----------
         hub_username : str
         delta : decimal.Decimal
-            Credits, to three decimal places; negative to take them.
+            Credits, to three decimal places; negative to deduct.
         reason : str
-            For the ledger.
+            Note of the ledger entry.
+        idempotency_key : str, optional
 
         Returns
         -------
@@ -62,18 +63,28 @@ class OperatorCalls:
         Raises
         ------
         InvalidInput
-            If ``delta`` is not a finite number.
+            If ``delta`` is no amount of credits.
+        NotFound
+            If there is no such account.
+        Conflict
+            If the balance would become negative.
         """
         if not delta.is_finite() or not isfinite(delta):
             raise InvalidInput(f"{delta} is no amount of credits")
         # As a float the number keeps its three places up to far beyond any balance.
         body = {"hub_username": hub_username, "delta": float(delta), "reason": reason}
-        headers = keyed(idempotency_key)
+        headers = idempotency_header(idempotency_key)
         return Call("POST", "/admin/grant", single(Granted), Credential.ADMIN, json=body, headers=headers)
 
     @endpoint
     def admin_overview(self) -> Call[Overview]:
-        """The platform at one look. Raises UpstreamError where the server is too old to report it."""
+        """Return a summary of the platform: queue, usage, failures and configuration problems.
+
+        Raises
+        ------
+        UpstreamError
+            If the server is too old for this call.
+        """
         return Call("GET", "/admin/overview", _overview, Credential.ADMIN)
 
     @endpoint
@@ -85,7 +96,7 @@ class OperatorCalls:
         note: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[Banned]:
-        """Ban an account, or end its ban.
+        """Ban an account, or lift its ban.
 
         Parameters
         ----------
@@ -93,43 +104,60 @@ class OperatorCalls:
         banned : bool
         note : str, optional
             For the audit log.
+        idempotency_key : str, optional
 
         Returns
         -------
         Banned
+
+        Raises
+        ------
+        NotFound
+            If a ban is lifted and there is no such account.
         """
-        body = given(hub_username=hub_username, banned=banned, note=note)
-        headers = keyed(idempotency_key)
+        body = not_none(hub_username=hub_username, banned=banned, note=note)
+        headers = idempotency_header(idempotency_key)
         return Call("POST", "/admin/ban", single(Banned), Credential.ADMIN, json=body, headers=headers)
 
     @endpoint
     def admin_freeze(
         self, frozen: bool = True, *, note: str | None = None, idempotency_key: str | None = None
     ) -> Call[Frozen]:
-        """Reject new simulation requests, or accept them again.
+        """Stop accepting simulation requests, or accept them again.
 
         Parameters
         ----------
         frozen : bool
         note : str, optional
             For the audit log.
+        idempotency_key : str, optional
 
         Returns
         -------
         Frozen
         """
-        query, headers = given(frozen=frozen, note=note), keyed(idempotency_key)
+        query, headers = not_none(frozen=frozen, note=note), idempotency_header(idempotency_key)
         return Call("POST", "/admin/freeze", single(Frozen), Credential.ADMIN, query=query, headers=headers)
 
     @endpoint
     def admin_audit(self, *, limit: int | None = None, cursor: str | None = None) -> Call[Page[AuditEntry]]:
-        """A page of what operators did, newest first."""
-        query = given(limit=limit, cursor=cursor)
+        """List operator actions, newest first.
+
+        Parameters
+        ----------
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of AuditEntry
+        """
+        query = not_none(limit=limit, cursor=cursor)
         return Call("GET", "/admin/audit", listed(AuditEntry), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_operators(self) -> Call[Page[Operator]]:
-        """All operators with tokens of their own, also withdrawn ones."""
+        """List all operators that have their own token, including withdrawn ones."""
         return Call("GET", "/admin/operators", listed(Operator), Credential.ADMIN)
 
     @endpoint
@@ -142,27 +170,57 @@ class OperatorCalls:
         ----------
         name : str
         scopes : sequence of str
-            What the operator may do.
+            Permissions: ``all``, ``accounts``, ``benchmarks``, ``reports`` or ``simulations``.
         challenge : str, optional
             Makes the operator an organiser of this challenge.
 
         Returns
         -------
         Operator
-            Its ``token`` is shown only here.
+            The only response with its ``token``.
+
+        Raises
+        ------
+        InvalidInput
+            With all problems in ``errors``.
+        Conflict
+            If the name is in use.
         """
-        body = given(name=name, scopes=list(scopes), challenge=challenge)
+        body = not_none(name=name, scopes=list(scopes), challenge=challenge)
         return Call("POST", "/admin/operators", single(Operator), Credential.ADMIN, json=body)
 
     @endpoint
     def admin_withdraw_operator(self, name: str, *, idempotency_key: str | None = None) -> Call[Operator]:
-        """Withdraw an operator, whose token is refused from then on."""
+        """Withdraw an operator; its token is rejected immediately.
+
+        Parameters
+        ----------
+        name : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Operator
+
+        Raises
+        ------
+        NotFound
+            If there is no such operator.
+        """
         where = f"/admin/operators/{segment(name)}/withdraw"
-        return Call("POST", where, single(Operator), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "POST", where, single(Operator), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_account(self, hub_username: str) -> Call[Account]:
-        """Any account."""
+        """Return an account.
+
+        Raises
+        ------
+        NotFound
+            If there is no such account.
+        """
         return Call("GET", f"/admin/accounts/{segment(hub_username)}", single(Account), Credential.ADMIN)
 
     @endpoint
@@ -182,42 +240,64 @@ class OperatorCalls:
         search : str
             Part of their names.
         banned : bool, optional
-            Only banned accounts, or only others.
+            Only accounts that are banned, or only those that are not.
         sort : str, optional
             ``newest`` (default), ``name`` or ``credits``.
-        limit, cursor
-            The page.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Account
         """
-        query = given(search=search or None, banned=banned, sort=sort, limit=limit, cursor=cursor)
+        query = not_none(search=search or None, banned=banned, sort=sort, limit=limit, cursor=cursor)
         return Call("GET", "/admin/accounts", listed(Account), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_transactions(
         self, hub_username: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Transaction]]:
-        """A page of any account's ledger, newest first."""
+        """List the ledger entries of an account, newest first.
+
+        Parameters
+        ----------
+        hub_username : str
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of Transaction
+
+        Raises
+        ------
+        NotFound
+            If there is no such account.
+        """
         where = f"/admin/accounts/{segment(hub_username)}/transactions"
         return Call(
-            "GET", where, listed(Transaction), Credential.ADMIN, query=given(limit=limit, cursor=cursor)
+            "GET", where, listed(Transaction), Credential.ADMIN, query=not_none(limit=limit, cursor=cursor)
         )
 
     @endpoint
     def health(self) -> Call[Health]:
-        """Whether the server runs."""
+        """Return whether the server runs.
+
+        Raises
+        ------
+        Unavailable
+            If it is about to stop.
+        """
         return Call("GET", "/healthz", single(Health), Credential.NONE)
 
     @endpoint
     def openapi(self) -> Call[dict[str, Any]]:
-        """The server's OpenAPI document."""
+        """Return the server's OpenAPI document."""
         return Call("GET", "/openapi.json", single(dict[str, Any]), Credential.NONE)
 
     @endpoint
     def ready(self) -> Call[Readiness]:
-        """Whether the server can do its work, and what is missing."""
+        """Return whether the server can work, and which part is missing; it does not raise if one is."""
         return Call("GET", "/readyz", readiness, Credential.NONE)
 
     @endpoint
@@ -235,33 +315,67 @@ class OperatorCalls:
         Parameters
         ----------
         state, user, channel : str, optional
-            Only those in a state, of an account, of a channel.
-        limit, cursor
-            The page.
+            Only requests in this state, of this account, of this channel.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of SimulationRequest
+
+        Raises
+        ------
+        NotFound
+            If there is no such account.
         """
-        query = given(state=state, user=user, channel=channel, limit=limit, cursor=cursor)
+        query = not_none(state=state, user=user, channel=channel, limit=limit, cursor=cursor)
         return Call("GET", "/admin/requests", listed(SimulationRequest), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_request(self, request_id: str) -> Call[OperatedRequest]:
-        """A simulation request of any account, with its job at the runner and what is done next for it."""
+        """Return a simulation request of any account, with its job at the runner and its next step.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request.
+        """
         where = f"/admin/requests/{segment(request_id)}"
         return Call("GET", where, single(OperatedRequest), Credential.ADMIN)
 
     @endpoint
     def admin_output(self, request_id: str) -> Call[Page[OutputFile]]:
-        """The files of a request's output that the server keeps: none before its job has completed."""
+        """List the stored output files of a request; empty until its job has completed.
+
+        Raises
+        ------
+        NotFound
+            If there is no such request.
+        """
         where = f"/admin/requests/{segment(request_id)}/output"
         return Call("GET", where, listed(OutputFile), Credential.ADMIN)
 
     @endpoint
     def admin_cancel(self, request_id: str, *, idempotency_key: str | None = None) -> Call[SimulationRequest]:
-        """Cancel a simulation request of any account."""
-        where, headers = f"/admin/requests/{segment(request_id)}/cancel", keyed(idempotency_key)
+        """Cancel a simulation request of any account.
+
+        Parameters
+        ----------
+        request_id : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        SimulationRequest
+
+        Raises
+        ------
+        NotFound
+            If there is no such request.
+        Conflict
+            If it has completed or failed, or its output is being published.
+        """
+        where, headers = f"/admin/requests/{segment(request_id)}/cancel", idempotency_header(idempotency_key)
         return Call("POST", where, single(SimulationRequest), Credential.ADMIN, headers=headers)
 
     @endpoint
@@ -273,37 +387,80 @@ class OperatorCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[Evaluation]]:
-        """List the submitted models of all accounts that the server runs or ran, newest first.
+        """List the models of all accounts that the server runs or ran, newest first.
 
         Parameters
         ----------
         state, user : str, optional
-            Only those in a state, of an account.
-        limit, cursor
-            The page.
+            Only evaluations in this state, of this account.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Evaluation
+
+        Raises
+        ------
+        NotFound
+            If there is no such account.
         """
-        query = given(state=state, user=user, limit=limit, cursor=cursor)
+        query = not_none(state=state, user=user, limit=limit, cursor=cursor)
         return Call("GET", "/admin/evaluations", listed(Evaluation), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_cancel_evaluation(
         self, evaluation_id: str, *, idempotency_key: str | None = None
     ) -> Call[Evaluation]:
-        """Cancel the evaluation of a model of any account."""
+        """Cancel the evaluation of a model of any account.
+
+        Parameters
+        ----------
+        evaluation_id : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        NotFound
+            If there is no such evaluation.
+        Conflict
+            If it has ended.
+        """
         where = f"/admin/evaluations/{segment(evaluation_id)}/cancel"
-        return Call("POST", where, single(Evaluation), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "POST", where, single(Evaluation), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_rerun_evaluation(
         self, evaluation_id: str, *, idempotency_key: str | None = None
     ) -> Call[Evaluation]:
-        """Run a model again whose evaluation failed or was cancelled."""
+        """Repeat an evaluation that failed or was cancelled.
+
+        Parameters
+        ----------
+        evaluation_id : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Evaluation
+
+        Raises
+        ------
+        NotFound
+            If there is no such evaluation.
+        Conflict
+            If it did not fail, its model is deleted, or its challenge has final results.
+        """
         where = f"/admin/evaluations/{segment(evaluation_id)}/rerun"
-        return Call("POST", where, single(Evaluation), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "POST", where, single(Evaluation), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_refunds(
@@ -323,30 +480,32 @@ class OperatorCalls:
         begin, end : datetime.datetime
             The period, the end exclusive.
         apply : bool
-            Refund what the preview showed; otherwise nothing is changed.
+            Make the refunds of the preview; by default nothing changes.
         digest : str, optional
-            That of the preview, with ``apply``.
+            ``digest`` of the preview, required with ``apply``.
         note : str, optional
             For the audit log.
+        idempotency_key : str, optional
 
         Returns
         -------
         Refunds
-            What is still charged.
 
         Raises
         ------
+        InvalidInput
+            If the period is invalid or ``digest`` is missing.
         Conflict
-            If the amounts are no longer those of the preview.
+            If the amounts changed since the preview.
         """
         period = {"from": begin.isoformat(), "to": end.isoformat()}
-        body = period | given(apply=apply, digest=digest, note=note)
-        headers = keyed(idempotency_key) if apply else {}
+        body = period | not_none(apply=apply, digest=digest, note=note)
+        headers = idempotency_header(idempotency_key) if apply else {}
         return Call("POST", "/admin/refunds", single(Refunds), Credential.ADMIN, json=body, headers=headers)
 
     @endpoint
     def admin_tasks(self) -> Call[Page[TaskStatus]]:
-        """The tasks that are installed or listed, and why one accepts no submissions."""
+        """List the tasks that are installed or listed, with the reason if one accepts no submissions."""
         return Call("GET", "/admin/tasks", listed(TaskStatus), Credential.ADMIN)
 
     @endpoint
@@ -359,62 +518,136 @@ class OperatorCalls:
         limit: int | None = None,
         cursor: str | None = None,
     ) -> Call[Page[Submission]]:
-        """List all submissions, newest first.
+        """List the submissions of all accounts, newest first.
 
         Parameters
         ----------
         task, user : str, optional
-            Only those to a task or challenge, of an account.
+            Only submissions to this task or challenge, of this account.
         unverified : bool
-            Only self-reported ones that are not verified.
-        limit, cursor
-            The page.
+            Only self-reported submissions that are not verified.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of Submission
+
+        Raises
+        ------
+        NotFound
+            If there is no such task or account.
         """
-        query = given(task=task, user=user, unverified=unverified or None, limit=limit, cursor=cursor)
+        query = not_none(task=task, user=user, unverified=unverified or None, limit=limit, cursor=cursor)
         return Call("GET", "/admin/submissions", listed(Submission), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_verify(self, submission_id: str, *, idempotency_key: str | None = None) -> Call[Submission]:
-        """Accept the self-reported scores of a submission: from then on they earn credits."""
+        """Verify the self-reported scores of a submission, which then earn credits.
+
+        Parameters
+        ----------
+        submission_id : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Submission
+
+        Raises
+        ------
+        NotFound
+            If there is no such submission.
+        Conflict
+            If its task has no self-reported scores that can be verified, or its account is banned.
+        """
         where = f"/admin/submissions/{segment(submission_id)}/verify"
-        return Call("POST", where, single(Submission), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "POST", where, single(Submission), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_usage(self, *, limit: int | None = None) -> Call[Usage]:
-        """This month, and the accounts that used most of it."""
-        return Call("GET", "/admin/usage", single(Usage), Credential.ADMIN, query=given(limit=limit))
+        """Return this month's usage, and the accounts that used most.
+
+        Parameters
+        ----------
+        limit : int, optional
+            Maximum number of accounts; 50 by default.
+
+        Returns
+        -------
+        Usage
+        """
+        return Call("GET", "/admin/usage", single(Usage), Credential.ADMIN, query=not_none(limit=limit))
 
     @endpoint
     def admin_channels(self, *, month: str | None = None) -> Call[Page[ChannelUsage]]:
-        """What was ordered of each channel in a month (``YYYY-MM``), this one by default."""
-        query = given(month=month)
+        """List requests and node-hours by channel in a month.
+
+        Parameters
+        ----------
+        month : str, optional
+            ``YYYY-MM`` in UTC; this month by default.
+
+        Returns
+        -------
+        Page of ChannelUsage
+
+        Raises
+        ------
+        InvalidInput
+            If ``month`` is not a month.
+        """
+        query = not_none(month=month)
         return Call("GET", "/admin/analytics/channels", listed(ChannelUsage), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_daily(self, *, days: int | None = None) -> Call[Page[DayUsage]]:
-        """What was ordered on each of the last days, oldest first."""
-        query = given(days=days)
+        """List requests and node-hours by day, oldest first.
+
+        Parameters
+        ----------
+        days : int, optional
+            Number of days including today; 30 by default.
+
+        Returns
+        -------
+        Page of DayUsage
+        """
+        query = not_none(days=days)
         return Call("GET", "/admin/analytics/daily", listed(DayUsage), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_failures(self, *, month: str | None = None) -> Call[Failures]:
-        """How the requests ended that ended in a month (``YYYY-MM``), this one by default."""
-        query = given(month=month)
+        """Return the failure rate of the requests that ended in a month.
+
+        Parameters
+        ----------
+        month : str, optional
+            ``YYYY-MM`` in UTC; this month by default.
+
+        Returns
+        -------
+        Failures
+
+        Raises
+        ------
+        InvalidInput
+            If ``month`` is not a month.
+        """
+        query = not_none(month=month)
         return Call("GET", "/admin/analytics/failures", single(Failures), Credential.ADMIN, query=query)
 
 
-def _overview(answer: Answer) -> Overview:
+def _overview(response: Response) -> Overview:
     try:
-        return single(Overview)(answer)
+        return single(Overview)(response)
     except NotFound:
-        if answer.media_type != PROBLEM:
+        if response.media_type != PROBLEM:
             raise
-        # The console asks this first, and only an old server does not know it.
+        # The console makes this call first; only an old server does not have it.
         raise UpstreamError(
-            f"{answer.backend} runs a collidium that is older than this program ({__version__}) and does not "
-            "report all that it shows: update the server"
+            f"{response.backend} runs a collidium that is older than this program ({__version__}) and does "
+            "not report all that it shows: update the server"
         ) from None

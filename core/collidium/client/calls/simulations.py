@@ -1,12 +1,12 @@
-"""Calls about the caller's account, its notifications and its simulation requests."""
+"""Calls about the account, its notifications and its simulation requests."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TypedDict, Unpack
 
-from collidium.client.answers import listed, single
-from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
+from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
+from collidium.client.responses import listed, single
 from collidium.records import (
     Account,
     Estimate,
@@ -27,74 +27,110 @@ _NOTIFICATIONS = "/v1/me/notifications"
 
 
 class NotificationChanges(TypedDict, total=False):
-    """What to change of an account's notifications."""
+    """Changes of an account's notification settings."""
 
     #: None removes it.
     email: str | None
-    #: Whether kinds of events are sent; others stay as they are.
+    #: Kinds of events to switch on or off.
     kinds: Mapping[str, bool]
 
 
 class AccountCalls:
-    """Calls about the caller's account and how it is notified."""
+    """Calls about the account and its notifications."""
 
     @endpoint
     def me(self) -> Call[Account]:
-        """The account behind the token; the first call signs it up."""
+        """Return the account of the token; the first call creates it."""
         return Call("GET", "/v1/me", single(Account))
 
     @endpoint
     def transactions(self, *, limit: int | None = None, cursor: str | None = None) -> Call[Page[Transaction]]:
-        """A page of the account's ledger, newest first."""
+        """List the ledger entries of the account, newest first.
+
+        Parameters
+        ----------
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of Transaction
+        """
         return Call(
-            "GET", "/v1/me/transactions", listed(Transaction), query=given(limit=limit, cursor=cursor)
+            "GET", "/v1/me/transactions", listed(Transaction), query=not_none(limit=limit, cursor=cursor)
         )
 
     @endpoint
     def set_webhook(self, url: str | None = None, *, rotate_secret: bool = False) -> Call[Webhook]:
-        """Set the HTTPS address that is notified of requests that end.
+        """Set the HTTPS address that is notified when a request ends.
 
         Parameters
         ----------
         url : str, optional
-            Left out, the address stays as it is, none at first.
+            By default the address does not change.
         rotate_secret : bool
-            Create a new signing secret; the old one ends at once.
+            Create a new signing secret; the old one expires at once.
 
         Returns
         -------
         Webhook
-            A new secret is shown only here.
+            The only response with a new secret.
+
+        Raises
+        ------
+        InvalidInput
+            If the address cannot be used.
         """
-        return Call("PUT", _WEBHOOK, single(Webhook), json=given(rotate_secret=rotate_secret, url=url))
+        return Call("PUT", _WEBHOOK, single(Webhook), json=not_none(rotate_secret=rotate_secret, url=url))
 
     @endpoint
     def webhook(self) -> Call[Webhook]:
-        """Where the account is notified."""
+        """Return the account's webhook.
+
+        Raises
+        ------
+        NotFound
+            If the account has none.
+        """
         return Call("GET", _WEBHOOK, single(Webhook))
 
     @endpoint
     def remove_webhook(self) -> Call[WebhookRemoved]:
-        """Remove the webhook with its secret."""
+        """Remove the account's webhook and its secret."""
         return Call("DELETE", _WEBHOOK, single(WebhookRemoved))
 
     @endpoint
     def webhook_deliveries(
         self, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[WebhookDelivery]]:
-        """A page of deliveries, with the reason if one failed, newest first."""
+        """List deliveries to the account, newest first, with the reason if one failed.
+
+        Parameters
+        ----------
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of WebhookDelivery
+        """
         return Call(
-            "GET", f"{_WEBHOOK}/deliveries", listed(WebhookDelivery), query=given(limit=limit, cursor=cursor)
+            "GET",
+            f"{_WEBHOOK}/deliveries",
+            listed(WebhookDelivery),
+            query=not_none(limit=limit, cursor=cursor),
         )
 
     @endpoint
     def notifications(self) -> Call[Notifications]:
-        """What the account is notified of, and its e-mail address."""
+        """Return the account's notification settings and e-mail address."""
         return Call("GET", _NOTIFICATIONS, single(Notifications))
 
     @endpoint
     def set_notifications(self, **changes: Unpack[NotificationChanges]) -> Call[Notifications]:
-        """Switch kinds of events on and off; set the e-mail address, which is sent a link to confirm it.
+        """Switch kinds of notifications on or off, or set the e-mail address.
+
+        A new address receives a link that its owner must follow before anything else is sent there.
 
         Parameters
         ----------
@@ -102,6 +138,19 @@ class AccountCalls:
             None removes the address.
         kinds : mapping of str to bool, optional
             For example ``{"deadline": False}``; ``notifications`` lists the kinds.
+
+        Returns
+        -------
+        Notifications
+
+        Raises
+        ------
+        InvalidInput
+            If the address or a kind is invalid.
+        Conflict
+            If the server sends no e-mail.
+        TooManyRequests
+            If too many links were requested.
         """
         return Call("PATCH", _NOTIFICATIONS, single(Notifications), json={**changes})
 
@@ -123,52 +172,60 @@ class SimulationCalls:
         webhook_url: str | None = None,
         idempotency_key: str | None = None,
     ) -> Call[SimulationRequest]:
-        """Order events.
+        """Order simulated events.
 
         Parameters
         ----------
         channel, events, pileup
-            What is ordered, unless a preset is.
+            Required unless ``preset`` is given.
         seed : int, optional
             42 by default.
         vary : str, optional
-            Systematic variation of the detector, as ``field=0.99,material=1.1``.
+            Systematic variation of the detector, for example ``field=0.99,material=1.1``.
         preset : str, optional
-            The name of an order, in place of the first three.
+            Name of a preset, instead of the first three.
         private : bool
             Publish to a private repository.
         webhook_url : str, optional
             HTTPS address that is notified when the request ends.
         idempotency_key : str, optional
-            An order is placed once for each key. Without one it gets a key of its own, under which it is
-            sent again when the connection breaks.
+            Repeats with the same key place no second order. By default a key is generated, and the call is
+            repeated if the connection breaks.
 
         Returns
         -------
         SimulationRequest
-            With ``cached``, an earlier request that made the same events: it cost nothing.
+            If ``cached`` is set, an earlier request for the same events, which costs nothing.
 
         Raises
         ------
         InvalidInput
-            With all problems.
+            With all problems in ``errors``.
         PaymentRequired
             If the balance is too low.
         TooManyRequests
             If a limit of the account or of the month is reached.
         Conflict
             If the key was used for another order.
+        Unavailable
+            If operators have frozen simulation requests.
         """
-        order = given(
+        order = not_none(
             channel=channel, events=events, pileup=pileup, preset=preset, seed=seed, vary=vary or None
         )
-        body = order | given(private=private or None, webhook_url=webhook_url)
-        headers = keyed(idempotency_key)
+        body = order | not_none(private=private or None, webhook_url=webhook_url)
+        headers = idempotency_header(idempotency_key)
         return Call("POST", "/v1/simulate", single(SimulationRequest), json=body, headers=headers)
 
     @endpoint
     def request(self, request_id: str) -> Call[SimulationRequest]:
-        """A simulation request with its timeline."""
+        """Return a simulation request with its timeline.
+
+        Raises
+        ------
+        NotFound
+            If the account has no such request.
+        """
         return Call("GET", f"/v1/requests/{segment(request_id)}", single(SimulationRequest))
 
     @endpoint
@@ -180,20 +237,26 @@ class SimulationCalls:
         Parameters
         ----------
         state : str, optional
-            Only those in a state.
-        limit, cursor
-            The page.
+            Only requests in this state.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
         Page of SimulationRequest
         """
-        query = given(state=state, limit=limit, cursor=cursor)
+        query = not_none(state=state, limit=limit, cursor=cursor)
         return Call("GET", "/v1/requests", listed(SimulationRequest), query=query)
 
     @endpoint
     def output(self, request_id: str) -> Call[Page[OutputFile]]:
-        """The files of a completed request that the server keeps, also where no hub has them."""
+        """List the files of a completed request that the server stores.
+
+        Raises
+        ------
+        NotFound
+            If the account has no such request.
+        """
         return Call("GET", f"/v1/requests/{segment(request_id)}/output", listed(OutputFile))
 
     @endpoint
@@ -210,8 +273,12 @@ class SimulationCalls:
 
         Raises
         ------
+        NotFound
+            If the account has no such request.
+        Forbidden
+            If another account ordered it.
         Conflict
-            If there is nothing left to stop.
+            If it has completed or failed, or its output is being published.
         """
         return Call("POST", f"/v1/requests/{segment(request_id)}/cancel", single(SimulationRequest))
 
@@ -222,7 +289,7 @@ class SimulationCalls:
         Parameters
         ----------
         channel, events, pileup
-            What would be ordered.
+            The order.
         vary : str, optional
             As for :meth:`simulate`.
 
@@ -233,17 +300,17 @@ class SimulationCalls:
         Raises
         ------
         InvalidInput
-            With all problems.
+            With all problems in ``errors``.
         """
-        query = given(channel=channel, events=events, pileup=pileup, vary=vary or None)
+        query = not_none(channel=channel, events=events, pileup=pileup, vary=vary or None)
         return Call("GET", "/v1/estimate", single(Estimate), Credential.NONE, query=query)
 
     @endpoint
     def limits(self) -> Call[OrderLimits]:
-        """What may be ordered: the channels, and the ranges of events, pileup and seed."""
+        """Return the channels that can be ordered, and the ranges of events, pileup and seed."""
         return Call("GET", "/v1/limits", single(OrderLimits), Credential.NONE)
 
     @endpoint
     def presets(self) -> Call[Page[Preset]]:
-        """Orders that have a name."""
+        """List the presets that can be ordered."""
         return Call("GET", "/v1/presets", listed(Preset), Credential.NONE)

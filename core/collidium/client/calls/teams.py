@@ -1,4 +1,4 @@
-"""Calls about who takes part in challenges: in teams, by invitation, or as members."""
+"""Calls about teams, invitations, and the members of challenges."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from collidium.client.answers import listed, single
-from collidium.client.calls.call import Call, Credential, endpoint, given, keyed, segment
+from collidium.client.calls.call import Call, Credential, endpoint, idempotency_header, not_none, segment
+from collidium.client.responses import listed, single
 from collidium.records import Invitation, Member, MembersAdded, Page, Participation, Submission, Team
 
 
@@ -18,25 +18,46 @@ class TeamCalls:
     def teams(
         self, challenge: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Team]]:
-        """A page of the teams of a challenge, the latest first."""
-        query = given(limit=limit, cursor=cursor)
+        """List the teams of a challenge, the latest first.
+
+        Parameters
+        ----------
+        challenge : str
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of Team
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        """
+        query = not_none(limit=limit, cursor=cursor)
         return Call("GET", _of(challenge, "teams"), listed(Team), Credential.NONE, query=query)
 
     @endpoint
     def team(self, challenge: str, invitation: str | None = None) -> Call[Participation]:
-        """Return whether and with which team the account may submit to a challenge.
+        """Return whether the account may submit to a challenge, and its team.
 
         Parameters
         ----------
         challenge : str
         invitation : str, optional
-            Code of an invitation, whose team is returned, too.
+            Code of an invitation, whose team is returned as ``invited_to``.
 
         Returns
         -------
         Participation
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
         """
-        query = given(invitation=invitation)
+        query = not_none(invitation=invitation)
         return Call("GET", _of(challenge, "team"), single(Participation), query=query)
 
     @endpoint
@@ -48,8 +69,8 @@ class TeamCalls:
         Parameters
         ----------
         challenge : str
-        limit, cursor
-            The page.
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
 
         Returns
         -------
@@ -58,14 +79,36 @@ class TeamCalls:
         Raises
         ------
         NotFound
-            If the account is in no team.
+            If there is no such challenge, or the account is in no team.
         """
-        query = given(limit=limit, cursor=cursor)
+        query = not_none(limit=limit, cursor=cursor)
         return Call("GET", _of(challenge, "team/submissions"), listed(Submission), query=query)
 
     @endpoint
     def new_team(self, challenge: str, name: str) -> Call[Participation]:
-        """Make a team, whose captain the account is."""
+        """Create a team with the account as its captain.
+
+        Parameters
+        ----------
+        challenge : str
+        name : str
+            Shown on the leaderboard; in any script.
+
+        Returns
+        -------
+        Participation
+
+        Raises
+        ------
+        InvalidInput
+            If the name cannot be used.
+        NotFound
+            If there is no such challenge.
+        Forbidden
+            If the challenge is for members, and the account is none.
+        Conflict
+            If the name is taken, the account is in a team or has submitted alone, or teams are fixed.
+        """
         return Call("POST", _of(challenge, "team"), single(Participation), json={"name": name})
 
     @endpoint
@@ -78,13 +121,24 @@ class TeamCalls:
         ----------
         challenge : str
         uses : int
-            How many accounts may use it.
+            Number of accounts that may use it.
         expires_at : datetime.datetime, optional
 
         Returns
         -------
         Invitation
-            Its ``code`` is shown only here.
+            The only response with its ``code``.
+
+        Raises
+        ------
+        InvalidInput
+            If ``expires_at`` is in the past.
+        NotFound
+            If there is no such challenge, or the account is in no team.
+        Forbidden
+            If the account is not the captain.
+        Conflict
+            If teams are fixed, or the team has too many invitations.
         """
         body = _invited(uses, expires_at)
         return Call("POST", _of(challenge, "team/invitations"), single(Invitation), json=body)
@@ -97,11 +151,20 @@ class TeamCalls:
         ----------
         challenge : str
         code : str
-            That of an invitation.
+            Code of an invitation.
 
         Returns
         -------
         Participation
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge or invitation.
+        Forbidden
+            If the invitation is to a team, the challenge is for members, and the account is none.
+        Conflict
+            If the invitation has expired or is used up, the team is full, or the account cannot join it.
         """
         return Call("POST", _of(challenge, "join"), single(Participation), json={"code": code})
 
@@ -118,6 +181,15 @@ class TeamCalls:
         Returns
         -------
         Participation
+
+        Raises
+        ------
+        NotFound
+            If the account is in no team, or the other not in the same.
+        Forbidden
+            If another is removed and the account is not the captain.
+        Conflict
+            If the team has submitted, or teams are fixed.
         """
         where = _of(challenge, f"team/members/{segment(hub_username)}")
         return Call("DELETE", where, single(Participation))
@@ -126,27 +198,51 @@ class TeamCalls:
     def admin_members(
         self, challenge: str, *, limit: int | None = None, cursor: str | None = None
     ) -> Call[Page[Member]]:
-        """A page of the members of a challenge, those added last first."""
-        where, query = _of(challenge, "members", "/admin"), given(limit=limit, cursor=cursor)
+        """List the members of a challenge, the latest first.
+
+        Parameters
+        ----------
+        challenge : str
+        limit, cursor : optional
+            Page size, and ``next_cursor`` of the previous page.
+
+        Returns
+        -------
+        Page of Member
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge.
+        """
+        where, query = _of(challenge, "members", "/admin"), not_none(limit=limit, cursor=cursor)
         return Call("GET", where, listed(Member), Credential.ADMIN, query=query)
 
     @endpoint
     def admin_add_members(
         self, challenge: str, hub_usernames: Sequence[str], *, idempotency_key: str | None = None
     ) -> Call[MembersAdded]:
-        """Add members to a challenge: all or none.
+        """Add all of the accounts to the members of a challenge, or none.
 
         Parameters
         ----------
         challenge : str
         hub_usernames : sequence of str
-            Accounts, which need not have signed in yet.
+            They need not have signed in yet.
+        idempotency_key : str, optional
 
         Returns
         -------
         MembersAdded
+
+        Raises
+        ------
+        InvalidInput
+            With all names that no account can have in ``errors``.
+        NotFound
+            If there is no such challenge.
         """
-        where, headers = _of(challenge, "members", "/admin"), keyed(idempotency_key)
+        where, headers = _of(challenge, "members", "/admin"), idempotency_header(idempotency_key)
         body = {"hub_usernames": list(hub_usernames)}
         return Call("POST", where, single(MembersAdded), Credential.ADMIN, json=body, headers=headers)
 
@@ -154,9 +250,26 @@ class TeamCalls:
     def admin_remove_member(
         self, challenge: str, hub_username: str, *, idempotency_key: str | None = None
     ) -> Call[Member]:
-        """Take an account from the members of a challenge; the invitations to be one end."""
+        """Remove an account from the members of a challenge; unused invitations to be a member expire.
+
+        Parameters
+        ----------
+        challenge, hub_username : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Member
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge, or the account is not a member.
+        """
         where = _of(challenge, f"members/{segment(hub_username)}", "/admin")
-        return Call("DELETE", where, single(Member), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "DELETE", where, single(Member), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_invite(
@@ -168,13 +281,20 @@ class TeamCalls:
         ----------
         challenge : str
         uses : int
-            How many accounts may use it.
+            Number of accounts that may use it.
         expires_at : datetime.datetime, optional
 
         Returns
         -------
         Invitation
-            Its ``code`` is shown only here.
+            The only response with its ``code``.
+
+        Raises
+        ------
+        InvalidInput
+            If ``expires_at`` is in the past.
+        NotFound
+            If there is no such challenge.
         """
         where, body = _of(challenge, "invitations", "/admin"), _invited(uses, expires_at)
         return Call("POST", where, single(Invitation), Credential.ADMIN, json=body)
@@ -183,27 +303,54 @@ class TeamCalls:
     def admin_remove_member_of_team(
         self, challenge: str, hub_username: str, *, idempotency_key: str | None = None
     ) -> Call[Team]:
-        """Take an account out of its team, with all that it has submitted; returns the team as it was."""
+        """Remove an account and its submissions from its team; returns the team before the change.
+
+        Parameters
+        ----------
+        challenge, hub_username : str
+        idempotency_key : str, optional
+
+        Returns
+        -------
+        Team
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge, or the account is in no team.
+        Conflict
+            If the challenge has final results.
+        """
         where = _of(challenge, f"teams/members/{segment(hub_username)}", "/admin")
-        return Call("DELETE", where, single(Team), Credential.ADMIN, headers=keyed(idempotency_key))
+        return Call(
+            "DELETE", where, single(Team), Credential.ADMIN, headers=idempotency_header(idempotency_key)
+        )
 
     @endpoint
     def admin_dissolve_team(
         self, challenge: str, name: str, *, idempotency_key: str | None = None
     ) -> Call[Team]:
-        """Dissolve a team: its submissions compete for the accounts that sent them.
+        """Dissolve a team; its submissions then belong to the accounts that sent them.
 
         Parameters
         ----------
         challenge : str
         name : str
-            That of the team.
+            Name of the team.
+        idempotency_key : str, optional
 
         Returns
         -------
         Team
+
+        Raises
+        ------
+        NotFound
+            If there is no such challenge or team.
+        Conflict
+            If the challenge has final results.
         """
-        where, headers = _of(challenge, "teams/dissolve", "/admin"), keyed(idempotency_key)
+        where, headers = _of(challenge, "teams/dissolve", "/admin"), idempotency_header(idempotency_key)
         return Call("POST", where, single(Team), Credential.ADMIN, json={"name": name}, headers=headers)
 
 
@@ -212,4 +359,4 @@ def _of(challenge: str, what: str, root: str = "/v1") -> str:
 
 
 def _invited(uses: int, expires_at: datetime | None) -> dict[str, Any]:
-    return given(uses=uses, expires_at=expires_at and expires_at.isoformat())
+    return not_none(uses=uses, expires_at=expires_at and expires_at.isoformat())

@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 
 from collidium import errors
-from collidium.client.answers import Answer, listed, readiness, single
+from collidium.client.responses import Response, listed, readiness, single
 from collidium.records import Account, Transaction
 
 BACKEND = "http://127.0.0.1:8000"
 
 
-def answer(status: int, body: bytes, content_type: str = "application/json", **headers: str) -> Answer:
+def answer(status: int, body: bytes, content_type: str = "application/json", **headers: str) -> Response:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Answer(BACKEND, status, {"content-type": content_type, **named}, body)
+    return Response(BACKEND, status, {"content-type": content_type, **named}, body)
 
 
-def problem(status: int, **fields: Any) -> Answer:
+def problem(status: int, **fields: Any) -> Response:
     document = {"type": "about:blank", "title": "T", "status": status, "detail": "what happened", **fields}
     headers = {"retry_after": "7"} if status in (429, 503) else {}
     return answer(status, json.dumps(document).encode(), "application/problem+json; charset=utf-8", **headers)
@@ -82,13 +82,13 @@ def test_json_of_another_shape_names_the_field() -> None:
 
 def test_the_next_page_is_in_the_link() -> None:
     link = f"{BACKEND}/v1/me/transactions?limit=2&cursor=a%2Bb"
-    page = listed(Transaction)(Answer(BACKEND, 200, {"content-type": "application/json"}, b"[]", link))
+    page = listed(Transaction)(Response(BACKEND, 200, {"content-type": "application/json"}, b"[]", link))
     assert page.next_cursor == "a+b"
     assert listed(Transaction)(answer(200, b"[]")).next_cursor is None
 
 
 def test_a_link_that_is_no_address() -> None:
-    strange = Answer(BACKEND, 200, {"content-type": "application/json"}, b"[]", "http://[::1")
+    strange = Response(BACKEND, 200, {"content-type": "application/json"}, b"[]", "http://[::1")
     with pytest.raises(errors.UpstreamError, match="not an answer of a Collidium server"):
         listed(Transaction)(strange)
 
