@@ -114,8 +114,8 @@ def do_move() -> None:
     repo, other = make("move"), make("taken")
     api.upload_file(path_or_fileobj=b"x", path_in_repo="x", repo_id=repo)
     refused(lambda: api.move_repo(repo, other), "409", "already")
-    refused(lambda: api.move_repo(repo, "grace/hers"), "501", "cannot give repositories to others than ada")
-    refused(lambda: api.move_repo(repo, f"{prefix}--bad"), "another name")
+    refused(lambda: api.move_repo(repo, "grace/hers"), "501", "cannot move repositories of ada")
+    refused(lambda: api.move_repo(repo, f"{prefix}--bad"), "Invalid repository name")
     api.move_repo(repo, f"{repo}-away")
     assert api.list_repo_files(f"{repo}-away") == ["x"]
     assert not api.repo_exists(repo)
@@ -159,7 +159,7 @@ def do_unsupported() -> None:
     refused(lambda: api.create_pull_request(repo, title="x"), "501", "no discussions or pull requests")
     refused(lambda: list(api.get_repo_discussions(repo)), "501", "no discussions or pull requests")
     refused(lambda: api.super_squash_history(repo), "501", "keeps all history")
-    refused(lambda: api.get_space_runtime(repo), "501", "keeps Spaces as files and runs none")
+    refused(lambda: api.get_space_runtime(repo), "501", "stores the files of Spaces and does not run them")
     refused(api.list_webhooks, "404", "This hub has no such address")
 
 

@@ -29,7 +29,7 @@ def add(directory: Path, content: bytes, **options: bool) -> list[accounts.Accou
 
 def listed(directory: Path) -> list[str]:
     with closing(Store(directory)) as store, store.database.reading() as db:
-        return [account.name for account, _ in accounts.every(db)]
+        return [account.name for account, _ in accounts.list_accounts(db)]
 
 
 def test_names_of_any_script_are_kept_as_nfc(tmp_path: Path) -> None:

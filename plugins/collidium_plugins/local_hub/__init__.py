@@ -1,7 +1,6 @@
-"""The local hub, mounted at ``/hub``: an implementation of what ``huggingface_hub`` needs.
+"""The local hub, mounted at ``/hub``: a hub for development, demonstrations and tests.
 
-For development, demonstrations and tests. Importing this imports nothing heavy: every ``collidium`` command
-and every scoring worker does.
+Every ``collidium`` command imports this module, so it imports nothing heavy.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Accounts of the hub, their tokens and scopes, and how often a wrong one may be tried."""
+"""Accounts of the hub, their tokens and scopes, and rate limits for invalid tokens."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collidium.errors import Conflict, InvalidInput
 from collidium_plugins.local_hub.names import is_account_name
 from collidium_plugins.local_hub.store import now
 
-#: Scopes of the hub, each as the consent page describes it.
+#: Scopes, and the description of each on the consent page.
 SCOPES: Final = {
     "openid": "Know that it is you who signs in",
     "profile": "See your account's name",
@@ -32,9 +32,9 @@ _IMPLIED: Final = {
     "manage-repos": frozenset({"read-repos", "write-repos"}),
 }
 
-#: What an application was allowed. Tokens without scopes may do everything.
+#: Granted scopes. A token of the account itself has no scopes and full access.
 Scopes = frozenset[str]
-#: Wrong tokens in a minute, from one address and from all together.
+#: Invalid tokens per minute, from one address and from all addresses.
 OF_ONE: Final = 10
 OF_ALL: Final = 300
 WINDOW_SECONDS: Final = 60
@@ -42,17 +42,17 @@ _ADDRESSES: Final = 10_000
 
 
 def read_scopes(text: str) -> Scopes:
-    """The scopes of a text with spaces between them (RFC 6749, section 3.3)."""
+    """Parse space-separated scopes (RFC 6749, section 3.3)."""
     return frozenset(text.split())
 
 
 def write_scopes(scopes: Scopes) -> str:
-    """The scopes as one text, in the hub's own order."""
+    """Join scopes by spaces, in the order of :data:`SCOPES`."""
     return " ".join(scope for scope in SCOPES if scope in scopes)
 
 
 def allow(granted: Scopes | None, wanted: str) -> bool:
-    """Whether these scopes allow ``wanted``; None, for a token of the account itself, allows everything."""
+    """Whether granted scopes include ``wanted``, directly or implied; None includes everything."""
     return granted is None or any(
         wanted == scope or wanted in _IMPLIED.get(scope, frozenset()) for scope in granted
     )
@@ -60,12 +60,10 @@ def allow(granted: Scopes | None, wanted: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """An account of the hub."""
-
     id: int
     name: str
     created_at: str
-    #: In any script; empty where none was given.
+    #: Empty if not given, like the email.
     display_name: str
     email: str
 
@@ -76,29 +74,29 @@ COLUMNS: Final = "a.id, a.name, a.created_at, a.display_name, a.email"
 
 @dataclass(frozen=True, slots=True)
 class Caller(Account):
-    """An account, by one of its tokens."""
+    """An account, authenticated by one of its tokens."""
 
-    #: The application's name for a token of a sign-in, else how the token was made.
+    #: The application, or how the account's own token was made.
     token_label: str
     token_created_at: str
-    #: What the token may do; None: everything.
+    #: None for full access.
     scopes: Scopes | None
 
     def may(self, scope: str) -> bool:
-        """Whether the token may do that."""
+        """Whether the token has this scope."""
         return allow(self.scopes, scope)
 
 
 def bad_name(name: str) -> str:
-    """Why no account has this name."""
+    """Return an error message for an invalid account name."""
     return (
         f"an account cannot be named {name[:100]!r}: letters, digits and single - _ . inside, "
-        "96 characters at most, and no word of the hub's own addresses"
+        "at most 96 characters, and not a reserved word"
     )
 
 
 def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = "") -> Account:
-    """Make an account; raises InvalidInput for a bad name and Conflict for one that is taken."""
+    """Create an account; raises InvalidInput for an invalid name and Conflict for an existing one."""
     if not is_account_name(name):
         raise InvalidInput(bad_name(name))
     existing = find(db, name)
@@ -114,40 +112,37 @@ def add(db: sqlite3.Connection, name: str, display_name: str = "", email: str = 
 
 
 def find(db: sqlite3.Connection, name: str) -> Account | None:
-    """The account of that name, in whatever case."""
+    """Return the account with this name, ignoring case."""
     row = db.execute(f"SELECT {COLUMNS} FROM accounts a WHERE name = ?", (name,)).fetchone()  # noqa: S608 -- constant names
     return Account(*row) if row else None
 
 
-def every(db: sqlite3.Connection) -> list[tuple[Account, str | None]]:
-    """All accounts by name, and until when the link of each is valid that was not used."""
+def list_accounts(db: sqlite3.Connection) -> list[tuple[Account, str | None]]:
+    """Return all accounts by name, with the expiry of the unused sign-in link of each."""
     rows = db.execute(
         f"SELECT {COLUMNS}, l.expires_at FROM accounts a LEFT JOIN sign_in_links l "  # noqa: S608 -- constant names
         "ON l.account_id = a.id AND l.expires_at > ? ORDER BY a.name",
         (now(),),
     )
-    return [(Account(*account), until) for *account, until in rows]
+    return [(Account(*account), expires_at) for *account, expires_at in rows]
 
 
 def count_repositories(db: sqlite3.Connection, account: Account) -> int:
-    """How many repositories the account owns."""
+    """Return the number of repositories that the account owns."""
     (count,) = db.execute("SELECT count(*) FROM repos WHERE owner_id = ?", (account.id,)).fetchone()
     return int(count)
 
 
-def withdraw(db: sqlite3.Connection, account: Account) -> None:
-    """End the tokens, sign-ins and links of an account."""
+def revoke_all(db: sqlite3.Connection, account: Account) -> None:
+    """Revoke the tokens, sign-ins and links of an account."""
     for table in ("grants", "tokens", "sign_in_links"):
         db.execute(f"DELETE FROM {table} WHERE account_id = ?", (account.id,))  # noqa: S608 -- constant names
 
 
 def make_token(db: sqlite3.Connection, account: Account) -> str:
-    """Make a token, shown only here; the account's earlier ones stop working.
-
-    So do its sign-ins: a stolen earlier token may have made some.
-    """
+    """Return a new token. Revokes the earlier ones, and sign-ins, which a stolen token may have made."""
     token = f"hub_{secrets.token_urlsafe(30)}"
-    withdraw(db, account)
+    revoke_all(db, account)
     db.execute(
         "INSERT INTO tokens (sha256, account_id, label, created_at) VALUES (?, ?, 'user add', ?)",
         (digest(token), account.id, now()),
@@ -156,7 +151,7 @@ def make_token(db: sqlite3.Connection, account: Account) -> str:
 
 
 def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
-    """The owner of a token; None for an invalid or expired one."""
+    """Return the owner of a token; None for an invalid or expired one."""
     row = db.execute(
         f"SELECT {COLUMNS}, t.label, t.created_at, t.scopes "  # noqa: S608 -- constants
         "FROM tokens t JOIN accounts a ON a.id = t.account_id "
@@ -171,22 +166,22 @@ def owner_of(db: sqlite3.Connection, token: str) -> Caller | None:
 
 
 def digest(token: str) -> str:
-    """The hash by which a secret is stored."""
+    """Return the hash under which a secret is stored."""
     return hashlib.sha256(token.encode(errors="replace")).hexdigest()
 
 
 class Attempts:
-    """Counts wrong tokens in this process. None can be guessed; this bounds the work of trying."""
+    """Counts invalid tokens in this process. Tokens cannot be guessed; this limits the load of trying."""
 
     def __init__(self, timer: Callable[[], float] = time.monotonic) -> None:
         self._of: TTLCache[str, int] = TTLCache[str, int](_ADDRESSES, WINDOW_SECONDS, timer)
         self._all: TTLCache[None, int] = TTLCache[None, int](1, WINDOW_SECONDS, timer)
 
     def are_too_many(self, address: str) -> bool:
-        """Whether the next attempt from there has to wait for :data:`WINDOW_SECONDS`."""
+        """Whether the address has to wait for :data:`WINDOW_SECONDS`."""
         return self._of.get(address, 0) >= OF_ONE or self._all.get(None, 0) >= OF_ALL
 
     def count(self, address: str) -> None:
-        """Count a wrong token."""
+        """Count an invalid token."""
         self._of[address] = self._of.get(address, 0) + 1
         self._all[None] = self._all.get(None, 0) + 1

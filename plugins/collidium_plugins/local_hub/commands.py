@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from collidium_plugins.local_hub.accounts import Account
     from collidium_plugins.local_hub.store import Store
 
-#: What is printed of a link.
+#: Columns of the file with sign-in links.
 _LINK = ("name", "display_name", "email", "link", "expires_at")
 
 
 @click.group()
 def user() -> None:
-    """Make accounts on the local hub of this machine; list, reset, remove and erase them."""
+    """Create accounts on the local hub of this machine; list, reset, remove and erase them."""
 
 
 @user.command()
 @click.argument("name", required=False)
 @click.option(
-    "--new-token", is_flag=True, help="The account exists: make a token that replaces its earlier ones."
+    "--new-token", is_flag=True, help="For an existing account: make a token that replaces the earlier ones."
 )
-@click.option("--csv", "roster", type=EXISTING_FILE, help="Make an account and a sign-in link for each line.")
-@click.option("--skip-existing", is_flag=True, help="With --csv: make the accounts that are not there yet.")
-@click.option("--output", type=FILE, help="With --csv: write the links to this new file, for you alone.")
+@click.option("--csv", "roster", type=EXISTING_FILE, help="Create an account and a sign-in link per line.")
+@click.option("--skip-existing", is_flag=True, help="With --csv: ignore accounts that exist.")
+@click.option("--output", type=FILE, help="With --csv: write the links to this new file with mode 0600.")
 @json_option
 def add(
     name: str | None,
@@ -49,11 +49,11 @@ def add(
     output: Path | None,
     as_json: bool,
 ) -> None:
-    """Make account NAME and print its token, alone on the last line. It is not shown again.
+    """Create account NAME and print its token on the last line. The token is not shown again.
 
-    With --csv, make an account for each line of a file, or none if anything in it is wrong, and print, as
-    CSV, a link for each that signs in once within two weeks. The first line of the file names its columns:
-    name, and display name and email if wanted.
+    With --csv, create an account for each line of a file, or none if the file has an error, and print as CSV
+    a link for each that signs in once within two weeks. The header of the file is: name, and optionally
+    display name and email.
 
     \b
     collidium user add alice
@@ -90,21 +90,21 @@ def _add_all(path: Path, output: Path | None, *, skip_existing: bool, as_json: b
     with _store() as (store, settings), store.database.writing() as db:
         made = roster.add_people(db, people, problems, skip_existing=skip_existing)
         links = [_link(db, account, settings) for account in made]
-        # Before the accounts are there for good: no link is lost.
-        if output is not None and not write_once(output, _written(links)):
-            raise Conflict(f"{output} is there already: give a new file")
-    note(f"{len(made)} accounts made; {len(people) - len(made)} were there already.")
-    _hint(settings)
+        # Before the transaction is committed, so that no link is lost.
+        if output is not None and not write_once(output, _as_csv(links)):
+            raise Conflict(f"{output} exists already: give a new file")
+    note(f"{len(made)} accounts created; {len(people) - len(made)} existed already.")
+    _note_address(settings)
     if output is None and as_json:
         print_json(links)
     elif output is None:
-        click.echo(_written(links), nl=False)
+        click.echo(_as_csv(links), nl=False)
 
 
 @user.command("list")
 @json_option
 def list_(as_json: bool) -> None:
-    """List the accounts of the local hub, and the links that were not used yet.
+    """List the accounts of the local hub, and unused sign-in links.
 
     \b
     collidium user list
@@ -112,7 +112,7 @@ def list_(as_json: bool) -> None:
     from collidium_plugins.local_hub import accounts
 
     with _store() as (store, _), store.database.reading() as db:
-        everybody = accounts.every(db)
+        listed = accounts.list_accounts(db)
     records = [
         {
             "name": account.name,
@@ -121,7 +121,7 @@ def list_(as_json: bool) -> None:
             "created_at": account.created_at,
             "link_until": until,
         }
-        for account, until in everybody
+        for account, until in listed
     ]
     if as_json:
         print_json(records)
@@ -134,7 +134,7 @@ def list_(as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def reset(name: str, as_json: bool) -> None:
-    """Withdraw the tokens and sign-ins of account NAME, and print a link that signs in once.
+    """Revoke the tokens and sign-ins of account NAME, and print a link that signs in once.
 
     \b
     collidium user reset alice
@@ -143,9 +143,9 @@ def reset(name: str, as_json: bool) -> None:
 
     with _store() as (store, settings), store.database.writing() as db:
         account = _existing(db, name)
-        accounts.withdraw(db, account)
+        accounts.revoke_all(db, account)
         link = _link(db, account, settings)
-    _hint(settings)
+    _note_address(settings)
     if as_json:
         print_json(link)
     else:
@@ -156,7 +156,7 @@ def reset(name: str, as_json: bool) -> None:
 @click.argument("name")
 @json_option
 def remove(name: str, as_json: bool) -> None:
-    """Remove account NAME, which was never used: it owns no repository and called no server.
+    """Remove account NAME if it was never used: it owns no repository and never called the server.
 
     \b
     collidium user remove alice
@@ -172,7 +172,7 @@ def remove(name: str, as_json: bool) -> None:
                 account = _existing(db, name)
                 owns = accounts.count_repositories(db, account)
             if owns or await erasing.preview(account.name):
-                raise Conflict(f"{account.name} was used: `collidium user erase` erases the person")
+                raise Conflict(f"{account.name} was used: erase it with `collidium user erase`")
             store.erase(account.id)
 
     on_platform(run)
@@ -181,14 +181,14 @@ def remove(name: str, as_json: bool) -> None:
 
 @user.command()
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Erase; without this option, only show what would be.")
+@click.option("--yes", is_flag=True, help="Erase. Without this option, only show what would be erased.")
 @json_option
 def erase(name: str, yes: bool, as_json: bool) -> None:
-    """Erase the person behind account NAME; with --yes, for good.
+    """Erase the personal data of account NAME.
 
     The account gets a neutral name. Its files, links, tokens, sessions, webhooks and repositories on the
-    local hub are deleted; its ledger, usage and scores stay, with the ranks of all others. Repeat a run that
-    was interrupted.
+    local hub are deleted. Its ledger, usage and scores stay, so that the ranks of others do not change.
+    Repeat an interrupted run.
 
     \b
     collidium user erase alice
@@ -226,7 +226,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
     if done["account"] is None:
         note(f"There is no account {name!r} to erase.")
     else:
-        note("Erased." if yes else "Nothing has changed: add --yes to erase this for good.")
+        note("Erased." if yes else "Nothing has changed: add --yes to erase this permanently.")
 
 
 def _existing(db: sqlite3.Connection, name: str) -> Account:
@@ -249,12 +249,12 @@ def _link(db: sqlite3.Connection, account: Account, settings: Settings) -> dict[
     )
 
 
-def _hint(settings: Settings) -> None:
+def _note_address(settings: Settings) -> None:
     if not settings.public_url:
-        note(f"Links begin with {settings.base_url}; PLATFORM_PUBLIC_URL is where browsers reach the server.")
+        note(f"Links begin with {settings.base_url}; set PLATFORM_PUBLIC_URL if browsers use another.")
 
 
-def _written(links: Sequence[dict[str, str]]) -> str:
+def _as_csv(links: Sequence[dict[str, str]]) -> str:
     text = io.StringIO()
     table: csv.DictWriter[str] = csv.DictWriter(text, _LINK, lineterminator="\n")
     table.writeheader()

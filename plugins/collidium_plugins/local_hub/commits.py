@@ -1,6 +1,6 @@
-"""Commits of repositories: how clients send one, and the card in the README that comes with it.
+"""Reads commits, sent as a line of JSON for the header and one per change, and applies them.
 
-A commit is sent as a line of JSON for its header, then one for each change.
+A commit to the main branch that changes README.md also updates the repository's card.
 """
 
 from __future__ import annotations
@@ -29,42 +29,52 @@ from collidium_plugins.local_hub.repositories import (
 from collidium_plugins.local_hub.store import Blobs
 from collidium_plugins.local_hub.trees import Draft, Entry, Path, Trees, large_file, regular_file
 
-if TYPE_CHECKING:  # imported with the first card: a fiftieth of a server's start
+if TYPE_CHECKING:  # imported with the first card, as it slows the start of a server by 2%
     import yaml
 
-#: Front matter longer than this is not read, nor more than so many tags.
+#: Maximum length of front matter and of a tag, and number of tags.
 CARD_BYTES: Final = 64 * 1024
 TAGS: Final = 100
 TAG_LENGTH: Final = 100
 
-#: Files of this size and more go by LFS; a regular one comes inside the commit, a third larger by base64.
+#: Files of this size and more are sent by LFS, smaller ones inside the commit in base64.
 REGULAR_BYTES: Final = 10 * 1024**2
 LINE_BYTES: Final = REGULAR_BYTES * 4 // 3 + 64 * 1024
 CHANGES: Final = 50_000
 TITLE_LENGTH: Final = 1000
 DESCRIPTION_LENGTH: Final = 64 * 1024
 
+#: Fields of a card that become tags, and the prefix of each.
+_TAG_FIELDS: Final = {
+    "tags": "",
+    "library_name": "",
+    "pipeline_tag": "",
+    "license": "license:",
+    "datasets": "dataset:",
+    "language": "",
+}
+
 
 class BadCard(ValueError):
-    """The front matter cannot be read; the message says why."""
+    """The front matter cannot be read."""
 
 
 @cache
 def _loader() -> type[yaml.SafeLoader]:
-    """YAML without aliases, by which a few lines can expand to fill the memory."""
+    """A YAML loader that rejects aliases, with which a few lines can exhaust the memory."""
     import yaml
 
     class Loader(yaml.SafeLoader):
         def compose_node(self, parent: Any, index: Any) -> Any:
             if self.check_event(yaml.events.AliasEvent):
-                raise BadCard("aliases are not taken")
+                raise BadCard("aliases are not supported")
             return super().compose_node(parent, index)
 
     return Loader
 
 
 def read_card(readme: str) -> dict[str, Any]:
-    """The front matter as plain JSON; empty when there is none. Raises BadCard."""
+    """Return the front matter as plain JSON; empty if there is none. Raises BadCard."""
     lines = readme.lstrip("\ufeff").replace("\r\n", "\n")
     if not lines.startswith("---\n"):
         return {}
@@ -88,11 +98,8 @@ def read_card(readme: str) -> dict[str, Any]:
 
 
 def tags_of(card: dict[str, Any]) -> list[str]:
-    """The tags by which the repository is found."""
-    tags = [*_words(card.get("tags")), *_words(card.get("library_name")), *_words(card.get("pipeline_tag"))]
-    tags += [f"license:{word}" for word in _words(card.get("license"))]
-    tags += [f"dataset:{word}" for word in _words(card.get("datasets"))]
-    tags += _words(card.get("language"))
+    """Return the tags that lists of repositories can be filtered by."""
+    tags = [f"{prefix}{word}" for field, prefix in _TAG_FIELDS.items() for word in _words(card.get(field))]
     return list(dict.fromkeys(tags))[:TAGS]
 
 
@@ -107,17 +114,15 @@ def _words(value: Any) -> Iterable[str]:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The header of a commit."""
-
     title: str
     description: str
-    #: The commit, or the beginning of its id, that the branch must be at.
+    #: The required head of the branch: a commit id or the beginning of one.
     parent: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Adds or replaces a small file."""
+    """Add or replace a small file."""
 
     path: Path
     entry: Entry
@@ -125,7 +130,7 @@ class Put:
 
 @dataclass(frozen=True, slots=True)
 class PutLarge:
-    """Adds or replaces a file whose content was uploaded before."""
+    """Add or replace a file whose content was uploaded by LFS."""
 
     path: Path
     sha256: str
@@ -133,7 +138,7 @@ class PutLarge:
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Deletes a file or folder."""
+    """Delete a file or folder."""
 
     path: Path
     folder: bool
@@ -143,11 +148,11 @@ Change = Put | PutLarge | Delete
 
 
 def read_commit(lines: BinaryIO) -> tuple[Header, list[Change]]:
-    """Read a commit to its end, line by line, and keep nothing of it; raises HubError."""
+    """Parse and validate a commit without storing its contents; raises HubError."""
     documents = _documents(lines)
     key, value = next(documents, ("nothing", {}))
     if key != "header":
-        raise invalid(f"A commit begins with its header, not with {key!r}")
+        raise invalid(f"A commit must begin with its header, not with {key!r}")
     header = Header(
         _text(value.get("summary"), "summary", TITLE_LENGTH) or "commit",
         _text(value.get("description", ""), "description", DESCRIPTION_LENGTH),
@@ -157,32 +162,32 @@ def read_commit(lines: BinaryIO) -> tuple[Header, list[Change]]:
     for key, value in documents:
         changes.append(_change(key, value))
         if len(changes) > CHANGES:
-            raise HubError(413, f"A commit holds {CHANGES:,} changes at most")
+            raise HubError(413, f"A commit can have at most {CHANGES:,} changes")
     return header, changes
 
 
-def keep_contents(lines: BinaryIO, blobs: Blobs) -> None:
-    """Keep the contents that a commit carries; it was read before, so that nothing of it can be refused."""
+def store_contents(lines: BinaryIO, blobs: Blobs) -> None:
+    """Store the contents inside a commit that :func:`read_commit` has validated."""
     for key, value in _documents(lines):
         if key == "file":
             blobs.write(_content(value))
 
 
 def contents(changes: Iterable[Change]) -> set[str]:
-    """The SHA-256 of the contents that a commit carries."""
+    """Return the SHA-256 of the contents inside a commit."""
     return {change.entry.sha256 or "" for change in changes if isinstance(change, Put)}
 
 
 def check_commit(
     db: sqlite3.Connection, repo: Repo, branch: str, header: Header, changes: list[Change]
 ) -> tuple[Commit, Draft]:
-    """The branch's last commit, and what the changes make of it; nothing is stored.
+    """Return the head of the branch and a draft with the changes, without storing anything.
 
-    Raises HubError: 412 when the branch is no longer where the header says.
+    Raises HubError, with status 412 if the branch is not at the header's parent.
     """
     head = branch_head(db, repo, branch)
     if header.parent is not None and (len(header.parent) < 7 or not head.oid.startswith(header.parent)):
-        raise HubError(412, f"The branch {branch!r} is at {head.oid} now: fetch it and commit again")
+        raise HubError(412, f"The branch {branch!r} is at {head.oid}: fetch it and commit again")
     draft = Draft(Trees(db, repo.id), head.tree)
     for change in changes:
         if isinstance(change, Delete):
@@ -203,14 +208,14 @@ def apply_commit(
     header: Header,
     changes: list[Change],
 ) -> Commit:
-    """Commit the changes to a branch, all or none; returns the new commit.
+    """Commit the changes to a branch, and return its new head.
 
-    Raises as :func:`check_commit`. Changes that change nothing make no commit.
+    Raises as :func:`check_commit`. Makes no commit if the tree stays the same.
     """
     head, draft = check_commit(db, repo, branch, header, changes)
     for change in changes:
         if isinstance(change, Put):
-            keep_object(db, blobs, repo.id, change.entry.sha256 or "", change.entry.size)
+            reference_object(db, blobs, repo.id, change.entry.sha256 or "", change.entry.size)
     tree = draft.save()
     if tree == head.tree:
         return head
@@ -224,7 +229,7 @@ def apply_commit(
     touch(db, repo)
     readme, trees = ("README.md",), Trees(db, repo.id)
     if branch == MAIN and trees.find(tree, readme) != trees.find(head.tree, readme):
-        _read_card(db, blobs, repo, trees.find(tree, readme))
+        _update_card(db, blobs, repo, trees.find(tree, readme))
     return commit
 
 
@@ -234,7 +239,7 @@ def apply_commit(
 def _documents(lines: BinaryIO) -> Iterator[tuple[str, dict[str, Any]]]:
     while line := lines.readline(LINE_BYTES + 1):
         if len(line) > LINE_BYTES:
-            raise HubError(413, f"A file of more than {REGULAR_BYTES:,} bytes goes by LFS, not in the commit")
+            raise HubError(413, f"Files of more than {REGULAR_BYTES:,} bytes must be uploaded by LFS")
         if not line.strip():
             continue
         try:
@@ -258,26 +263,26 @@ def _change(key: str, value: dict[str, Any]) -> Change:
             or not isinstance(sha256, str)
             or not SHA256.fullmatch(sha256)
         ):
-            raise invalid("An LFS file is named by its SHA-256")
+            raise invalid("The oid of an LFS file must be its SHA-256")
         return PutLarge(path, sha256)
     if key in {"deletedFile", "deletedFolder"}:
         return Delete(path, folder=key == "deletedFolder")
-    raise invalid(f"{key[:100]!r} is no change that a commit holds")
+    raise invalid(f"Unknown change {key[:100]!r}")
 
 
 def _content(value: dict[str, Any]) -> bytes:
     content = value.get("content")
     if not isinstance(content, str) or value.get("encoding", "base64") != "base64":
-        raise invalid("A file's content is a string in base64")
+        raise invalid("The content of a file must be a string in base64")
     try:
         return base64.b64decode(content, validate=True)
     except (binascii.Error, ValueError):
-        raise invalid("A file's content is not base64") from None
+        raise invalid("The content of a file is not base64") from None
 
 
 def _text(value: object, name: str, length: int) -> str:
     if not isinstance(value, str) or len(value) > length:
-        raise invalid(f"The {name} is a string of {length:,} characters at most")
+        raise invalid(f"{name} must be a string of at most {length:,} characters")
     return value.encode(errors="replace").decode().strip()
 
 
@@ -291,14 +296,14 @@ def _large(db: sqlite3.Connection, repo: Repo, change: PutLarge) -> Entry:
     return large_file(change.sha256, size)
 
 
-def keep_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
-    """Reference a content from a repository; ``db`` holds the write lock, so it is not deleted meanwhile."""
-    if not blobs.has(sha256):
-        raise HubError(503, "The content was deleted just now; try again")
+def reference_object(db: sqlite3.Connection, blobs: Blobs, repo_id: int, sha256: str, size: int) -> None:
+    """Reference a content from a repository. ``db`` holds the write lock, so no other process deletes it."""
+    if not blobs.path(sha256).exists():
+        raise HubError(503, "The content was deleted meanwhile; try again")
     db.execute("INSERT OR IGNORE INTO objects VALUES (?, ?, ?)", (repo_id, sha256, size))
 
 
-def _read_card(db: sqlite3.Connection, blobs: Blobs, repo: Repo, readme: Entry | None) -> None:
+def _update_card(db: sqlite3.Connection, blobs: Blobs, repo: Repo, readme: Entry | None) -> None:
     card: dict[str, Any] = {}
     if readme is not None and readme.sha256 is not None:
         with blobs.path(readme.sha256).open("rb") as file:
@@ -306,7 +311,7 @@ def _read_card(db: sqlite3.Connection, blobs: Blobs, repo: Repo, readme: Entry |
         try:
             card = read_card(text)
         except BadCard:
-            card = {}  # the commit is taken all the same: clients ask for the check beforehand
+            card = {}  # the commit is valid all the same; clients check the card beforehand
     db.execute("UPDATE repos SET card = ? WHERE id = ?", (json.dumps(card), repo.id))
     db.execute("DELETE FROM repo_tags WHERE repo_id = ?", (repo.id,))
     db.executemany("INSERT INTO repo_tags VALUES (?, ?)", ((repo.id, tag) for tag in tags_of(card)))

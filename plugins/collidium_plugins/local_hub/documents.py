@@ -1,6 +1,6 @@
-"""Repositories, commits and files as JSON documents in the format of the hub's clients, and lists of them.
+"""JSON documents of accounts, repositories, commits and files, in the format of ``huggingface_hub``.
 
-Lists are filtered by tags, author and words, page by page.
+Lists of repositories are filtered by tags, author and search text, and paginated.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from collidium_plugins.local_hub.repositories import (
 from collidium_plugins.local_hub.trees import Entry, Path, Trees
 
 PAGE: Final = 1000
-#: Of repositories with their files, a page ends with the first that has it exceed so many of them.
+#: A page of repositories with their files ends with the one that makes it exceed this number of files.
 FILES: Final = 20_000
 FILTERS: Final = 20
 TEXT_LENGTH: Final = 200
 
-#: Sort keys of lists, newest or most first. Downloads are not counted, so all are equal by them.
+#: Sort keys of lists, in descending order. Downloads and likes are not counted.
 _SORTS: Final = {
     "lastModified": "r.modified_at",
     "createdAt": "r.created_at",
@@ -100,7 +100,7 @@ def repo_document(db: sqlite3.Connection, repo: Repo, commit: Commit) -> dict[st
 
 
 def sibling_documents(trees: Trees, commit: Commit, *, details: bool) -> list[dict[str, Any]]:
-    """The files of a repository, with sizes and names of their contents if asked for."""
+    """The files of a repository; with ``details``, their sizes and ids."""
     return [_sibling(path, entry, details) for path, entry in trees.files(commit.tree)]
 
 
@@ -115,7 +115,7 @@ def _sibling(path: Path, entry: Entry, details: bool) -> dict[str, Any]:
 
 
 def entry_document(path: Path, entry: Entry, last: Commit | None = None) -> dict[str, Any]:
-    """A file or folder in a listing, with its last change if that is known."""
+    """A file or folder in a listing, with its last change if known."""
     kind = "directory" if entry.is_directory else "file"
     document: dict[str, Any] = {"type": kind, "oid": entry.oid, "size": entry.size, "path": "/".join(path)}
     if entry.lfs:
@@ -126,7 +126,7 @@ def entry_document(path: Path, entry: Entry, last: Commit | None = None) -> dict
 
 
 def lfs_file_document(path: Path, entry: Entry, commit: Commit) -> dict[str, Any]:
-    """A content by LFS, and the commit that added it."""
+    """An LFS content, and the commit that added it."""
     return {
         "fileOid": entry.sha256,
         "oid": entry.sha256,
@@ -165,15 +165,15 @@ class Query:
 def list_repos(
     db: sqlite3.Connection, caller: Caller | None, query: Query
 ) -> tuple[list[dict[str, Any]], str | None]:
-    """One page of the repositories that the caller may see, and where the next one begins."""
+    """Return a page of the repositories that the caller may see, and the cursor of the next one."""
     key = _SORTS.get(query.sort)
     if key is None:
-        raise invalid(f"A list is sorted by one of {', '.join(_SORTS)}")
+        raise invalid(f"sort must be one of {', '.join(_SORTS)}")
     if (
         len(query.filters) > FILTERS
         or max(map(len, (query.author, query.search, *query.filters))) > TEXT_LENGTH
     ):
-        raise invalid(f"A list takes {FILTERS} filters at most, and texts of {TEXT_LENGTH} characters")
+        raise invalid(f"A list takes at most {FILTERS} filters, and texts of {TEXT_LENGTH} characters")
     conditions, values = _conditions(caller, query)
     if query.cursor:
         conditions.append(f"({key}, r.id) < (?, ?)")

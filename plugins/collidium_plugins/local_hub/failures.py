@@ -1,39 +1,51 @@
-"""Errors of the hub.
+"""Errors of the hub, with the codes that ``huggingface_hub`` turns into its exceptions.
 
-The codes are those that ``huggingface_hub`` turns into its own exceptions. A client tries 408, 429 and 5xx
-again, so what is final is another 4xx.
+Clients retry 408, 429 and 5xx, so permanent errors have another 4xx status.
 """
 
 from __future__ import annotations
 
+import logging
+import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
+from werkzeug.exceptions import HTTPException
+
+from collidium.errors import CollidiumError
+
+logger = logging.getLogger(__name__)
+
 
 class HubError(Exception):
-    """An error response: its status, ``X-Error-Code`` and body."""
+    """An error response: status, ``X-Error-Code``, further fields of the body, and further headers."""
 
     def __init__(
-        self, status: int, message: str, code: str | None = None, body: Mapping[str, Any] | None = None
+        self,
+        status: int,
+        message: str,
+        code: str | None = None,
+        body: Mapping[str, Any] | None = None,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(message)
         self.status = status
         self.message = message
         self.code = code
         self.body = dict(body or {})
+        self.headers = dict(headers or {})
 
 
 def invalid(message: str) -> HubError:
-    """The request is invalid."""
     return HubError(400, message)
 
 
 def not_signed_in() -> HubError:
-    return HubError(401, "Sign in with a token of this hub: it is missing or not valid.")
+    return HubError(401, "A valid token of this hub is required")
 
 
 def repo_not_found(*, anonymous: bool) -> HubError:
-    """No such repository, or none that the caller may see: the response does not reveal which."""
+    """The repository does not exist or is hidden from the caller; the response does not reveal which."""
     return HubError(401 if anonymous else 404, "Repository not found", "RepoNotFound")
 
 
@@ -43,3 +55,16 @@ def revision_not_found(revision: str) -> HubError:
 
 def entry_not_found(path: str) -> HubError:
     return HubError(404, f"No file or folder {path!r} at this revision", "EntryNotFound")
+
+
+def as_hub_error(error: Exception) -> HubError:
+    """Convert any error that a handler may raise."""
+    if isinstance(error, HubError):
+        return error
+    if isinstance(error, CollidiumError):
+        return HubError(error.status, error.detail, headers=error.headers)
+    if isinstance(error, HTTPException):
+        return HubError(error.code or 500, error.description or error.name)
+    assert isinstance(error, sqlite3.OperationalError)  # noqa: S101 -- handlers are registered for no other
+    logger.error("the hub's database: %s", error)
+    return HubError(503, "The hub's database is busy or its disk is full; try again soon")

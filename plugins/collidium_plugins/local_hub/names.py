@@ -1,4 +1,4 @@
-"""Validates names of accounts, repositories, revisions and files."""
+"""Validation of names of accounts, repositories, revisions and files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collidium_plugins.local_hub.failures import HubError, invalid
 Kind = Literal["models", "datasets", "spaces"]
 KINDS: Final[tuple[Kind, ...]] = ("models", "datasets", "spaces")
 
-#: First segments of the hub's own addresses.
+#: First segments of the hub's own paths.
 RESERVED: Final = frozenset(
     {"api", "datasets", "join", "lfs", "login", "models", "oauth", "settings", "spaces"}
 )
@@ -27,7 +27,7 @@ SEGMENT_BYTES: Final = 255
 
 
 def is_name(name: object) -> TypeGuard[str]:
-    """Whether an account or repository may have this name; the rules are those of the hub's clients."""
+    """Whether an account or repository may have this name, by the rules of ``huggingface_hub``."""
     return (
         isinstance(name, str)
         and _NAME.fullmatch(name) is not None
@@ -36,19 +36,19 @@ def is_name(name: object) -> TypeGuard[str]:
 
 
 def is_account_name(name: object) -> TypeGuard[str]:
-    """Whether an account may have this name; those of erased ones and of single sign-on are not given."""
+    """Whether an account may have this name; excludes names of erased and of single sign-on accounts."""
     if not is_name(name) or name.casefold().endswith(SSO_SUFFIX):
         return False
     return name.lower() not in RESERVED and not ERASED.fullmatch(name.casefold())
 
 
 def page_prefix(kind: Kind) -> str:
-    """The prefix of ``namespace/name`` in addresses outside the API."""
+    """The prefix of ``namespace/name`` in paths outside ``/api``."""
     return "" if kind == "models" else f"{kind}/"
 
 
 def is_revision(name: str) -> bool:
-    """Whether a branch, tag or commit can be called so."""
+    """Whether a branch, tag or commit may have this name."""
     return _REVISION.fullmatch(name) is not None
 
 
@@ -63,17 +63,17 @@ def check_ref_name(name: object) -> str:
         or ".." in name
         or "//" in name
     ):
-        raise invalid("A branch or tag needs another name: letters, digits and . _ / + - inside")
+        raise invalid("Invalid name of a branch or tag: use letters, digits and . _ / + - inside")
     return name
 
 
 def check_path(path: object) -> tuple[str, ...]:
-    """A file's path as its segments; raises HubError 400 for one that is unsafe on a disk."""
+    """Split a file's path into segments; raises HubError 400 if it is unsafe on a disk."""
     if not isinstance(path, str) or not path or len(path.encode(errors="replace")) > PATH_BYTES:
-        raise invalid(f"A path is a string of 1 to {PATH_BYTES} bytes")
+        raise invalid(f"A path must be a string of 1 to {PATH_BYTES} bytes")
     segments = tuple(path.split("/"))
     if len(segments) > PATH_DEPTH or not all(map(_is_segment, segments)):
-        raise invalid(f"{path!r} is not a path that a file may have")
+        raise invalid(f"Invalid path {path!r}")
     return segments
 
 
@@ -82,7 +82,7 @@ def _is_segment(segment: str) -> bool:
         segment not in {"", ".", ".."}
         and segment.lower() != ".git"
         and len(segment.encode(errors="replace")) <= SEGMENT_BYTES
-        # Not printable: control characters, and halves of characters that no file name can hold.
+        # Not printable: control characters, and surrogates, which no file name can hold.
         and all(character == " " or character.isprintable() for character in segment)
         and "\\" not in segment
     )

@@ -1,4 +1,4 @@
-"""Repositories: who may see and change them, what their revisions name, and the history of each branch."""
+"""Repositories with their access rights, branches, tags and commits."""
 
 from __future__ import annotations
 
@@ -20,19 +20,17 @@ from collidium_plugins.local_hub.trees import Entry, Path, Trees, commit_oid
 
 _COMMIT_COLUMNS = "oid, parent, tree, title, description, author, created_at"
 
-#: How far back the last change of a file is searched for; beyond, the oldest commit seen is named.
+#: Commits that are searched for the last change of a file; beyond, the oldest of them is returned.
 SEARCHED_COMMITS = 1000
 MAIN = "main"
 
-_BAD_NAME = "A repository needs another name: letters, digits and single - _ . inside"
+_BAD_NAME = "Invalid repository name: use letters, digits and single - _ . inside"
 
 _COLUMNS = "r.id, r.kind, a.name, r.name, r.private, r.created_at, r.modified_at, r.card, r.owner_id"
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """A commit: a state of a repository and its author."""
-
     oid: str
     parent: str | None
     tree: str
@@ -43,7 +41,7 @@ class Commit:
 
 
 def lfs_files(db: sqlite3.Connection, repo_id: int) -> Iterator[tuple[Path, Entry, Commit]]:
-    """Every content that was ever in the repository by LFS, once, with its first path and commit."""
+    """Yield each LFS content of the whole history once, with its first path and commit."""
     trees, walked, found = Trees(db, repo_id), set[str](), set[str | None]()
     rows = db.execute(
         f"SELECT {_COMMIT_COLUMNS} FROM commits WHERE repo_id = ? ORDER BY created_at, oid",  # noqa: S608 -- fixed columns
@@ -57,7 +55,7 @@ def lfs_files(db: sqlite3.Connection, repo_id: int) -> Iterator[tuple[Path, Entr
 
 
 def get_commit(db: sqlite3.Connection, repo_id: int, oid: str) -> Commit | None:
-    """The commit of that id, or None."""
+    """Return the commit with this id, or None."""
     row = db.execute(
         f"SELECT {_COMMIT_COLUMNS} FROM commits WHERE repo_id = ? AND oid = ?",  # noqa: S608 -- fixed columns
         (repo_id, oid),
@@ -75,7 +73,7 @@ def add_commit(
     description: str,
     author: str,
 ) -> Commit:
-    """Keep a commit; moving the branch to it is the caller's part."""
+    """Store a commit. The caller moves the branch to it."""
     time = now()
     text = f"tree {tree}\n" + (f"parent {parent}\n" if parent else "")
     oid = commit_oid(f"{text}author {author} {time}\n\n{title}\n\n{description}")
@@ -88,13 +86,13 @@ def add_commit(
 
 
 def first_commit(db: sqlite3.Connection, repo_id: int, author: str) -> Commit:
-    """An empty repository has a commit too: clients want one."""
+    """Store the empty first commit, which clients expect in every repository."""
     tree = Trees(db, repo_id).write(None, {})
     return add_commit(db, repo_id, tree, parent=None, title="initial commit", description="", author=author)
 
 
 def ancestors(db: sqlite3.Connection, repo_id: int, commit: Commit) -> Iterator[Commit]:
-    """The commit and those before it, newest first."""
+    """Yield the commit and its ancestors, newest first."""
     current: Commit | None = commit
     while current is not None:
         yield current
@@ -104,7 +102,7 @@ def ancestors(db: sqlite3.Connection, repo_id: int, commit: Commit) -> Iterator[
 def last_changes(
     db: sqlite3.Connection, repo_id: int, commit: Commit, paths: Sequence[Path]
 ) -> dict[Path, Commit]:
-    """For each path, the last commit that changed what is there."""
+    """Return the last commit that changed each path."""
     trees = Trees(db, repo_id)
     changed: dict[Path, Commit] = {}
     missing = dict.fromkeys(paths, None)
@@ -124,8 +122,6 @@ def last_changes(
 
 @dataclass(frozen=True, slots=True)
 class Repo:
-    """A repository of one account."""
-
     id: int
     kind: Kind
     namespace: str
@@ -143,23 +139,23 @@ class Repo:
 
 
 def repo_of_row(row: sqlite3.Row) -> Repo:
-    """The repository of a row with this module's columns."""
+    """Return the repository of a row of :func:`select`."""
     identity, kind, namespace, name, private, *rest = row
     return Repo(identity, kind, namespace, name, bool(private), *rest)
 
 
 def select(tail: str) -> str:
-    """A query for repositories, to be followed by :func:`repo_of_row`; ``tail`` is never a caller's text."""
+    """Return a query for rows of :func:`repo_of_row`; ``tail`` must not contain user input."""
     tables = "repos r JOIN accounts a ON a.id = r.owner_id"
-    return f"SELECT {_COLUMNS} FROM {tables} {tail}"  # noqa: S608 -- all of it is this package's own text
+    return f"SELECT {_COLUMNS} FROM {tables} {tail}"  # noqa: S608 -- no user input
 
 
-# -- who may what ------------------------------------------------------------------------------------------
+# -- access rights ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
-    """A repository by name, and the caller."""
+class Target:
+    """The repository that a request names, and the caller."""
 
     kind: Kind
     namespace: str
@@ -168,7 +164,7 @@ class Address:
 
 
 def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo | None:
-    """The repository, without a check of access; names ignore case."""
+    """Return a repository without checking access. Names are case-insensitive."""
     if not (is_name(namespace) and is_name(name)):
         return None
     row = db.execute(
@@ -177,28 +173,28 @@ def find(db: sqlite3.Connection, kind: Kind, namespace: str, name: str) -> Repo 
     return repo_of_row(row) if row else None
 
 
-def readable(db: sqlite3.Connection, address: Address) -> Repo:
-    """The repository, if the caller may see it."""
-    repo = find(db, address.kind, address.namespace, address.name)
-    caller = address.caller
+def readable(db: sqlite3.Connection, target: Target) -> Repo:
+    """Return the repository if the caller may see it; raises HubError otherwise."""
+    repo = find(db, target.kind, target.namespace, target.name)
+    caller = target.caller
     if repo is None or (repo.private and repo.owner_id != sees_private_of(caller)):
         raise repo_not_found(anonymous=caller is None)
     return repo
 
 
 def sees_private_of(caller: Caller | None) -> int | None:
-    """The account whose private repositories the caller may see, if any."""
+    """Return the id of the account whose private repositories the caller may see, if any."""
     return caller.id if caller is not None and caller.may("read-repos") else None
 
 
-def writable(db: sqlite3.Connection, address: Address, scope: str = "write-repos") -> Repo:
-    """The repository, if the caller may change it: its owner alone, by a token that may."""
-    repo = readable(db, address)
-    if address.caller is None:
+def writable(db: sqlite3.Connection, target: Target, scope: str = "write-repos") -> Repo:
+    """Return the repository if the caller owns it, by a token with the scope; raises HubError otherwise."""
+    repo = readable(db, target)
+    if target.caller is None:
         raise not_signed_in()
-    if address.caller.id != repo.owner_id:
+    if target.caller.id != repo.owner_id:
         raise HubError(403, f"Only {repo.namespace} may change {repo.full_name}")
-    _check_scope(address.caller, scope)
+    _check_scope(target.caller, scope)
     return repo
 
 
@@ -207,7 +203,7 @@ def _check_scope(caller: Caller, scope: str) -> None:
         raise HubError(403, f"This sign-in does not include {scope}: sign in again and allow it")
 
 
-# -- their life --------------------------------------------------------------------------------------------
+# -- create, change, delete ------------------------------------------------------------------------------
 
 
 def create(
@@ -218,35 +214,35 @@ def create(
     name: object,
     private: bool,
 ) -> tuple[Repo, bool]:
-    """Make a repository with an empty first commit on ``main``; returns it and whether it is new."""
+    """Create a repository with an empty first commit on ``main``; returns it and whether it is new."""
     if caller is None:
         raise not_signed_in()
     if kind not in KINDS:
-        raise invalid("A repository is of type model, dataset or space")
+        raise invalid("type must be model, dataset or space")
     if not is_name(name):
         raise invalid(_BAD_NAME)
     if namespace and (not isinstance(namespace, str) or namespace.lower() != caller.name.lower()):
-        raise HubError(403, f"{caller.name} cannot make repositories for others")
+        raise HubError(403, f"{caller.name} cannot create repositories for other accounts")
     _check_scope(caller, "manage-repos")
-    address = Address(kind, caller.name, name, caller)
+    target = Target(kind, caller.name, name, caller)
     time = now()
     made = db.execute(
         "INSERT OR IGNORE INTO repos (kind, owner_id, name, private, created_at, modified_at) "
         "VALUES (?, ?, ?, ?, ?, ?)",
         (kind, caller.id, name, private, time, time),
     )
-    repo = readable(db, address)
+    repo = readable(db, target)
     if made.rowcount:
         first = first_commit(db, repo.id, caller.name)
         db.execute("INSERT INTO refs VALUES (?, 'branch', ?, ?)", (repo.id, MAIN, first.oid))
     return repo, bool(made.rowcount)
 
 
-def rename(db: sqlite3.Connection, address: Address, namespace: str, name: str) -> Repo:
-    """Give the repository another name of the same account; its old name is free then."""
-    repo = writable(db, address, "manage-repos")
+def rename(db: sqlite3.Connection, target: Target, namespace: str, name: str) -> Repo:
+    """Rename the repository within the same account. Its old name becomes free."""
+    repo = writable(db, target, "manage-repos")
     if namespace.lower() != repo.namespace.lower():
-        raise HubError(501, f"This hub cannot give repositories to others than {repo.namespace}")
+        raise HubError(501, f"This hub cannot move repositories of {repo.namespace} to other accounts")
     if not is_name(name):
         raise invalid(_BAD_NAME)
     made = db.execute("UPDATE OR IGNORE repos SET name = ? WHERE id = ?", (name, repo.id))
@@ -255,30 +251,30 @@ def rename(db: sqlite3.Connection, address: Address, namespace: str, name: str) 
     return replace(repo, name=name)
 
 
-def set_private(db: sqlite3.Connection, address: Address, private: bool | None) -> Repo:
-    """Hide the repository from others, or show it to them; None leaves it as it is."""
-    repo = writable(db, address, "manage-repos")
+def set_private(db: sqlite3.Connection, target: Target, private: bool | None) -> Repo:
+    """Make the repository private or public; None changes nothing."""
+    repo = writable(db, target, "manage-repos")
     if private is None:
         return repo
     db.execute("UPDATE repos SET private = ? WHERE id = ?", (private, repo.id))
     return replace(repo, private=private)
 
 
-def delete(db: sqlite3.Connection, address: Address) -> list[str]:
-    """Delete the repository with all its history; returns the contents that it named."""
-    repo = writable(db, address, "manage-repos")
+def delete(db: sqlite3.Connection, target: Target) -> list[str]:
+    """Delete the repository with its history; returns the contents that it referenced."""
+    repo = writable(db, target, "manage-repos")
     contents = [row[0] for row in db.execute("SELECT sha256 FROM objects WHERE repo_id = ?", (repo.id,))]
     db.execute("DELETE FROM repos WHERE id = ?", (repo.id,))
     return contents
 
 
 def touch(db: sqlite3.Connection, repo: Repo) -> None:
-    """Note that the repository has changed now."""
+    """Set the time of the last change to now."""
     db.execute("UPDATE repos SET modified_at = ? WHERE id = ?", (now(), repo.id))
 
 
 def owns_object(db: sqlite3.Connection, repo: Repo, sha256: str) -> int | None:
-    """The size of a content that was uploaded to this repository, or None."""
+    """Return the size of a content that was uploaded to this repository, or None."""
     row = db.execute(
         "SELECT size FROM objects WHERE repo_id = ? AND sha256 = ?", (repo.id, sha256)
     ).fetchone()
@@ -286,7 +282,7 @@ def owns_object(db: sqlite3.Connection, repo: Repo, sha256: str) -> int | None:
 
 
 def check_quota(db: sqlite3.Connection, repo_id: int, quota: int, more: int = 0) -> None:
-    """Raise HubError 403 where the repositories of the owner, with ``more`` bytes, exceed the quota."""
+    """Raise HubError 403 if the repositories of the owner, with ``more`` bytes, exceed the quota."""
     (held,) = db.execute(
         "SELECT coalesce(sum(bytes), 0) FROM repos "
         "WHERE owner_id = (SELECT owner_id FROM repos WHERE id = ?)",
@@ -295,16 +291,16 @@ def check_quota(db: sqlite3.Connection, repo_id: int, quota: int, more: int = 0)
     if held + more > quota:
         raise HubError(
             403,
-            f"The account's repositories would take {held + more:,} bytes, and this hub gives an account "
-            f"{quota:,}: delete repositories that are not needed",
+            f"The account's repositories would take {held + more:,} bytes of a quota of {quota:,}: "
+            "delete repositories that are not needed",
         )
 
 
-# -- revisions ---------------------------------------------------------------------------------------------
+# -- revisions -------------------------------------------------------------------------------------------
 
 
 def revision(db: sqlite3.Connection, repo: Repo, name: str) -> Commit:
-    """The commit that a branch, a tag or a whole commit id names; raises HubError 404."""
+    """Return the commit of a branch, a tag or a full commit id; raises HubError 404."""
     if not is_revision(name):
         raise revision_not_found(name)
     plain = name.removeprefix("refs/heads/").removeprefix("refs/tags/")
@@ -319,7 +315,7 @@ def revision(db: sqlite3.Connection, repo: Repo, name: str) -> Commit:
 
 
 def branch_head(db: sqlite3.Connection, repo: Repo, name: str) -> Commit:
-    """The last commit of a branch; raises HubError 404."""
+    """Return the last commit of a branch; raises HubError 404."""
     if not is_revision(name):
         raise revision_not_found(name)
     row = db.execute(
@@ -331,17 +327,17 @@ def branch_head(db: sqlite3.Connection, repo: Repo, name: str) -> Commit:
 
 
 def refs(db: sqlite3.Connection, repo: Repo, kind: str) -> list[tuple[str, str]]:
-    """Names and commits of all branches or tags."""
+    """Return names and commits of all branches or tags."""
     rows = db.execute(
         "SELECT name, commit_oid FROM refs WHERE repo_id = ? AND kind = ? ORDER BY name", (repo.id, kind)
     )
     return [(name, oid) for name, oid in rows]
 
 
-def add_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: object, target: str) -> None:
-    """Make a branch or tag at a revision; raises HubError 409 when there is one of that name."""
+def add_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: object, start: str) -> None:
+    """Create a branch or tag at a revision; raises HubError 409 if the name exists."""
     name = check_ref_name(name)
-    commit = revision(db, repo, target)
+    commit = revision(db, repo, start)
     taken = db.execute("SELECT 1 FROM refs WHERE repo_id = ? AND name = ?", (repo.id, name)).fetchone()
     if taken:
         raise HubError(409, f"There is a branch or tag {name!r} already")
@@ -349,9 +345,9 @@ def add_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: object, target:
 
 
 def delete_ref(db: sqlite3.Connection, repo: Repo, kind: str, name: str) -> None:
-    """Delete a branch (not ``main``) or a tag; its commits stay."""
+    """Delete a tag, or a branch other than ``main``. Its commits stay."""
     if kind == "branch" and name == MAIN:
-        raise HubError(403, f"The branch {MAIN!r} stays")
+        raise HubError(403, f"The branch {MAIN!r} cannot be deleted")
     gone = db.execute(
         "DELETE FROM refs WHERE repo_id = ? AND kind = ? AND name = ?", (repo.id, kind, name)
     ).rowcount

@@ -1,4 +1,4 @@
-"""Rosters: people from a CSV file, and links with which each signs in once."""
+"""Accounts from a CSV file, and links with which their users sign in once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collidium_plugins.local_hub.openid import grants
 from collidium_plugins.local_hub.store import later, now
 
 LINK_DAYS: Final = 14
-#: Bytes and people of one file.
+#: Maximum size and number of people of a file.
 ROSTER_BYTES: Final = 4 * 1024**2
 ROSTER_PEOPLE: Final = 10_000
 DISPLAY_NAME_LENGTH: Final = 100
@@ -32,7 +32,7 @@ Problem = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Someone to make an account for, on a line of a file."""
+    """A person to create an account for, on a line of a file."""
 
     line: int
     name: str
@@ -40,7 +40,7 @@ class Person:
     email: str
 
     def problems(self) -> Iterator[Problem]:
-        """All that is wrong."""
+        """Yield everything that is invalid."""
         if not is_account_name(self.name):
             yield self.problem("name", accounts.bad_name(self.name))
         if wrong := display_names.problem(self.display_name, DISPLAY_NAME_LENGTH):
@@ -49,20 +49,19 @@ class Person:
             yield self.problem("email", f"not an e-mail address: {self.email[:100]!r}")
 
     def problem(self, field: str, detail: str) -> Problem:
-        """What is wrong with a column."""
+        """Return an error about a column."""
         return {"line": self.line, "field": field, "detail": detail}
 
 
 def _person(line: int, name: str, display_name: str = "", email: str = "") -> Person:
-    """A person whose names are as they are stored."""
+    """A person with normalized names."""
     return Person(line, name.strip(), display_names.normalized(display_name), email.strip())
 
 
 def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:
-    """Read a CSV file whose first line names its columns: name, and display name and e-mail if wanted.
+    """Read a CSV file with a header: name, and optionally display name and e-mail.
 
-    Returns the people and what is wrong with lines, for :func:`add_people`. Raises InvalidInput for what is
-    no such file.
+    Returns the people and the errors in lines, for :func:`add_people`. Raises InvalidInput for another file.
     """
     if len(content) > ROSTER_BYTES:
         raise InvalidInput(f"the roster is larger than {ROSTER_BYTES:,} bytes")
@@ -70,7 +69,7 @@ def read_roster(content: bytes) -> tuple[list[Person], list[Problem]]:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise _refused([{"line": line, "detail": "not UTF-8: save the file as CSV UTF-8"}]) from None
+        raise _invalid([{"line": line, "detail": "not UTF-8: save the file as CSV UTF-8"}]) from None
     heading = text.partition("\n")[0]
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=heading.count), strict=True)
     found: list[Person] = []
@@ -98,7 +97,7 @@ def _columns(heading: list[str]) -> list[str]:
     words = [" ".join(re.split(r"[\s_-]+", cell.strip().casefold())) for cell in heading]
     columns = [_COLUMNS.get(word, "") for word in words]
     if "name" not in columns or "" in columns or len(set(columns)) < len(columns):
-        raise _refused(
+        raise _invalid(
             [{"line": 1, "detail": "the columns are: name, display_name, email (the last two optional)"}]
         )
     return columns
@@ -107,37 +106,37 @@ def _columns(heading: list[str]) -> list[str]:
 def add_people(
     db: sqlite3.Connection, people: Sequence[Person], known: Sequence[Problem], *, skip_existing: bool = False
 ) -> list[Account]:
-    """Make an account for each, or for none; with ``skip_existing`` for those who have none.
+    """Create an account for each, or for none; ``skip_existing`` ignores those who have one.
 
-    Raises InvalidInput with all problems, the ``known`` ones, too.
+    Raises InvalidInput with all problems, including the ``known`` ones.
     """
     problems = [*known, *(problem for each in people for problem in each.problems())]
     new = [each for each in people if accounts.find(db, each.name) is None]
     if not skip_existing:
-        there = set(people) - set(new)
-        problems += [each.problem("name", f"there is an account {each.name!r} already") for each in there]
+        existing = set(people) - set(new)
+        problems += [each.problem("name", f"the account {each.name!r} exists already") for each in existing]
     if problems:
-        raise _refused(sorted(problems, key=lambda problem: int(problem["line"])))
+        raise _invalid(sorted(problems, key=lambda problem: int(problem["line"])))
     return [accounts.add(db, each.name, each.display_name, each.email) for each in new]
 
 
-def _refused(problems: list[Problem]) -> InvalidInput:
-    return InvalidInput("no account was made", errors=problems)
+def _invalid(problems: list[Problem]) -> InvalidInput:
+    return InvalidInput("no account was created", errors=problems)
 
 
-# -- links ------------------------------------------------------------------------------------------------
+# -- sign-in links ---------------------------------------------------------------------------------------
 
 
 def make_link(db: sqlite3.Connection, account: Account) -> tuple[str, str]:
-    """Make a secret that signs in once, in place of an earlier one; returns it and when it expires."""
+    """Create a secret that signs in once and replaces an earlier one; returns it and its expiry."""
     secret, expires_at = secrets.token_urlsafe(32), later(LINK_DAYS * 86_400)
     db.execute("DELETE FROM sign_in_links WHERE account_id = ? OR expires_at <= ?", (account.id, now()))
     db.execute("INSERT INTO sign_in_links VALUES (?, ?, ?)", (digest(secret), account.id, expires_at))
     return secret, expires_at
 
 
-def whose_link(db: sqlite3.Connection, secret: str) -> Account | None:
-    """The account that a link signs in; None for one that was used, has expired or never was."""
+def link_account(db: sqlite3.Connection, secret: str) -> Account | None:
+    """Return the account that a link signs in; None for an invalid, used or expired one."""
     row = db.execute(
         f"SELECT {accounts.COLUMNS} FROM sign_in_links l JOIN accounts a ON a.id = l.account_id "  # noqa: S608 -- constant names
         "WHERE l.sha256 = ? AND l.expires_at > ?",
@@ -149,9 +148,9 @@ def whose_link(db: sqlite3.Connection, secret: str) -> Account | None:
 def use_link(
     db: sqlite3.Connection, secret: str, client_id: str, scopes: accounts.Scopes
 ) -> tuple[str, str] | None:
-    """Use a link up: returns a new token of the account, and one with ``scopes`` for the pages."""
-    account = whose_link(db, secret)
+    """Use a link up. Returns a new token of the account, and one with ``scopes`` for the pages."""
+    account = link_account(db, secret)
     if account is None:
         return None
-    token = accounts.make_token(db, account)  # ends all that was, links too
+    token = accounts.make_token(db, account)  # revokes the link, too
     return token, grants.issue(db, grants.begin(db, account, client_id, scopes)).access

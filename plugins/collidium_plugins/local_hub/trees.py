@@ -1,7 +1,8 @@
-"""Directories named by their content, shared between commits, of which a commit rewrites what it changes.
+"""Trees of directories, identified by their content and shared between commits.
 
-A directory is a node: its entries, or the 16 nodes between which more of them are split by the hashes of
-their names. How it is split follows from the names alone, so that equal directories have equal names.
+A directory is a hash trie, so that a commit to a large one rewrites few entries. A node has up to 64 entries,
+or 16 nodes by the next hexadecimal digit of the hash of the names. The shape depends on the names alone, so
+that equal directories have equal ids.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Final
 
 from collidium_plugins.local_hub.failures import entry_not_found, invalid
 
-#: Entries of one directory: a page of a listing reads all of them.
+#: Maximum number of entries of a directory: each page of a listing reads all of them.
 DIRECTORY_ENTRIES: Final = 20_000
-#: Entries of one node.
+#: Maximum number of entries of a leaf.
 NODE_ENTRIES: Final = 64
 
 Path = tuple[str, ...]
@@ -25,9 +26,9 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A file, or a directory (then without a content)."""
+    """A file, or a directory, which has no ``sha256``."""
 
-    #: git's name for the file or its LFS pointer; the name of the directory.
+    #: git's id of the file or its LFS pointer; the id of the directory.
     oid: str
     size: int = 0
     sha256: str | None = None
@@ -39,7 +40,7 @@ class Entry:
 
     @property
     def etag(self) -> str | None:
-        """The entity tag for downloads."""
+        """The ETag of downloads."""
         return self.sha256 if self.lfs else self.oid
 
     @property
@@ -48,21 +49,21 @@ class Entry:
 
 
 def regular_file(content: bytes, sha256: str) -> Entry:
-    """A file that git itself would keep."""
+    """Return the entry of a file outside LFS."""
     return Entry(_object("blob", content), len(content), sha256)
 
 
 def large_file(sha256: str, size: int) -> Entry:
-    """A file that git would keep as a pointer (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md)."""
+    """Return the entry of an LFS file (https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md)."""
     return Entry(_object("blob", _pointer(sha256, size)), size, sha256, lfs=True)
 
 
-#: Entries by name, or for each hexadecimal digit the name of a node and how many entries it has.
+#: A leaf: entries by name. Otherwise, by hexadecimal digit, the id of a node and its number of entries.
 Node = dict[str, Entry] | list[tuple[str, int] | None]
 
 
 class Trees:
-    """The trees of one repository, inside one transaction."""
+    """The trees of a repository, within one transaction."""
 
     def __init__(self, db: sqlite3.Connection, repo_id: int) -> None:
         self._db = db
@@ -70,19 +71,19 @@ class Trees:
         self._read: dict[str, Node] = {}
 
     def read(self, oid: str) -> dict[str, Entry]:
-        """The entries of a directory, by name; not to be changed."""
+        """Return the entries of a directory by name. Do not modify them."""
         node = self._node(oid)
         if isinstance(node, dict):
             return node
         return {name: entry for part in node if part for name, entry in self.read(part[0]).items()}
 
     def count(self, oid: str) -> int:
-        """The number of entries of a directory."""
+        """Return the number of entries of a directory."""
         node = self._node(oid)
         return len(node) if isinstance(node, dict) else _count(node)
 
     def entry(self, oid: str, name: str) -> Entry | None:
-        """The entry of a directory with that name."""
+        """Return the entry of a directory with this name."""
         node, depth = self._node(oid), 0
         while not isinstance(node, dict):
             part = node[_digit(name, depth)]
@@ -92,10 +93,10 @@ class Trees:
         return node.get(name)
 
     def write(self, oid: str | None, changes: Mapping[str, Entry | None]) -> str:
-        """Keep a directory, new or with changes to one there is; None removes an entry. Returns its name."""
+        """Store a directory, new or changed from ``oid``; None removes an entry. Returns its id."""
         changed, count = self._change(oid, changes, 0)
         if count > DIRECTORY_ENTRIES:
-            raise invalid(f"A folder holds {DIRECTORY_ENTRIES:,} files at most; use subfolders")
+            raise invalid(f"A folder can hold at most {DIRECTORY_ENTRIES:,} files; use subfolders")
         return changed
 
     def _change(self, oid: str | None, changes: Mapping[str, Entry | None], depth: int) -> tuple[str, int]:
@@ -157,9 +158,9 @@ class Trees:
         recursive: bool = True,
         skipping: set[str] | None = None,
     ) -> Iterator[tuple[Path, Entry]]:
-        """What is below a directory, in the order of the paths, from behind ``after`` on.
+        """Yield the entries below a directory in order of their paths, those after ``after``.
 
-        Directories in ``skipping`` are left out; those that were walked are added to it.
+        Skips directories whose ids are in ``skipping``, and adds the ids of visited ones to it.
         """
         if skipping is not None:
             if oid in skipping:
@@ -175,12 +176,12 @@ class Trees:
                 yield from self.walk(entry.oid, path, after=after, skipping=skipping)
 
     def files(self, root: str) -> Iterator[tuple[Path, Entry]]:
-        """Every file."""
+        """Yield all files below a directory."""
         return ((path, entry) for path, entry in self.walk(root) if not entry.is_directory)
 
 
 class Draft:
-    """A directory being changed; what is there is read when a change reaches it."""
+    """A directory with pending changes. Reads existing entries only as needed."""
 
     def __init__(self, trees: Trees, oid: str | None) -> None:
         self._trees = trees
@@ -190,12 +191,12 @@ class Draft:
         self._open: dict[str, Draft] = {}
 
     def put(self, path: Path, entry: Entry) -> None:
-        """Add or replace a file; raises HubError when a file or folder of that name is in the way."""
+        """Add or replace a file; raises HubError if it would replace a folder or be below a file."""
         name, *rest = path
         existing = self._get(name)
         if rest:
             if existing is not None and not existing.is_directory:
-                raise invalid(f"{name!r} is a file; nothing can be put below it")
+                raise invalid(f"{name!r} is a file and cannot have files below it")
             if existing is None:
                 self._set(name, Entry(""))
             self._subdirectory(name).put(tuple(rest), entry)
@@ -205,12 +206,12 @@ class Draft:
             self._set(name, entry)
 
     def delete(self, path: Path, *, folder: bool) -> None:
-        """Delete a file or a folder; raises HubError when there is none."""
+        """Delete a file or a folder; raises HubError if it does not exist."""
         if not self._delete(path, folder):
             raise entry_not_found("/".join(path))
 
     def _delete(self, path: Path, folder: bool) -> bool:
-        """Whether there was such a file or folder."""
+        """Return whether the file or folder existed."""
         name, *rest = path
         existing = self._get(name)
         if existing is None or (existing.is_directory != folder and not rest):
@@ -226,7 +227,7 @@ class Draft:
         return True
 
     def save(self) -> str:
-        """Keep the directory with all that was changed below; returns its name."""
+        """Store the directory with all changes below it, and return its id."""
         for name, draft in self._open.items():
             self._set(name, Entry(draft.save()))
         return self._trees.write(self._oid, self._changes)
@@ -266,5 +267,5 @@ def _object(kind: str, content: bytes) -> str:
 
 
 def commit_oid(content: str) -> str:
-    """git's name for a commit of this text."""
+    """Return git's id of a commit with this text."""
     return _object("commit", content.encode())

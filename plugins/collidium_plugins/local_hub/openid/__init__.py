@@ -1,5 +1,4 @@
-"""The hub as an OpenID provider: users let an application act for them without giving it their token.
+"""The hub as an OpenID provider: the authorization code flow of RFC 6749 as restricted by RFC 9700.
 
-RFC 6749 with the rules of RFC 9700: codes alone, PKCE always (RFC 7636), exact addresses to return to, and
-nothing can be used twice.
+PKCE (RFC 7636) is required, redirect URIs are compared exactly, and codes and refresh tokens are used once.
 """

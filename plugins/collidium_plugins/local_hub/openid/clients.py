@@ -1,4 +1,4 @@
-"""The OAuth client: the platform's own pages."""
+"""The only OAuth client of the hub: the platform's pages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collidium.errors import ConfigurationError
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Where the pages take people back, below their own address.
+#: Path of the pages' redirect URI.
 CALLBACK: Final = "/web/callback"
 
 _ADDRESS: Final = re.compile(r"(?P<origin>https?://[A-Za-z0-9.:\[\]_-]+)/[A-Za-z0-9./_~%-]*")
@@ -20,36 +20,35 @@ _ADDRESS: Final = re.compile(r"(?P<origin>https?://[A-Za-z0-9.:\[\]_-]+)/[A-Za-z
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """An application that the hub knows."""
+    """A registered application."""
 
     id: str
-    #: Empty: a public client, which cannot keep a secret and proves itself by PKCE alone.
+    #: Empty for a public client, which only uses PKCE.
     secret: str = ""
     #: Redirect URIs in addition to the pages of the hub's own server.
     redirect_uris: tuple[str, ...] = ()
 
     def may_redirect_to(self, address: str, own: str) -> bool:
-        """Whether users may be redirected to an address; ``own`` is where they reach our pages, if at all.
+        """Whether users may be redirected to an address; ``own`` is the address of our pages, or empty.
 
-        Addresses are equal or not (RFC 9700, section 2.1). Names of one machine are not: another user of
-        that machine may listen on one of them.
+        Addresses must be identical (RFC 9700, section 2.1). Several names of one machine do not count as
+        equal: another user may listen on one of them.
         """
         known = (f"{own}{CALLBACK}", *self.redirect_uris)
         return address in known and _ADDRESS.fullmatch(address) is not None
 
     def has_credentials(self, client_id: str, secret: str) -> bool:
-        """Whether these are its id and its secret, compared in constant time."""
+        """Compare id and secret in constant time."""
         same_id = hmac.compare_digest(client_id.encode(errors="replace"), self.id.encode())
         return hmac.compare_digest(secret.encode(errors="replace"), self.secret.encode()) and same_id
 
 
 def client_of(settings: Settings) -> Client:
-    """The pages, from the settings; raises ConfigurationError for a malformed redirect URI."""
+    """Return the client of the settings; raises ConfigurationError for a malformed redirect URI."""
     for address in settings.oauth_redirect_uris:
         if not _ADDRESS.fullmatch(address):
             raise ConfigurationError(
-                f"PLATFORM_OAUTH_REDIRECT_URIS: {address!r} is no address such as "
-                f"https://pages.example.org{CALLBACK}"
+                f"PLATFORM_OAUTH_REDIRECT_URIS: {address!r} must be like https://pages.example.org{CALLBACK}"
             )
     own = (f"{settings.public_url}{CALLBACK}",) if settings.public_url else ()
     secret = settings.oauth_client_secret
@@ -61,7 +60,7 @@ def client_of(settings: Settings) -> Client:
 
 
 def origin_of(address: str) -> str:
-    """Scheme, host and port of an address that a client may return to."""
+    """Return scheme, host and port of an accepted redirect URI."""
     match = _ADDRESS.fullmatch(address)
     assert match is not None, "only such addresses are accepted"  # noqa: S101 -- for the type checker
     return match["origin"]

@@ -1,6 +1,6 @@
-"""Grants, the codes and tokens made from them, and id tokens with the key that signs them.
+"""OAuth grants, their codes and tokens, and OpenID Connect id tokens (OpenID Connect Core, section 2).
 
-Every function about grants is part of a transaction. Id tokens are those of OpenID Connect Core, section 2.
+Functions that take ``db`` are part of the caller's transaction.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collidium_plugins.local_hub.accounts import COLUMNS, Account, Scopes, digest, read_scopes, write_scopes
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
-from collidium_plugins.local_hub.store import Database, later, now
+from collidium_plugins.local_hub.store import Database, later, now, shared_secret
 
 if TYPE_CHECKING:
     from joserfc.jwk import RSAKey
@@ -34,13 +34,12 @@ _SECRET_BYTES: Final = 32
 ALGORITHM: Final = "RS256"
 ID_TOKEN_SECONDS: Final = 3600
 
-_KEY_NAME: Final = "id-tokens"
 _BITS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What an account allowed an application, once."""
+    """An account's consent to an application."""
 
     id: int
     account: Account
@@ -52,7 +51,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class SingleUseToken:
-    """A code or a refresh token; codes are bound to a redirect URI and a PKCE challenge."""
+    """A code or a refresh token. Codes are bound to a redirect URI and a PKCE challenge."""
 
     client_id: str
     redirect_uri: str | None
@@ -70,7 +69,7 @@ class SingleUseToken:
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """The tokens that an application receives; they are not shown again."""
+    """Access and refresh token of an application. Only their hashes are stored."""
 
     access: str
     refresh: str
@@ -98,8 +97,8 @@ def begin(
     nonce: str | None = None,
     expires_at: str = "",
 ) -> Grant:
-    """Record a grant that ends then, unless tokens are issued."""
-    _sweep(db)
+    """Record a grant, which expires at ``expires_at`` unless tokens are issued for it."""
+    _delete_expired(db)
     granted_at = now()
     made = db.execute(
         "INSERT INTO grants (account_id, client_id, scopes, nonce, granted_at, expires_at) "
@@ -110,12 +109,12 @@ def begin(
 
 
 def redeem(
-    db: sqlite3.Connection, kind: str, text: str, fits: Callable[[SingleUseToken], bool]
+    db: sqlite3.Connection, kind: str, text: str, is_valid: Callable[[SingleUseToken], bool]
 ) -> Grant | None:
     """Use up a code or refresh token and return its grant; None if it is not valid.
 
-    One that is used twice, or by the wrong client, was stolen: its grant ends with all tokens made from it
-    (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So commit the transaction in either case.
+    A token used twice, or by the wrong client, may be stolen: this deletes its grant with all tokens of it
+    (RFC 6749, section 4.1.2; RFC 9700, section 4.14.2). So the caller must commit in either case.
     """
     row = db.execute(
         f"SELECT {COLUMNS}, v.redirect_uri, v.code_challenge, v.expires_at, v.used_at, g.id AS grant_id, "  # noqa: S608 -- constant names
@@ -127,7 +126,7 @@ def redeem(
     if row is None:
         return None
     token = SingleUseToken(row["client_id"], row["redirect_uri"], row["code_challenge"])
-    if row["used_at"] is not None or row["expires_at"] <= now() or not fits(token):
+    if row["used_at"] is not None or row["expires_at"] <= now() or not is_valid(token):
         db.execute("DELETE FROM grants WHERE id = ?", (row["grant_id"],))
         return None
     db.execute("UPDATE single_use_tokens SET used_at = ? WHERE sha256 = ?", (now(), digest(text)))
@@ -137,7 +136,7 @@ def redeem(
 
 
 def issue(db: sqlite3.Connection, grant: Grant) -> Tokens:
-    """New tokens of a grant; its earlier access tokens stay until they expire."""
+    """Issue new tokens of a grant. Earlier access tokens stay valid until they expire."""
     access = f"hub_oauth_{secrets.token_urlsafe(_SECRET_BYTES)}"
     refresh = f"hub_refresh_{secrets.token_urlsafe(_SECRET_BYTES)}"
     refresh_until = later(REFRESH_SECONDS)
@@ -162,42 +161,37 @@ def issue(db: sqlite3.Connection, grant: Grant) -> Tokens:
     return Tokens(access, refresh, grant.scopes)
 
 
-def _sweep(db: sqlite3.Connection) -> None:
-    """Remove what has expired; used codes and refresh tokens stay as long as their grant."""
+def _delete_expired(db: sqlite3.Connection) -> None:
+    """Delete expired grants and tokens. Used codes and refresh tokens stay as long as their grant."""
     db.execute("DELETE FROM grants WHERE expires_at <= ?", (now(),))
     db.execute("DELETE FROM tokens WHERE expires_at <= ?", (now(),))
 
 
 def signing_key(database: Database) -> RSAKey:
-    """The key of this hub, made when it is first needed and the same for all processes."""
+    """Return the RSA key that signs id tokens, made on first use and shared by all processes."""
     from joserfc.jwk import RSAKey
 
-    with database.reading() as db:
-        kept = _kept(db)
-    if kept is None:
-        made = RSAKey.generate_key(_BITS, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
-        document = json.dumps(made.as_dict(private=True))
-        with database.writing() as db:
-            db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (_KEY_NAME, document.encode()))
-            kept = _kept(db)
-    assert kept is not None, "inserted in this transaction"  # noqa: S101 -- for the type checker
-    return RSAKey.import_key(json.loads(kept))
+    with database.writing() as db:
+        document = shared_secret(db, "id-tokens", _make_signing_key)
+    return RSAKey.import_key(json.loads(document))
 
 
-def _kept(db: sqlite3.Connection) -> bytes | None:
-    row = db.execute("SELECT value FROM secrets WHERE name = ?", (_KEY_NAME,)).fetchone()
-    return row[0] if row else None
+def _make_signing_key() -> bytes:
+    from joserfc.jwk import RSAKey
+
+    key = RSAKey.generate_key(_BITS, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+    return json.dumps(key.as_dict(private=True)).encode()
 
 
 def public_keys(database: Database) -> dict[str, Any]:
-    """The public keys of the signature (RFC 7517)."""
+    """Return the hub's JSON Web Key Set (RFC 7517)."""
     from joserfc.jwk import KeySet
 
     return dict(KeySet([signing_key(database)]).as_dict(private=False))
 
 
 def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
-    """The signed id token of a grant."""
+    """Return the signed id token of a grant."""
     from joserfc import jwt
 
     present = int(time.time())
@@ -207,16 +201,16 @@ def id_token(key: RSAKey, issuer: str, grant: Grant, access_token: str) -> str:
         "iat": present,
         "exp": present + ID_TOKEN_SECONDS,
         "auth_time": int(datetime.fromisoformat(grant.granted_at).timestamp()),
-        "at_hash": _half_hash(access_token),
-        **about(grant.account, grant.scopes),
+        "at_hash": _at_hash(access_token),
+        **user_claims(grant.account, grant.scopes),
     }
     if grant.nonce is not None:
         claims["nonce"] = grant.nonce
     return jwt.encode({"alg": ALGORITHM, "kid": key.kid}, claims, key, [ALGORITHM])
 
 
-def about(account: Account, scopes: Scopes | None) -> dict[str, Any]:
-    """The claims about an account that these scopes allow."""
+def user_claims(account: Account, scopes: Scopes | None) -> dict[str, Any]:
+    """Return the OpenID claims about an account that these scopes include."""
     claims: dict[str, Any] = {"sub": str(account.id)}
     if scopes is None or "profile" in scopes:
         claims |= {"name": account.display_name or account.name, "preferred_username": account.name}
@@ -225,6 +219,6 @@ def about(account: Account, scopes: Scopes | None) -> dict[str, Any]:
     return claims
 
 
-def _half_hash(text: str) -> str:
+def _at_hash(access_token: str) -> str:
     """OpenID Connect Core, section 3.1.3.6."""
-    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:16]).rstrip(b"=").decode()
+    return base64.urlsafe_b64encode(hashlib.sha256(access_token.encode()).digest()[:16]).rstrip(b"=").decode()

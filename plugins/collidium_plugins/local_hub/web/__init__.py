@@ -1,48 +1,40 @@
-"""The hub's addresses.
+"""The hub's routes and error handlers.
 
-``{kind}`` is models, datasets or spaces. In pages, as in clients' addresses, models have no such prefix.
+``{kind}`` is models, datasets or spaces. Outside ``/api``, models have no such prefix.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import sqlite3
 import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final
 
-from quart import Blueprint, Response
+from quart import Blueprint, Response, request
 from werkzeug.exceptions import HTTPException
 from werkzeug.routing import BaseConverter
 
 from collidium.api import browsers
 from collidium.api.mounting import HUB_PATH
 from collidium.errors import CollidiumError
-from collidium_plugins.local_hub.failures import HubError
+from collidium_plugins.local_hub.failures import HubError, as_hub_error
 from collidium_plugins.local_hub.names import KINDS, Kind
 from collidium_plugins.local_hub.openid.clients import Client
-from collidium_plugins.local_hub.repositories import Address
+from collidium_plugins.local_hub.openid.requests import AuthorizationError
+from collidium_plugins.local_hub.repositories import Target
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import consent, context, files, repos, tokens, uploads
-from collidium_plugins.local_hub.web.context import (
-    TOKEN_PATH,
-    authenticate,
-    caller,
-    failure,
-    raw_segments,
-)
-
-logger = logging.getLogger(__name__)
+from collidium_plugins.local_hub.web import consent, context, files, links, pages, repos, tokens, uploads
+from collidium_plugins.local_hub.web.context import TOKEN_PATH, authenticate, caller, failure, raw_segments
 
 _KIND: Final = "<any(models,datasets,spaces):kind>"
 _PAGES: Final = "<any(datasets,spaces):kind>"
 _REPO: Final = f"/api/{_KIND}/<namespace>/<name>"
 _LFS: Final = "/<namespace>/<name>.git/info/lfs"
 
-#: Method, address, and handler, which is given the repository that an address names.
-#: ``rest`` is read from the raw path, where ``%2F`` is no separator.
+#: Method, rule and handler. A handler whose rule names a repository takes it as a :class:`Target`.
+#: ``rest`` is parsed from the raw path, where ``%2F`` is no separator.
 ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("GET", "/api/whoami-v2", tokens.whoami),
     ("POST", "/api/validate-yaml", uploads.validate_yaml),
@@ -75,13 +67,13 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"{_LFS}/verify", uploads.lfs_verify),
     ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
-    ("PUT", "/lfs/<int:repo_id>/<oid>", uploads.put_content),
+    ("PUT", "/lfs/<token>", uploads.put_content),
     ("GET", "/.well-known/openid-configuration", tokens.configuration),
-    ("GET", "/oauth/authorize", consent.ask),
-    ("POST", "/oauth/authorize", consent.answer),
-    ("GET", "/oauth/pages.css", context.style),
-    ("GET", consent.PATH, consent.show),
-    ("POST", consent.PATH, consent.join),
+    ("GET", consent.PATH, consent.ask),
+    ("POST", consent.PATH, consent.answer),
+    ("GET", "/oauth/pages.css", pages.style),
+    ("GET", links.PATH, links.show),
+    ("POST", links.PATH, links.join),
     ("POST", TOKEN_PATH, tokens.token),
     ("GET", "/oauth/jwks", tokens.jwks),
     ("GET", "/oauth/userinfo", tokens.userinfo),
@@ -90,7 +82,7 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
 
 
 class Anything(BaseConverter):
-    """The rest of an address, whatever it holds: slashes at either end, line breaks."""
+    """The rest of a path, including slashes at either end and line breaks."""
 
     regex = "(?s:.+)"
     part_isolating = False
@@ -99,26 +91,25 @@ class Anything(BaseConverter):
 def make_blueprint(
     directory: Path, client: Client, proxies: int = 0, quota_bytes: int = sys.maxsize
 ) -> Blueprint:
-    """The hub, keeping its files below ``directory``, which it makes when the server starts.
+    """Make the hub, which stores its files below ``directory``.
 
-    ``client`` is the OAuth client; ``proxies`` is the number of trusted proxies in front of the hub;
-    ``quota_bytes`` how much the repositories of one account may take.
+    ``client`` is the OAuth client, ``proxies`` the number of trusted proxies in front of the hub, and
+    ``quota_bytes`` limits the repositories of one account, together.
     """
     blueprint = Blueprint("local_hub", __name__, url_prefix=HUB_PATH, template_folder="templates")
     blueprint.record(lambda state: state.app.url_map.converters.update(anything=Anything))
     for number, (method, rule, handler) in enumerate(ROUTES):
         endpoint = f"{handler.__name__}_{number}"
-        view = _of_repo(handler) if "<namespace>" in rule else handler
+        view = _with_target(handler) if "<namespace>" in rule else handler
         blueprint.add_url_rule(rule, endpoint, view, methods=[method], merge_slashes=False)
-    # Last, so that unknown addresses are answered in the hub's format.
+    # Last, so that unknown paths get an error in the hub's format.
     methods = ["GET", "POST", "PUT", "PATCH", "DELETE"]
     for rule in ("/", "/<anything:rest>"):
-        blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _nothing, methods=methods, merge_slashes=False)
+        blueprint.add_url_rule(rule, f"nothing_{len(rule)}", _unknown, methods=methods, merge_slashes=False)
     blueprint.before_request(authenticate)
-    blueprint.register_error_handler(HubError, _refuse)
-    blueprint.register_error_handler(CollidiumError, _refuse_own)
-    blueprint.register_error_handler(HTTPException, _refuse_http)
-    blueprint.register_error_handler(sqlite3.OperationalError, _refuse_busy)
+    for kind in (HubError, CollidiumError, HTTPException, sqlite3.OperationalError):
+        blueprint.register_error_handler(kind, _show_error)
+    blueprint.register_error_handler(AuthorizationError, _return_to_application)
 
     @blueprint.before_app_serving
     async def open_store() -> None:
@@ -130,47 +121,41 @@ def make_blueprint(
     return blueprint
 
 
-def _of_repo(handler: Callable[[Address], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
+def _with_target(handler: Callable[[Target], Awaitable[Response]]) -> Callable[..., Awaitable[Response]]:
     async def view(namespace: str, name: str, kind: Kind = "models", rest: str = "") -> Response:
-        return await handler(Address(kind, namespace, name, caller()))
+        return await handler(Target(kind, namespace, name, caller()))
 
     return view
 
 
-#: What clients ask for of a repository that this hub does not do.
+#: Calls of clients that this hub does not implement.
 _UNSUPPORTED: Final = {
     "discussions": (501, "This hub has no discussions or pull requests: commit to a branch"),
-    "super-squash": (501, "This hub keeps all history: it cannot be squashed"),
-    "lfs-files": (501, "This hub keeps all history: files are deleted for good with their repository alone"),
+    "super-squash": (501, "This hub keeps all history and cannot squash it"),
+    "lfs-files": (501, "This hub keeps all history: delete the repository to delete its files"),
 }
-_NO_SPACES: Final = (501, "This hub keeps Spaces as files and runs none of them")
+_NO_SPACES: Final = (501, "This hub stores the files of Spaces and does not run them")
 
 
-async def _nothing(**_: Any) -> Response:
+async def _unknown(**_: Any) -> Response:
     status, message = 404, "This hub has no such address"
     match raw_segments():
         case ["api", "xet", _]:
             # Xet's client would retry a 5xx for minutes.
-            status, message = 400, "This hub takes no uploads by Xet: set HF_HUB_DISABLE_XET=1"
+            status, message = 400, "This hub does not support Xet: set HF_HUB_DISABLE_XET=1"
         case ["api", kind, _, _, verb, *_] if kind in KINDS:
             status, message = _UNSUPPORTED.get(verb, _NO_SPACES if kind == "spaces" else (status, message))
     raise HubError(status, message)
 
 
-async def _refuse(error: HubError) -> Response:
+async def _show_error(error: Exception) -> Response:
+    failed = as_hub_error(error)
+    if request.path in {HUB_PATH + consent.PATH, HUB_PATH + links.PATH}:
+        return await pages.page("refused.html", failed.status, message=failed.message)
     if browsers.wants_page():
-        return await context.page("failure.html", error.status, error=error)
-    return failure(error)
+        return await pages.page("failure.html", failed.status, error=failed)
+    return failure(failed)
 
 
-async def _refuse_own(error: CollidiumError) -> Response:
-    return failure(HubError(error.status, error.detail), error.headers)
-
-
-async def _refuse_http(error: HTTPException) -> Response:
-    return failure(HubError(error.code or 500, error.description or error.name))
-
-
-async def _refuse_busy(error: sqlite3.OperationalError) -> Response:
-    logger.error("the hub's database: %s", error)
-    return failure(HubError(503, "The hub's database is busy or its disk is full; try again soon"))
+async def _return_to_application(error: AuthorizationError) -> Response:
+    return consent.redirect_to(error.address)

@@ -1,4 +1,4 @@
-"""Files: listed and downloaded; and the page of a repository, with its card and files."""
+"""Listing and download of files, and the page of a repository."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import entry_document, lfs_file_document, repo_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
 from collidium_plugins.local_hub.names import RESERVED, is_path, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Address, Commit, Repo, last_changes, readable
+from collidium_plugins.local_hub.repositories import MAIN, Commit, Repo, Target, last_changes, readable
 from collidium_plugins.local_hub.trees import Entry, Trees
 from collidium_plugins.local_hub.web.context import (
     DOCUMENT_BYTES,
@@ -28,28 +28,28 @@ from collidium_plugins.local_hub.web.context import (
     flag,
     hub,
     limit,
-    page,
     read_document,
     read_page,
     reading,
     revision_and_path,
 )
+from collidium_plugins.local_hub.web.pages import page
 
 PAGE: Final = 1000
-#: Pages with the last change of each file are shorter: finding it reads history.
+#: Pages with the last change of each file are shorter, as finding it reads the history.
 EXPANDED_PAGE: Final = 50
 PATHS: Final = 1000
-#: Bytes read by a thread at a time.
+#: Bytes per read.
 BLOCK: Final = 512 * 1024
 
-#: Files that are named, and bytes of the card that are shown; clients have all of them.
+#: Maximum numbers of files and bytes of the card on the page of a repository.
 FILES: Final = 200
 CARD_BYTES: Final = 64 * 1024
 
 _CARD: Final = "README.md"
 
 
-async def tree(place: Address) -> Response:
+async def tree(target: Target) -> Response:
     """``GET …/tree/{revision}[/{path}]?recursive=&expand=&limit=&cursor=``"""
     revision, path = revision_and_path("tree", 4)
     path = path.strip("/")
@@ -59,7 +59,7 @@ async def tree(place: Address) -> Response:
     after = tuple(filter(None, request.args.get("cursor", "").split("/")))
 
     def page(db: sqlite3.Connection) -> tuple[list[dict[str, Any]], str | None]:
-        repo = readable(db, place)
+        repo = readable(db, target)
         commit = repositories.revision(db, repo, revision)
         trees = Trees(db, repo.id)
         root = tuple(path.split("/")) if path else ()
@@ -75,29 +75,29 @@ async def tree(place: Address) -> Response:
     return await read_page(page)
 
 
-async def lfs_files(place: Address) -> Response:
-    """``GET …/lfs-files``: the contents by LFS of all commits"""
+async def lfs_files(target: Target) -> Response:
+    """``GET …/lfs-files``: LFS contents of all commits"""
     cursor = request.args.get("cursor", "0")
     if not cursor.isascii() or not cursor.isdigit():
         raise invalid("The cursor is not one of this list")
     start = int(cursor[:9])
 
     def page(db: sqlite3.Connection) -> tuple[list[dict[str, Any]], str | None]:
-        repo = readable(db, place)
+        repo = readable(db, target)
         found = list(islice(repositories.lfs_files(db, repo.id), start, start + PAGE + 1))
-        following = str(start + PAGE) if len(found) > PAGE else None
-        return [lfs_file_document(*file) for file in found[:PAGE]], following
+        next_cursor = str(start + PAGE) if len(found) > PAGE else None
+        return [lfs_file_document(*file) for file in found[:PAGE]], next_cursor
 
     return await read_page(page)
 
 
-async def paths_info(place: Address) -> Response:
-    """``POST …/paths-info/{revision}``: of the paths sent, those that are there"""
+async def paths_info(target: Target) -> Response:
+    """``POST …/paths-info/{revision}``: those of the given paths that exist"""
     revision, _ = revision_and_path("paths-info", 4)
     paths, expand = await _sent_paths()
 
     def describe(db: sqlite3.Connection) -> list[dict[str, Any]]:
-        repo = readable(db, place)
+        repo = readable(db, target)
         commit = repositories.revision(db, repo, revision)
         trees = Trees(db, repo.id)
         split = [tuple(path.split("/")) for path in paths]
@@ -118,21 +118,21 @@ async def _sent_paths() -> tuple[list[str], bool]:
         form = await request.form
         paths, expand = form.getlist("paths"), flag(form.get("expand"))
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
-        raise invalid("The paths are a list of strings")
+        raise invalid("paths must be a list of strings")
     if len(paths) > PATHS:
-        raise HubError(413, f"Ask for {PATHS} paths at most")
+        raise HubError(413, f"paths must be a list of at most {PATHS}")
     return [path for path in (path.strip("/") for path in paths) if is_path(path)], expand
 
 
 # -- downloads ---------------------------------------------------------------------------------------------
 
 
-async def resolve(place: Address) -> Response:
+async def resolve(target: Target) -> Response:
     """``GET [/{kind}]/{namespace}/{name}/resolve/{revision}/{path}``"""
-    revision, path = revision_and_path("resolve", 2 if place.kind == "models" else 3)
+    revision, path = revision_and_path("resolve", 2 if target.kind == "models" else 3)
 
     def find(db: sqlite3.Connection) -> tuple[Commit, Entry]:
-        repo = readable(db, place)
+        repo = readable(db, target)
         commit = repositories.revision(db, repo, revision)
         entry = Trees(db, repo.id).find(commit.tree, tuple(path.split("/")))
         if entry is None or entry.is_directory:
@@ -143,8 +143,8 @@ async def resolve(place: Address) -> Response:
     headers = _headers(commit, entry)
     requested = _requested_range(headers["ETag"], entry.size)
     if requested is not None and not requested:
-        error = HubError(416, f"The file has {entry.size} bytes")
-        return failure(error, {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"})
+        headers = {"Content-Range": f"bytes */{entry.size}", "Accept-Ranges": "bytes"}
+        return failure(HubError(416, f"The file has {entry.size} bytes", headers=headers))
     return await _download(hub().store.blobs.path(entry.sha256 or ""), entry.size, requested, headers)
 
 
@@ -153,7 +153,7 @@ def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
         "X-Repo-Commit": commit.oid,
         "ETag": f'"{entry.etag}"',
         "Accept-Ranges": "bytes",
-        # Uploaded content must not run as a page of this server.
+        # Browsers must not render uploaded content as a page of this server.
         "Content-Type": "application/octet-stream",
         "Content-Security-Policy": "default-src 'none'; sandbox",
         "X-Content-Type-Options": "nosniff",
@@ -164,9 +164,9 @@ def _headers(commit: Commit, entry: Entry) -> dict[str, str]:
 
 
 def _requested_range(etag: str, size: int) -> range | None:
-    """The bytes that are requested (RFC 9110, section 14), maybe none; None for the whole file.
+    """The requested range of bytes, which may be empty (RFC 9110, section 14); None for the whole file.
 
-    An unknown header, or one with several ranges, means the whole file, as the standard allows.
+    Unknown units and several ranges are ignored, as the standard allows.
     """
     header = request.headers.get("Range") if request.headers.get("If-Range") in {None, etag} else None
     parsed = parse_range_header(header)
@@ -191,7 +191,7 @@ async def _download(path: Path, size: int, requested: range | None, headers: dic
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file in a page."""
+    """A file on the page of a repository."""
 
     path: str
     size: int
@@ -199,15 +199,15 @@ class File:
     address: str
 
 
-async def show_page(place: Address) -> Response:
+async def show_page(target: Target) -> Response:
     """``GET [/{kind}]/{namespace}/{name}``"""
-    if place.namespace in RESERVED:
+    if target.namespace in RESERVED:
         raise HubError(404, "This hub has no such address")
     try:
-        repo, tags, commit, entries, card = await reading(lambda db: _read(db, place))
+        repo, tags, commit, entries, card = await reading(lambda db: _read_page(db, target))
     except HubError:
-        # To clients a hidden one is 401; a person has nowhere to sign in here.
-        return await page("no-repository.html", 404, repo=f"{place.namespace}/{place.name}")
+        # Clients get a 401 for a hidden repository; browsers cannot sign in here.
+        return await page("no-repository.html", 404, repo=f"{target.namespace}/{target.name}")
     return await page(
         "repository.html",
         repo=repo,
@@ -215,14 +215,16 @@ async def show_page(place: Address) -> Response:
         commit=commit,
         files=[_file(repo, commit, path, entry) for path, entry in entries[:FILES]],
         more=len(entries) > FILES,
-        card=await cards.rendered(await asyncio.to_thread(_text, card), _base(repo)) if card else "",
+        card=await cards.rendered(await asyncio.to_thread(_card_text, card), _page_path(repo))
+        if card
+        else "",
     )
 
 
-def _read(
-    db: sqlite3.Connection, place: Address
+def _read_page(
+    db: sqlite3.Connection, target: Target
 ) -> tuple[Repo, list[str], str, list[tuple[str, Entry]], Entry | None]:
-    repo = readable(db, place)
+    repo = readable(db, target)
     commit = repositories.revision(db, repo, MAIN)
     trees = Trees(db, repo.id)
     entries = [("/".join(path), entry) for path, entry in islice(trees.files(commit.tree), FILES + 1)]
@@ -231,16 +233,15 @@ def _read(
     return repo, tags, commit.oid, entries, None if card is None or card.is_directory else card
 
 
-def _base(repo: Repo) -> str:
+def _page_path(repo: Repo) -> str:
     return f"{request.root_path}{hub_path()}/{page_prefix(repo.kind)}{repo.full_name}"
 
 
 def _file(repo: Repo, commit: str, path: str, entry: Entry) -> File:
-    at = f"/{page_prefix(repo.kind)}{repo.full_name}/resolve/{commit}/{quote(path)}"
-    return File(path, entry.size, at)
+    address = f"/{page_prefix(repo.kind)}{repo.full_name}/resolve/{commit}/{quote(path)}"
+    return File(path, entry.size, address)
 
 
-def _text(card: Entry) -> str:
-    """The beginning of the card, as it was written."""
+def _card_text(card: Entry) -> str:
     with hub().store.blobs.path(card.sha256 or "").open("rb") as file:
         return file.read(CARD_BYTES).decode("utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Repositories: made, deleted, listed, described, and their branches and tags."""
+"""Repositories: create, delete, list, describe; branches and tags."""
 
 from __future__ import annotations
 
@@ -19,13 +19,14 @@ from collidium_plugins.local_hub.documents import (
 )
 from collidium_plugins.local_hub.failures import HubError, invalid, revision_not_found
 from collidium_plugins.local_hub.names import KINDS, Kind, page_prefix
-from collidium_plugins.local_hub.repositories import MAIN, Address, Repo, ancestors, readable, writable
+from collidium_plugins.local_hub.repositories import MAIN, Repo, Target, ancestors, readable, writable
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     base_url,
     caller,
     flag,
     hub,
+    in_thread,
     json_response,
     limit,
     read_document,
@@ -55,7 +56,7 @@ async def create() -> Response:
         return made
 
     repo, is_new = await writing(make)
-    document = _naming(repo)
+    document = _name_document(repo)
     if not is_new:
         raise HubError(409, f"You already have {repo.full_name}", body=document)
     return json_response(document)
@@ -68,59 +69,60 @@ async def delete() -> Response:
     account = caller()
     namespace = wanted.get("organization") or (account.name if account else "")
     if not isinstance(name, str) or not isinstance(namespace, str) or kind not in KINDS:
-        raise invalid("A repository has a name and a type")
-    place = Address(kind, namespace, name, account)
-    contents = await writing(lambda db: repositories.delete(db, place))
-    # Only after the deletion is kept: a crash between the two leaves too much, never too little.
-    await writing(lambda db: hub().store.blobs.forget_unused(db, contents))
+        raise invalid("name and type of the repository are required")
+    target = Target(kind, namespace, name, account)
+    contents = await writing(lambda db: repositories.delete(db, target))
+    # After the deletion is committed: a crash in between leaves unused contents, never missing ones.
+    await in_thread(hub().writers, hub().store.delete_unused, contents)
     return json_response({})
 
 
 async def move() -> Response:
-    """``POST /api/repos/move``: another name for a repository"""
+    """``POST /api/repos/move``: renames a repository"""
     wanted = await sent_document()
     kind = _kind(wanted)
-    (namespace, name), (new_namespace, new_name) = _halves(wanted, "fromRepo"), _halves(wanted, "toRepo")
-    place = Address(kind, namespace, name, caller())
-    repo = await writing(lambda db: repositories.rename(db, place, new_namespace, new_name))
-    return json_response(_naming(repo))
+    namespace, name = _full_name(wanted, "fromRepo")
+    new_namespace, new_name = _full_name(wanted, "toRepo")
+    target = Target(kind, namespace, name, caller())
+    repo = await writing(lambda db: repositories.rename(db, target, new_namespace, new_name))
+    return json_response(_name_document(repo))
 
 
-def _halves(wanted: dict[str, Any], field: str) -> list[str]:
-    halves = str(wanted.get(field)).split("/")
-    if len(halves) != 2:
-        raise invalid(f"{field} is a repository as namespace/name")
-    return halves
+def _full_name(wanted: dict[str, Any], field: str) -> list[str]:
+    parts = str(wanted.get(field)).split("/")
+    if len(parts) != 2:
+        raise invalid(f"{field} must be namespace/name")
+    return parts
 
 
-def _naming(repo: Repo) -> dict[str, str]:
+def _name_document(repo: Repo) -> dict[str, str]:
     return {"url": page_url(repo), "name": repo.full_name, "id": repo.full_name}
 
 
-async def change_settings(place: Address) -> Response:
+async def change_settings(target: Target) -> Response:
     """``PUT /api/{kind}/{namespace}/{name}/settings``: private or public"""
     wanted = await sent_document()
     if wanted.pop("gated", False) is not False:
         raise HubError(501, "This hub has no gated repositories: make it private instead")
-    # Newer clients send the first, older ones the second.
+    # Newer clients send "visibility", older ones "private".
     visibility, private = wanted.pop("visibility", None), wanted.pop("private", None)
     if visibility is not None:
         private = {"private": True, "public": False}.get(str(visibility), visibility)
     if wanted or not isinstance(private, bool | None):
-        raise HubError(501, "Of a repository's settings, this hub has private and public alone")
-    repo = await writing(lambda db: repositories.set_private(db, place, private))
+        raise HubError(501, "The only setting of a repository on this hub is private or public")
+    repo = await writing(lambda db: repositories.set_private(db, target, private))
     return json_response({"private": repo.private, "gated": False})
 
 
-async def check_access(place: Address) -> Response:
-    """``GET …/auth-check``: may the caller see it?"""
-    await reading(lambda db: readable(db, place))
+async def check_access(target: Target) -> Response:
+    """``GET …/auth-check``: whether the caller may see it"""
+    await reading(lambda db: readable(db, target))
     return json_response({})
 
 
-async def check_write_access(place: Address) -> Response:
-    """``GET …/auth-check/write``: may the caller change it?"""
-    await reading(lambda db: writable(db, place))
+async def check_write_access(target: Target) -> Response:
+    """``GET …/auth-check/write``: whether the caller may change it"""
+    await reading(lambda db: writable(db, target))
     return json_response({})
 
 
@@ -140,13 +142,13 @@ async def list_(kind: Kind) -> Response:
     return await read_page(lambda db: list_repos(db, account, query))
 
 
-async def info(place: Address) -> Response:
+async def info(target: Target) -> Response:
     """``GET /api/{kind}/{namespace}/{name}[/revision/{revision}]``"""
     revision = revision_and_path("revision", 4)[0] if "rest" in (request.view_args or {}) else MAIN
     details = flag(request.args.get("blobs", ""))
 
     def describe(db: sqlite3.Connection) -> dict[str, Any]:
-        repo = readable(db, place)
+        repo = readable(db, target)
         commit = repositories.revision(db, repo, revision)
         siblings = sibling_documents(Trees(db, repo.id), commit, details=details)
         return repo_document(db, repo, commit) | {"siblings": siblings}
@@ -154,11 +156,11 @@ async def info(place: Address) -> Response:
     return await read_document(describe)
 
 
-async def refs(place: Address) -> Response:
+async def refs(target: Target) -> Response:
     """``GET …/refs``"""
 
     def describe(db: sqlite3.Connection) -> dict[str, Any]:
-        repo = readable(db, place)
+        repo = readable(db, target)
 
         def named(kind: str, folder: str) -> list[dict[str, str]]:
             return [
@@ -176,13 +178,13 @@ async def refs(place: Address) -> Response:
     return await read_document(describe)
 
 
-async def commits(place: Address) -> Response:
+async def commits(target: Target) -> Response:
     """``GET …/commits/{revision}``, newest first"""
     start = request.args.get("cursor") or revision_and_path("commits", 4)[0]
     number = limit(PAGE, COMMITS_PAGE)
 
     def page(db: sqlite3.Connection) -> tuple[list[dict[str, Any]], str | None]:
-        repo = readable(db, place)
+        repo = readable(db, target)
         first = repositories.revision(db, repo, start)
         found = list(islice(ancestors(db, repo.id, first), number + 1))
         cursor = found[number].oid if len(found) > number else None
@@ -191,48 +193,48 @@ async def commits(place: Address) -> Response:
     return await read_page(page)
 
 
-async def add_branch(place: Address) -> Response:
+async def add_branch(target: Target) -> Response:
     """``POST …/branch/{name}``"""
     start = (await sent_document()).get("startingPoint", MAIN)
-    return await _change_refs(place, "branch", revision_and_path("branch", 4)[0], start)
+    return await _change_refs(target, "branch", revision_and_path("branch", 4)[0], start)
 
 
-async def add_tag(place: Address) -> Response:
+async def add_tag(target: Target) -> Response:
     """``POST …/tag/{revision}``"""
     tag = (await sent_document()).get("tag")
-    return await _change_refs(place, "tag", tag, revision_and_path("tag", 4)[0])
+    return await _change_refs(target, "tag", tag, revision_and_path("tag", 4)[0])
 
 
-async def delete_branch(place: Address) -> Response:
+async def delete_branch(target: Target) -> Response:
     """``DELETE …/branch/{name}``"""
-    return await _delete_ref(place, "branch")
+    return await _delete_ref(target, "branch")
 
 
-async def delete_tag(place: Address) -> Response:
+async def delete_tag(target: Target) -> Response:
     """``DELETE …/tag/{name}``"""
-    return await _delete_ref(place, "tag")
+    return await _delete_ref(target, "tag")
 
 
-async def _change_refs(place: Address, kind: str, name: object, target: object) -> Response:
-    if not isinstance(target, str):
-        raise revision_not_found(str(target)[:100])
-    await writing(lambda db: repositories.add_ref(db, writable(db, place), kind, name, target))
+async def _change_refs(target: Target, kind: str, name: object, revision: object) -> Response:
+    if not isinstance(revision, str):
+        raise revision_not_found(str(revision)[:100])
+    await writing(lambda db: repositories.add_ref(db, writable(db, target), kind, name, revision))
     return json_response({})
 
 
-async def _delete_ref(place: Address, kind: str) -> Response:
+async def _delete_ref(target: Target, kind: str) -> Response:
     ref = revision_and_path(kind, 4)[0]
-    await writing(lambda db: repositories.delete_ref(db, writable(db, place), kind, ref))
+    await writing(lambda db: repositories.delete_ref(db, writable(db, target), kind, ref))
     return json_response({})
 
 
 def page_url(repo: Repo) -> str:
-    """The address that clients know a repository by."""
+    """The URL of a repository."""
     return f"{base_url()}/{page_prefix(repo.kind)}{repo.full_name}"
 
 
 def _kind(wanted: dict[str, Any]) -> Kind:
     kind = _KIND_OF_TYPE.get(str(wanted.get("type") or "model"))
     if kind is None:
-        raise invalid("A repository is of type model, dataset or space")
+        raise invalid("type must be model, dataset or space")
     return kind

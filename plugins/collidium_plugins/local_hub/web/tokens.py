@@ -1,4 +1,4 @@
-"""What applications ask the hub as an OpenID provider: tokens, keys, and who the user is."""
+"""Endpoints of the OpenID provider: discovery, tokens, keys and user info; and whoami."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from collidium_plugins.local_hub.openid.grants import (
     Grant,
     SingleUseToken,
     Tokens,
-    about,
     id_token,
     issue,
     public_keys,
     redeem,
     signing_key,
+    user_claims,
 )
 from collidium_plugins.local_hub.web.context import (
     base_url,
@@ -54,14 +54,14 @@ class TokenError(Exception):
 async def token() -> Response:
     """``POST /oauth/token``"""
     try:
-        response = json_response(await _give())
+        response = json_response(await _tokens())
     except TokenError as error:
-        response = _refuse(error)
+        response = _error_response(error)
     response.headers.update({"Cache-Control": "no-store", "Pragma": "no-cache"})
     return response
 
 
-async def _give() -> dict[str, Any]:
+async def _tokens() -> dict[str, Any]:
     try:
         form = await sent_form()
     except HubError as error:
@@ -79,7 +79,7 @@ async def _for_code(form: dict[str, str]) -> dict[str, Any]:
     code, redirect_uri = _needed(form, "code"), _needed(form, "redirect_uri")
     verifier = _needed(form, "code_verifier")
     if not _VERIFIER.fullmatch(verifier):
-        raise TokenError("invalid_request", "code_verifier has 43 to 128 characters: A-Z a-z 0-9 - . _ ~")
+        raise TokenError("invalid_request", "code_verifier must be 43 to 128 of A-Z a-z 0-9 - . _ ~")
     name = hub().client.id
     grant, tokens = await _exchange("code", code, lambda made: made.is_of(name, redirect_uri, verifier))
     document = _document(tokens)
@@ -89,7 +89,7 @@ async def _for_code(form: dict[str, str]) -> dict[str, Any]:
 
 
 async def _for_refresh_token(form: dict[str, str]) -> dict[str, Any]:
-    # A scope that is sent along is ignored: the response lists those of the token (section 3.3).
+    # The parameter scope is ignored: the response lists the scopes of the grant (section 3.3).
     name = hub().client.id
     _, tokens = await _exchange(
         "refresh", _needed(form, "refresh_token"), lambda made: made.client_id == name
@@ -97,15 +97,17 @@ async def _for_refresh_token(form: dict[str, str]) -> dict[str, Any]:
     return _document(tokens)
 
 
-async def _exchange(kind: str, text: str, fits: Callable[[SingleUseToken], bool]) -> tuple[Grant, Tokens]:
+async def _exchange(kind: str, text: str, is_valid: Callable[[SingleUseToken], bool]) -> tuple[Grant, Tokens]:
     def work(db: sqlite3.Connection) -> tuple[Grant, Tokens] | None:
-        grant = redeem(db, kind, text, fits)
+        grant = redeem(db, kind, text, is_valid)
         return (grant, issue(db, grant)) if grant else None
 
-    # Refused outside the transaction: what a stolen code ends is kept.
+    # Raised outside the transaction, which must be committed: redeem() deletes the grant of a stolen code.
     given = await writing(work)
     if given is None:
-        raise TokenError("invalid_grant", "It was used before, has expired, or was made for another request")
+        raise TokenError(
+            "invalid_grant", "The code or token was used before, has expired, or belongs to another request"
+        )
     return given
 
 
@@ -127,15 +129,15 @@ def _document(tokens: Tokens) -> dict[str, Any]:
 
 
 def _authenticate(form: dict[str, str]) -> None:
-    """Authenticate the client (section 2.3.1); a public one sends its id and no secret."""
+    """Authenticate the client (section 2.3.1). A public one sends its id without a secret."""
     header = request.headers.get("Authorization", "")
     if header and "client_secret" in form:
-        raise TokenError("invalid_request", "The application proves itself in one way, not in two")
+        raise TokenError("invalid_request", "The client must authenticate by one method, not by two")
     given = _basic(header) if header else (_needed(form, "client_id"), form.get("client_secret", ""))
     if given is None or not hub().client.has_credentials(*given):
-        raise TokenError("invalid_client", "The hub does not know this application, or its secret is another")
+        raise TokenError("invalid_client", "Unknown client, or wrong secret")
     if form.get("client_id", hub().client.id) != hub().client.id:
-        raise TokenError("invalid_request", "client_id is not the one of the Authorization header")
+        raise TokenError("invalid_request", "client_id differs from the Authorization header")
 
 
 def _basic(header: str) -> tuple[str, str] | None:
@@ -155,7 +157,7 @@ def _needed(form: dict[str, str], name: str) -> str:
     return form[name]
 
 
-def _refuse(error: TokenError) -> Response:
+def _error_response(error: TokenError) -> Response:
     document = {"error": error.error, "error_description": error.description}
     unknown = error.error == "invalid_client"
     response = json_response(document, 401 if unknown else 400)
@@ -166,14 +168,14 @@ def _refuse(error: TokenError) -> Response:
 
 async def configuration() -> Response:
     """``GET /.well-known/openid-configuration`` (OpenID Connect Discovery, section 3)"""
-    at = base_url()
+    issuer = base_url()
     methods = ["client_secret_basic", "client_secret_post"] if hub().client.secret else ["none"]
     document = {
-        "issuer": at,
-        "authorization_endpoint": f"{at}/oauth/authorize",
-        "token_endpoint": f"{at}/oauth/token",
-        "userinfo_endpoint": f"{at}/oauth/userinfo",
-        "jwks_uri": f"{at}/oauth/jwks",
+        "issuer": issuer,
+        "authorization_endpoint": f"{issuer}/oauth/authorize",
+        "token_endpoint": f"{issuer}/oauth/token",
+        "userinfo_endpoint": f"{issuer}/oauth/userinfo",
+        "jwks_uri": f"{issuer}/oauth/jwks",
         "scopes_supported": list(SCOPES),
         "response_types_supported": ["code"],
         "response_modes_supported": ["query"],
@@ -194,7 +196,7 @@ async def configuration() -> Response:
 
 async def jwks() -> Response:
     """``GET /oauth/jwks``"""
-    # Among the writers: the first who asks makes the key.
+    # In a writers' thread, as the first call makes the key.
     return json_response(await in_thread(hub().writers, public_keys, hub().store.database))
 
 
@@ -205,7 +207,7 @@ async def userinfo() -> Response:
         return _challenge(401, "")
     if not account.may("openid"):
         return _challenge(403, ', error="insufficient_scope", scope="openid"')
-    claims = about(account, account.scopes)
+    claims = user_claims(account, account.scopes)
     response = json_response(claims | {"orgs": []})
     response.headers["Cache-Control"] = "no-store"
     return response
@@ -220,6 +222,6 @@ async def whoami() -> Response:
 
 
 def _challenge(status: int, error: str) -> Response:
-    response = json_response({"error": "A token with the scope openid is needed"}, status)
+    response = json_response({"error": "A token with the scope openid is required"}, status)
     response.headers["WWW-Authenticate"] = f'Bearer realm="hub"{error}'
     return response
