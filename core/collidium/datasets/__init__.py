@@ -1,4 +1,4 @@
-"""Datasets: collision events of a hub or a directory, in memory with one line.
+"""Load and download collision events from a hub or a local directory.
 
 ::
 

@@ -1,4 +1,4 @@
-"""Lists and downloads of datasets, on a hub or in a directory."""
+"""Lists datasets of a hub or a local directory, and downloads their shards."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ from collidium.hub.sources import HubDataset, find_hub, locate
 if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
 
-#: The tag by which datasets of the platform are found on a hub.
+#: Hub tag of the platform's datasets.
 TAG = "collidium"
 
 #: A directory, ``namespace/name`` on the hub, or the address of a repository.
 Source = str | Path | HubDataset
-#: ``"0:1000"``, ``range(0, 1000)`` or the like; None: all.
+#: ``"0:1000"``, ``range(0, 1000)`` or an event range; None means all events.
 Events = str | range | EventRange | None
 
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Shards in a local directory that has the repository's layout."""
+    """Shards in a local directory with the layout of the repository."""
 
     directory: Path
-    #: The commit they were taken from, 40 hexadecimal digits; ``local`` where there was nothing to fetch.
+    #: Source commit, 40 hexadecimal digits; ``local`` for a dataset in a local directory.
     revision: str
-    #: Table -> paths below the directory, those that may hold events of the range.
+    #: Table -> relative paths of the shards that may contain requested events.
     shards: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    #: Those that were not there before, and their size in bytes.
+    #: Files that this call downloaded, and their total size in bytes.
     downloaded: tuple[str, ...] = ()
     downloaded_bytes: int = 0
 
@@ -47,7 +47,7 @@ class Fetched:
 def list_configs(
     source: Source, *, endpoint: str | None = None, revision: str | None = None, token: str | None = None
 ) -> list[ConfigEntry]:
-    """List the configs of a dataset, with their tables, shards and bytes.
+    """List the configs of a dataset with their tables, shards and sizes.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ def list_tables(
     token: str | None = None,
     cache: Path | None = None,
 ) -> list[TableEntry]:
-    """List the tables of a config with columns, shards and events, from the footers of the shards alone.
+    """List the tables of a config with columns, shards and events. Only the footers of shards are read.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def list_tables(
     Returns
     -------
     list of TableEntry
-        In the order of ``tables``, else sorted by name.
+        In the order of ``tables``, or sorted by name.
 
     Raises
     ------
@@ -104,14 +104,14 @@ def list_tables(
 def list_repositories(
     *, endpoint: str | None = None, token: str | None = None, tag: str = TAG, limit: int = 100
 ) -> list[dict[str, Any]]:
-    """List the dataset repositories of a hub with the platform's tag, the latest first.
+    """List the dataset repositories of a hub that have a tag, most recently modified first.
 
     Parameters
     ----------
     endpoint, token
         As for :func:`download`.
     tag
-        Repositories with this tag are listed.
+        The tag; by default that of the platform's datasets.
     limit
         Maximum number of repositories.
 
@@ -123,7 +123,7 @@ def list_repositories(
     Raises
     ------
     Unreachable, Unavailable, UpstreamError
-        When the hub does not respond as it should.
+        If the hub is unreachable or fails.
     """
     from collidium.hub.reader import HubReader
 
@@ -147,57 +147,57 @@ def download(
     parallel: int = PARALLEL,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Download the shards that hold some events of some tables.
+    """Download the shards that contain the requested events and tables.
 
-    Files that are there already are not downloaded again, and an interrupted download resumes, also within a
-    file. Each shard is checked against the hash that the hub gives.
+    Files that exist already are not downloaded again, and an interrupted download resumes, also within a
+    file. Each shard is verified against the hub's hash.
 
     Parameters
     ----------
     source
         A directory, ``NAMESPACE/NAME`` on the hub, or the address of a repository.
     config
-        Name of a config; may be left out where there is only one.
+        Name of a config; optional if the dataset has only one.
     tables
-        One table or several; all of the config by default.
+        One table or several; default: all tables of the config.
     events
-        For example ``"0:1000"`` or ``range(0, 1000)``, the end exclusive; all by default.
+        For example ``"0:1000"`` or ``range(0, 1000)``, the end exclusive; default: all events.
     output
-        Directory for the shards, in the repository's layout; the cache by default.
+        Directory for the shards, in the repository's layout; default: the cache.
     cache
-        Directory of the cache; ``collidium/datasets`` in ``XDG_CACHE_HOME`` or ``~/.cache`` by default.
+        Cache directory; default: ``collidium/datasets`` in ``XDG_CACHE_HOME`` or ``~/.cache``.
     endpoint, token
-        Address of the hub and access token; by default those of the environment and of the saved login.
+        Address of the hub and access token; default: those of the environment or of the saved login.
     revision
-        A branch, tag or commit; ``main`` by default.
+        A branch, tag or commit; default: ``main``.
     verify
-        Also check the files that are there already against their hashes.
+        Also verify the hashes of files that exist already.
     parallel
-        Files downloaded at once.
+        Number of files downloaded concurrently.
     progress
-        Called with the bytes received so far, and those of the whole download.
+        Called with the bytes received so far and the total.
 
     Returns
     -------
     Fetched
-        The directory with the shards, and the commit.
+        The directory with the shards, and the commit they come from.
 
     Raises
     ------
     NotFound, Unauthenticated, Forbidden
-        Without such a repository, or one that the token's owner may read.
+        If the repository does not exist or the token may not read it.
     UnusableDataset
-        For an unknown config or table, events that are missing, and a shard that is damaged on the hub.
+        For an unknown config or table, missing events, or a shard that is damaged on the hub.
     NoRoom
-        When the disk is full.
+        If the disk is full.
     Unreachable, Unavailable, UpstreamError
-        When the hub does not respond as it should.
+        If the hub is unreachable or fails.
     """
     place = locate(source, endpoint=endpoint, revision=revision, token=token)
     names, wanted = table_names(tables), event_range(events)
     if isinstance(place, Path):
         if output is not None:
-            raise InvalidInput(f"{place}: is on this machine already, there is nothing to download")
+            raise InvalidInput(f"{place} is a local directory: there is nothing to download")
         with catalogue(place) as found:
             return Fetched(place, "local", _choose(found, config, names, wanted))
     with _opened(place, output, cache, parallel) as (hub, repository, store):
@@ -219,14 +219,14 @@ async def fetch(
     events: EventRange | None = None,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Run :func:`download` into a cache in a thread.
+    """Run :func:`download` in a thread.
 
     Parameters
     ----------
     source : HubDataset
     tables : sequence of str
     cache : pathlib.Path or None
-        None is the default of :func:`download`.
+        None: the default of :func:`download`.
     config, events, progress
         As for :func:`download`.
 
@@ -237,14 +237,14 @@ async def fetch(
     Raises
     ------
     CollidiumError
-        As of :func:`download`.
+        As :func:`download`.
     """
     return await asyncio.to_thread(download, source, config, tables, events, cache=cache, progress=progress)
 
 
 @contextmanager
 def catalogue(place: Path | HubDataset, cache: Path | None = None) -> Iterator[Catalogue]:
-    """Open the catalogue of the dataset at a place. Raises what :func:`download` raises."""
+    """Open the catalogue of a dataset. Raises as :func:`download`."""
     if isinstance(place, Path):
         yield LocalCatalogue(place)
         return
@@ -278,12 +278,12 @@ def _choose(
 
 
 def table_names(tables: str | Sequence[str] | None) -> Sequence[str] | None:
-    """One name or several, each once."""
+    """Return a list of unique table names; None stands for all tables."""
     return [tables] if isinstance(tables, str) else tables and list(dict.fromkeys(tables))
 
 
 def event_range(events: Events) -> EventRange | None:
-    """Parse a range of events. Raises InvalidInput."""
+    """Convert to an event range. Raises InvalidInput."""
     try:
         if isinstance(events, str):
             return EventRange.parse(events)

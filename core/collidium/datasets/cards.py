@@ -1,8 +1,7 @@
-"""The metadata of a published dataset: a card for people and hubs, and a manifest for programs."""
+"""The dataset card (README.md with YAML front matter) and its parts."""
 
 from __future__ import annotations
 
-import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,17 +12,17 @@ from collidium.contracts.task import EventRange
 from collidium.errors import UnusableDataset
 
 CARD: Final = "README.md"
-#: The file with the manifest, by which the platform also knows what it has published.
+#: Machine-readable list of what the platform published in a repository.
 MANIFEST: Final = "collidium.json"
 LICENSE: Final = "cc-by-4.0"
-#: Further ones are listed in the manifest alone.
+#: Maximum number of files in the card's table; the manifest lists all of them.
 FILES_SHOWN: Final = 100
-#: Key of the front matter: by config and name of a split its events, as ``START:STOP``.
+#: Front matter key: config -> name of a split -> its events as ``START:STOP``.
 SPLITS: Final = "event_splits"
-#: One of so many events, the last ones, is for validation.
+#: One event in so many is for validation.
 _VALIDATION: Final = 10
 _FRONT_MATTER: Final = re.compile(r"---\r?\n(?P<yaml>.*?\r?\n)?---\r?\n", re.DOTALL)
-#: In the hub's words for how many rows a dataset has.
+#: The hub's size categories, by exclusive upper limit of the number of rows.
 _SIZES: Final = (
     (1_000, "n<1K"),
     (10_000, "1K<n<10K"),
@@ -38,17 +37,12 @@ _MARKDOWN: Final = re.compile(r"([\\`*_{}\[\]()#+!|<>~$&])")
 class DatasetFile:
     """A parquet file of a published dataset."""
 
-    #: Where it lies in the repository.
+    #: Path in the repository.
     path: str
     sha256: str
     size_bytes: int
-    #: Events in it.
+    #: Number of events.
     rows: int
-
-
-def sha256_of_bytes(content: bytes) -> str:
-    """The checksum of bytes, in hexadecimal."""
-    return hashlib.sha256(content).hexdigest()
 
 
 def front_matter(
@@ -58,30 +52,36 @@ def front_matter(
     files: Iterable[DatasetFile],
     splits: Mapping[str, Mapping[str, str]],
 ) -> dict[str, Any]:
-    """The front matter of a card: title, licence, tags, size, a config for each table, splits by config."""
+    """Build the front matter of a card, with one config for each table.
+
+    Each table is one of the hub's configs, named as its folder; ``splits`` maps our configs to their splits.
+    """
     return {
-        "pretty_name": one_line(title),
+        "pretty_name": single_line(title),
         "license": LICENSE,
-        "tags": [one_line(tag) for tag in tags],
+        "tags": [single_line(tag) for tag in tags],
         "task_categories": ["other"],
-        "size_categories": [size_category(events)],
-        "configs": configs(files),
+        "size_categories": [next((name for limit, name in _SIZES if events < limit), "n>10M")],
+        "configs": [
+            {"config_name": folder.name, "data_files": [{"split": "train", "path": f"{folder}/*.parquet"}]}
+            for folder in folders(files)
+        ],
         SPLITS: {config: dict(of) for config, of in splits.items()},
     }
 
 
 def card(matter: Mapping[str, Any], body: str) -> str:
-    """A whole card; names and values of the front matter have one line each, so that none can end it."""
+    """Render a card. Strings with line breaks are quoted, so that no value can end the front matter."""
     import yaml
 
-    class OneLine(yaml.SafeDumper):
+    class Dumper(yaml.SafeDumper):
         def represent_str(self, data: str) -> yaml.ScalarNode:
             return self.represent_scalar("tag:yaml.org,2002:str", data, '"' if "\n" in data else None)
 
-    OneLine.add_representer(str, OneLine.represent_str)
+    Dumper.add_representer(str, Dumper.represent_str)
     text = yaml.dump(
         dict(matter),
-        Dumper=OneLine,
+        Dumper=Dumper,
         sort_keys=False,
         allow_unicode=True,
         default_flow_style=False,
@@ -91,7 +91,7 @@ def card(matter: Mapping[str, Any], body: str) -> str:
 
 
 def split_card(readme: str) -> tuple[dict[str, Any], str]:
-    """Front matter and body of the publisher's card. Raises UnusableDataset where it cannot be read."""
+    """Split a card into front matter and body. Raises UnusableDataset if the front matter is invalid."""
     import yaml
 
     match = _FRONT_MATTER.match(readme)
@@ -107,10 +107,10 @@ def split_card(readme: str) -> tuple[dict[str, Any], str]:
 
 
 def splits(first: int, events: int, withheld: EventRange | None = None) -> dict[str, str]:
-    """Split events in a row into ``train`` and ``validation``, the last tenth; none of them is withheld.
+    """Split consecutive events into ``train`` and ``validation``, the last tenth.
 
-    Withheld events are expected at one end; of those on either side the more are taken. Too few events, and
-    those all withheld, have no splits.
+    Withheld events are in neither: the longer of the ranges before and after them is split. With fewer than
+    two events there are no splits.
     """
     start, stop = first, first + events
     if withheld is not None:
@@ -122,26 +122,13 @@ def splits(first: int, events: int, withheld: EventRange | None = None) -> dict[
     return {"train": f"{start}:{edge}", "validation": f"{edge}:{stop}"}
 
 
-def configs(files: Iterable[DatasetFile]) -> list[dict[str, Any]]:
-    """The configs of the front matter: one for each table, named as its folder."""
-    return [
-        {"config_name": folder.name, "data_files": [{"split": "train", "path": f"{folder}/*.parquet"}]}
-        for folder in folders(files)
-    ]
-
-
 def folders(files: Iterable[DatasetFile]) -> list[PurePosixPath]:
-    """Where the tables lie: ``data/<channel>_pu<pileup>_<table>``."""
+    """The folders of the tables: ``data/<channel>_pu<pileup>_<table>``."""
     return sorted({PurePosixPath(file.path).parent for file in files})
 
 
-def size_category(events: int) -> str:
-    """The hub's category for that many rows."""
-    return next((name for limit, name in _SIZES if events < limit), "n>10M")
-
-
 def file_table(files: Sequence[DatasetFile]) -> str:
-    """The first files with events, sizes and checksums, and how many more there are."""
+    """A Markdown table of the first files, and the number of further ones."""
     shown = files[:FILES_SHOWN]
     rows = [(file.path, file.rows, file.size_bytes, file.sha256) for file in shown]
     more = len(files) - len(shown)
@@ -150,16 +137,16 @@ def file_table(files: Sequence[DatasetFile]) -> str:
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A table in Markdown."""
-    lines = [header, ["---"] * len(header), *([text(str(cell)) for cell in row] for row in rows)]
+    """A Markdown table; cells are escaped."""
+    lines = [header, ["---"] * len(header), *([escaped(str(cell)) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def text(words: str) -> str:
-    """Text as Markdown shows it, whatever is in it."""
-    return _MARKDOWN.sub(r"\\\1", one_line(words))
+def escaped(text: str) -> str:
+    """Text on one line with Markdown's special characters escaped."""
+    return _MARKDOWN.sub(r"\\\1", single_line(text))
 
 
-def one_line(words: str) -> str:
-    """Text with a space for each run of white space."""
-    return " ".join(words.split())
+def single_line(text: str) -> str:
+    """Replace each run of white space by a space."""
+    return " ".join(text.split())

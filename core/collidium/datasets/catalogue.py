@@ -1,6 +1,6 @@
-"""The configs, tables and shards of a dataset, on a hub or in a directory.
+"""Catalogues: the configs, tables and shards of a dataset on a hub or in a directory.
 
-What a shard holds is known by its footer alone: a few kB of a file that may have gigabytes.
+They read only the footers of shards: a few kB of files that may have gigabytes.
 """
 
 from __future__ import annotations
@@ -10,35 +10,37 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
+
+import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.cards import CARD
 from collidium.datasets.reading.dataset import parquet_files
+from collidium.datasets.reading.shards import parquet_errors
 from collidium.errors import UnusableDataset
 from collidium.files import durable
 from collidium.hub.reader import NoRanges
 
 if TYPE_CHECKING:
-    import pyarrow.parquet as pq
-
     from collidium.hub.download_store import DownloadStore
     from collidium.hub.reader import HubReader
     from collidium.hub.repository import HubFile, Repository
 
-#: Bytes requested at first: most footers are shorter.
+#: Size of the first request for a footer; most footers are smaller.
 TAIL_BYTES: Final = 64 * 1024
-#: No shard needs as much.
-_MAXIMUM_TAIL_BYTES: Final = 64 * 1024**2
+_MAX_TAIL_BYTES: Final = 64 * 1024**2
+#: A file ends with the length of its footer and the magic bytes.
 _ENDING: Final = 8
 _MAGIC: Final = b"PAR1"
 
-#: Footers fetched at once.
+#: Footers fetched concurrently.
 _PARALLEL: Final = 8
-#: Of a card, from its beginning on, where its front matter is.
+#: Only the beginning of a card is read: it contains the front matter.
 _CARD_BYTES: Final = 1024**2
 
 
@@ -46,12 +48,12 @@ _CARD_BYTES: Final = 1024**2
 class Footer:
     """The relevant part of a parquet footer."""
 
-    #: One row is one event.
+    #: Number of events.
     rows: int
-    #: The lowest and the highest event id; None where the shard is empty or has no statistics.
+    #: Lowest and highest event id; None if the shard is empty or has no statistics.
     first: int | None
     last: int | None
-    #: Names as stored, with their types.
+    #: Column name as stored -> type.
     columns: dict[str, str]
 
     @classmethod
@@ -69,13 +71,14 @@ class Footer:
         )
 
     def may_hold(self, events: EventRange) -> bool:
-        """Whether the shard may have events of the range."""
+        """Whether the shard may contain events of the range."""
         if self.first is None or self.last is None:
             return self.rows > 0
         return self.first < events.stop and self.last >= events.start
 
 
 def _ends(group: Any) -> tuple[int, int] | None:
+    """The lowest and the highest event id of a row group, by its statistics."""
     for index in range(group.num_columns):
         column = group.column(index)
         if column.path_in_schema == "event_id":
@@ -86,39 +89,18 @@ def _ends(group: Any) -> tuple[int, int] | None:
     return None
 
 
-def read_footer(path: Path) -> Footer:
-    """The footer of a local shard. Raises UnusableDataset for a file that is no parquet."""
-    return _parse(path, path.name)
-
-
-def fetch_footer(hub: HubReader, repository: Repository, file: HubFile) -> Footer | None:
-    """The footer of a shard on a hub, without the rest; None where the hub does not give ranges.
-
-    Raises UnusableDataset for a file that is no parquet, and what :class:`HubReader` raises.
-    """
-    try:
-        tail = fetch_tail(hub, repository, file)
-    except NoRanges:
-        return None
-    return _parse(io.BytesIO(tail), file.path)
-
-
-def _parse(file: Path | io.BytesIO, name: str) -> Footer:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
+def _read_footer(file: Path | io.BytesIO, name: str) -> Footer:
+    """Raises UnusableDataset for an invalid file."""
+    with parquet_errors(name):
         return Footer.of(pq.read_metadata(file))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
 
 
 def fetch_tail(
-    hub: HubReader, repository: Repository, file: HubFile, maximum: int = _MAXIMUM_TAIL_BYTES
+    hub: HubReader, repository: Repository, file: HubFile, maximum: int = _MAX_TAIL_BYTES
 ) -> bytes:
-    """The end of a shard with all of its footer.
+    """Fetch the end of a shard with its whole footer.
 
-    Raises UnusableDataset where there is no footer or a longer one than ``maximum`` bytes, and what
+    Raises UnusableDataset for an invalid file or a footer of more than ``maximum`` bytes, and what
     :meth:`HubReader.read_range` raises.
     """
     length = min(TAIL_BYTES, file.size)
@@ -134,24 +116,9 @@ def fetch_tail(
     return tail
 
 
-def load_footer(note: Path) -> Footer | None:
-    """The footer that :func:`save_footer` wrote, if there is one."""
-    try:
-        return Footer(**json.loads(note.read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        # Not there, or of another version: it is fetched again.
-        return None
-
-
-def save_footer(note: Path, footer: Footer) -> None:
-    """Write a footer to a file, so that it need not be fetched again."""
-    note.parent.mkdir(parents=True, exist_ok=True)
-    durable.replace(note, json.dumps(asdict(footer)))
-
-
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """A dataset config; its name is empty where tables lie in no folder."""
+    """A dataset config. Its name is empty for tables that lie directly in the dataset's directory."""
 
     config: str
     tables: tuple[str, ...]
@@ -161,7 +128,7 @@ class ConfigEntry:
 
 @dataclass(frozen=True, slots=True)
 class ShardEntry:
-    """A file of a table. Events are None where its footer does not record them."""
+    """A file of a table. Events are None if its footer is not available or lacks statistics."""
 
     path: str
     bytes: int
@@ -172,7 +139,7 @@ class ShardEntry:
 
 @dataclass(frozen=True, slots=True)
 class TableEntry:
-    """A table of a config. Columns are named as stored, with the type of each."""
+    """A table of a config. ``columns`` maps names as stored to types."""
 
     config: str
     table: str
@@ -185,21 +152,21 @@ class TableEntry:
 
 
 class Catalogue(ABC):
-    """The parquet files of a dataset, by path."""
+    """The parquet files of a dataset: ``sizes`` maps their paths to bytes."""
 
     def __init__(self, sizes: Mapping[str, int]) -> None:
         self.sizes = sizes
 
     @abstractmethod
     def footers(self, paths: Sequence[str]) -> list[Footer | None]:
-        """The footer of each file; None where it cannot be read without all of the file."""
+        """Return the footer of each file; None if reading it would need the whole file."""
 
     @abstractmethod
     def card(self) -> str:
-        """The dataset's card; empty where there is none."""
+        """Return the dataset's card; empty if there is none."""
 
     def configs(self) -> list[ConfigEntry]:
-        """The configs of the dataset, by name. No file is opened."""
+        """Return the configs, sorted by name, without opening files."""
         return [
             ConfigEntry(config, tables, len(paths), sum(self.sizes[path] for path in paths))
             for config, tables in layout.configs(self.sizes).items()
@@ -207,18 +174,18 @@ class Catalogue(ABC):
         ]
 
     def shards(self, table: str, config: str) -> list[str]:
-        """The files of a table. Raises UnusableDataset that lists the tables there are."""
+        """Return the files of a table. Raises UnusableDataset that lists the existing tables."""
         owned = [path for path in self.sizes if config in layout.configs([path])]
         return layout.shards(owned, table, config or None)
 
     def tables(self, config: str | None, names: Sequence[str] | None = None) -> list[TableEntry]:
-        """The tables of a config, the only one if none is named, with all their shards.
+        """Describe tables of a config, by default all tables of the only config.
 
-        Raises UnusableDataset, with what there is.
+        Raises UnusableDataset that lists the existing configs or tables.
         """
         chosen = layout.choose(self.sizes, config)
-        there = layout.configs(self.sizes)[chosen]
-        return [self._table(chosen, name) for name in (there if names is None else names)]
+        every = layout.configs(self.sizes)[chosen]
+        return [self._table(chosen, name) for name in (every if names is None else names)]
 
     def _table(self, config: str, name: str) -> TableEntry:
         paths = self.shards(name, config)
@@ -242,17 +209,20 @@ class Catalogue(ABC):
         )
 
     def holding(self, table: str, config: str, events: EventRange | None) -> list[str]:
-        """The files of a table that may hold events of the range.
+        """Return the files of a table that may contain events of the range.
 
-        Raises UnusableDataset when some of the events are in none for sure.
+        Raises UnusableDataset if the footers show that some of the events are missing.
         """
         paths = self.shards(table, config)
         if events is None:
             return paths
-        footers = dict(zip(paths, self.footers(paths), strict=True))
-        wanted = [path for path, footer in footers.items() if footer is None or footer.may_hold(events)]
-        _refuse_uncovered(table, events, list(footers.values()))
-        return wanted
+        footers = self.footers(paths)
+        _check_coverage(table, events, footers)
+        return [
+            path
+            for path, footer in zip(paths, footers, strict=True)
+            if footer is None or footer.may_hold(events)
+        ]
 
 
 def _shard(path: str, size: int, footer: Footer | None) -> ShardEntry:
@@ -261,8 +231,8 @@ def _shard(path: str, size: int, footer: Footer | None) -> ShardEntry:
     return ShardEntry(path, size, footer.rows, footer.first, footer.last)
 
 
-def _refuse_uncovered(table: str, events: EventRange, footers: Sequence[Footer | None]) -> None:
-    """Raise where no shard can have some of the events, by the first and last event of each."""
+def _check_coverage(table: str, events: EventRange, footers: Sequence[Footer | None]) -> None:
+    """Raise UnusableDataset if the ranges of all shards are known and some of the events are in none."""
     spans = []
     for footer in footers:
         if footer is None or (footer.rows and (footer.first is None or footer.last is None)):
@@ -285,14 +255,15 @@ def _refuse_uncovered(table: str, events: EventRange, footers: Sequence[Footer |
 
 
 class LocalCatalogue(Catalogue):
-    """The files below a directory."""
+    """The files of a local directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         super().__init__({path: (directory / path).stat().st_size for path in parquet_files(directory)})
 
     def footers(self, paths: Sequence[str]) -> list[Footer | None]:
-        return [read_footer(self._directory / path) for path in paths]
+        files = [self._directory / path for path in paths]
+        return [_read_footer(file, file.name) for file in files]
 
     def card(self) -> str:
         path = self._directory / CARD
@@ -300,7 +271,7 @@ class LocalCatalogue(Catalogue):
 
 
 class HubCatalogue(Catalogue):
-    """The files of a repository; footers are kept with what was downloaded of it."""
+    """The files of a repository. Footers are cached with its downloaded files."""
 
     def __init__(self, hub: HubReader, repository: Repository, store: DownloadStore) -> None:
         self.repository = repository
@@ -324,12 +295,17 @@ class HubCatalogue(Catalogue):
     def _footer(self, path: str) -> Footer | None:
         file = self.repository.files[path]
         note = self._store.metadata / "footers" / f"{file.digest}.json"
-        if known := load_footer(note):
-            return known
+        with suppress(OSError, ValueError, TypeError):  # absent, or written by another version
+            return Footer(**json.loads(note.read_text(encoding="utf-8")))
         if self._store.has(file):
-            footer: Footer | None = read_footer(self._store.path(file))
+            local = self._store.path(file)
+            footer = _read_footer(local, local.name)
         else:
-            footer = fetch_footer(self._hub, self.repository, file)
-        if footer is not None:
-            save_footer(note, footer)
+            try:
+                tail = fetch_tail(self._hub, self.repository, file)
+            except NoRanges:
+                return None
+            footer = _read_footer(io.BytesIO(tail), file.path)
+        note.parent.mkdir(parents=True, exist_ok=True)
+        durable.replace(note, json.dumps(asdict(footer)))
         return footer

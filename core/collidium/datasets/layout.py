@@ -1,4 +1,4 @@
-"""Where the shards of a table lie: pure functions over the paths of a directory or repository.
+"""Layouts of datasets: finds configs, tables and shards by the paths of files.
 
 Three layouts are read::
 
@@ -6,7 +6,7 @@ Three layouts are read::
     data/<config>/<table>-00000-of-00010.parquet           older
     <table>.parquet, <table>-00000-of-00002.parquet        directly in a directory, of any config
 
-The leading ``data/`` may be absent. A config is named ``<channel>_<pileup>``, for example ``ttbar_pu200``.
+The leading ``data/`` is optional. A config is named ``<channel>_pu<pileup>``, for example ``ttbar_pu200``.
 """
 
 from __future__ import annotations
@@ -20,15 +20,12 @@ from collidium.errors import UnusableDataset
 
 _CONFIG = re.compile(r"(?P<config>.+_pu\d+)(?:_(?P<table>.+))?")
 
-#: What makes the tables that neither releases nor pipelines bring.
+#: How to create tables that neither releases nor pipelines contain.
 _MADE_BY: Final = {"channels": "`collidium datasets mix` makes one of several datasets"}
 
 
 def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The configs that ``paths`` hold, each with the names of its tables, sorted.
-
-    Tables that lie in no folder are those of config ``""``.
-    """
+    """Return the configs with their tables, both sorted. Tables in no folder have the config ``""``."""
     found: dict[str, set[str]] = {}
     for parts in map(_parts, paths):
         if not parts[-1].endswith(".parquet"):
@@ -43,13 +40,15 @@ def configs(paths: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def choose(paths: Collection[str], config: str | None) -> str:
-    """The config that is meant: the named one, or the only one there is; ``""`` for files in no folder.
+    """Return the named config, or the only one; ``""`` for files in no folder.
 
-    Raises :class:`~collidium.errors.UnusableDataset`, with what there is.
+    Raises UnusableDataset that lists the existing configs.
     """
     there = configs(paths)
-    if config in there or (config is not None and "" in there):
-        return config if config in there else ""
+    if config is not None and config in there:
+        return config
+    if config is not None and "" in there:
+        return ""
     if not there:
         raise UnusableDataset("there are no tables of events: no parquet files in any known layout")
     if config is not None:
@@ -60,10 +59,9 @@ def choose(paths: Collection[str], config: str | None) -> str:
 
 
 def shards(paths: Collection[str], table: str, config: str | None = None) -> list[str]:
-    """The paths that hold ``table`` of ``config``, sorted; without ``config`` there must be only one.
+    """Return the sorted paths of a table's shards, of ``config`` or of the only config that has the table.
 
-    Raises :class:`~collidium.errors.UnusableDataset` when there are none, with what there is, or when several
-    configs hold it.
+    Raises UnusableDataset if there are none, listing what exists, or if several configs have the table.
     """
     by_config: dict[str, list[str]] = {}
     for path in paths:
@@ -80,7 +78,7 @@ def shards(paths: Collection[str], table: str, config: str | None = None) -> lis
 
 
 def _absent(there: Mapping[str, Sequence[str]], table: str, config: str | None) -> str:
-    """The message where no file holds the table."""
+    """The error message for a missing table."""
     made = f" ({_MADE_BY[table]})" if table in _MADE_BY else ""
     message = f"there are no parquet files of table {table}{made}"
     if config and config not in there and there:
@@ -96,7 +94,7 @@ def _named(config: str) -> str:
 
 
 def _owner(path: str, table: str) -> str | None:
-    """The config (empty for the layout without) whose ``table`` the file at ``path`` belongs to."""
+    """The config (``""`` for files in no folder) if the file at ``path`` belongs to the table, else None."""
     parts = _parts(path)
     if not parts[-1].endswith(".parquet"):
         return None
@@ -111,7 +109,7 @@ def _owner(path: str, table: str) -> str | None:
 
 
 def _table_of(parts: tuple[str, ...]) -> str:
-    """The table a file of the older layout belongs to: its folder, or its name without a shard number."""
+    """The table of a file in the older layout: its folder, or its name without the shard number."""
     *folders, name = parts
     return folders[0] if folders else re.sub(r"([-_.]\d+(-of-\d+)?)*\.parquet$", "", name)
 

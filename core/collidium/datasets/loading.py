@@ -1,4 +1,4 @@
-"""Loads events as tables in memory, downloaded if necessary; only requested columns are read."""
+"""Loads events into memory as tables or data frames."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import pyarrow as pa
 
 from collidium.contracts.task import EventRange
 from collidium.datasets.access import Events, Fetched, Source, download, event_range
-from collidium.datasets.reading.dataset import PLACES, flat, refuse_missing
+from collidium.datasets.reading.dataset import POSITION_COLUMNS, flat, refuse_missing
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput
 from collidium.hub.downloads import Progress
 
-#: Canonical names of columns, of the one table that is loaded or by table.
+#: Canonical names of columns, by table if several tables are loaded.
 Columns = Sequence[str] | Mapping[str, Sequence[str]] | None
 
 
@@ -87,10 +87,10 @@ def load(
     cache: Path | None = None,
     progress: Progress | None = None,
 ) -> Any:
-    """Load events of a dataset, on a hub or in a directory, into memory.
+    """Load events of a dataset into memory, from a hub or a local directory.
 
     Shards of a hub are downloaded if necessary. Lengths are in mm, energies and momenta in GeV, times in ns,
-    angles in rad, charges in e. Columns have their canonical names whatever the release calls them.
+    angles in rad, charges in e. Columns have their canonical names, whatever the release calls them.
 
     Parameters
     ----------
@@ -99,27 +99,27 @@ def load(
     tables
         The name of one table, a list of names, or None for all tables.
     columns
-        Canonical names of the columns to read, for several tables by table. The columns that identify a row
-        are read in any case.
+        Canonical names of the columns to read, by table if there are several. The columns that identify a row
+        are always read.
     rows
-        ``"events"``: one row per event, sorted by event, with a list over all hits, particles or tracks in
-        each other column. ``"flat"``: one row for each of them (:func:`~collidium.datasets.flat`).
+        ``"events"``: one row per event, sorted by event; other columns contain lists over all hits, particles
+        or tracks. ``"flat"``: one row per hit, particle or track (:func:`~collidium.datasets.flat`).
     to
         ``"arrow"``, ``"polars"``, ``"pandas"`` or ``"awkward"``.
 
     Returns
     -------
     pyarrow.Table, polars.DataFrame, pandas.DataFrame or awkward.Array
-        For one table by its name; a dict of them by table otherwise.
+        For a single table name; otherwise a dict of them by table.
 
     Raises
     ------
     UnusableDataset
-        For a column or events that are missing.
+        If a column or events are missing.
     InvalidInput
-        For arguments that contradict each other.
+        If arguments contradict each other.
     ImportError
-        Where the library that ``to`` names is not installed.
+        If the library that ``to`` names is not installed.
     CollidiumError
         As :func:`~collidium.datasets.download`.
 
@@ -133,22 +133,12 @@ def load(
     """
     of_tables = _columns_of(columns, tables)
     wanted = event_range(events)
-    fetched = download(
-        source,
-        config,
-        tables,
-        wanted,
-        cache=cache,
-        endpoint=endpoint,
-        revision=revision,
-        token=token,
-        progress=progress,
-    )
-    if isinstance(tables, str):
-        return convert(_load(fetched, tables, wanted, of_tables.get(tables), rows), to)
-    return {
+    access: Any = {"endpoint": endpoint, "revision": revision, "token": token}
+    fetched = download(source, config, tables, wanted, cache=cache, progress=progress, **access)
+    loaded = {
         name: convert(_load(fetched, name, wanted, of_tables.get(name), rows), to) for name in fetched.shards
     }
+    return loaded[tables] if isinstance(tables, str) else loaded
 
 
 def _load(
@@ -165,16 +155,16 @@ def _load(
 
 
 def _load_flat(table: EventTable, events: EventRange | None, columns: Sequence[str] | None) -> pa.Table:
-    """One row per hit, particle or track, with the columns that identify it in any case."""
+    """Load one row per hit, particle or track, always with the columns that identify it."""
     if columns is None:
         return flat(table.load(events), table.name)
-    place = PLACES.get(table.name)
-    own = [place] if place in table.columns else []
-    wanted = list(dict.fromkeys([*own, *(name for name in columns if name != place)]))
-    # The place in the list takes a list.
+    position = POSITION_COLUMNS.get(table.name)
+    own = [position] if position in table.columns else []
+    wanted = list(dict.fromkeys([*own, *(name for name in columns if name != position)]))
+    # Positions within the event are derived from any list.
     stored = wanted or [name for name in table.columns if name != "event_id"][:1]
     loaded = flat(table.load(events, stored), table.name)
-    return loaded.select(list(dict.fromkeys(["event_id", *([place] if place else []), *wanted])))
+    return loaded.select(list(dict.fromkeys(["event_id", *([position] if position else []), *wanted])))
 
 
 def _columns_of(columns: Columns, tables: str | Sequence[str] | None) -> Mapping[str, Sequence[str]]:
@@ -195,9 +185,9 @@ FRAMES: Final[tuple[Frame, ...]] = get_args(Frame)
 
 
 def convert(table: pa.Table, to: Frame) -> Any:
-    """The table as a ``polars.DataFrame``, a ``pandas.DataFrame`` or an ``awkward.Array``, or as it is.
+    """Convert a table to one of :data:`FRAMES`.
 
-    Raises InvalidInput for anything else, and ImportError where the library is not installed.
+    Raises InvalidInput for another format, and ImportError if the library is not installed.
     """
     if to == "arrow":
         return table

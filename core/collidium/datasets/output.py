@@ -1,30 +1,29 @@
-"""Checks that a pipeline's output is a dataset: every table whole, with exactly the events that were ordered.
+"""Checks that a pipeline's output is a dataset: complete tables with exactly the events that were ordered.
 
-The files are untrusted. :func:`find_tables` and :func:`describe` open none of them as parquet;
-:func:`check_tables` does, and a server calls it in a worker process.
+The files are untrusted. Only :func:`check_tables` reads them as parquet, on a server in a worker process.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 import stat
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from collidium.contracts.task import EventRange
-from collidium.datasets.cards import DatasetFile, sha256_of_bytes
+from collidium.datasets.cards import DatasetFile
 from collidium.datasets.reading.dataset import refuse_missing
-from collidium.datasets.reading.shards import EventTable
+from collidium.datasets.reading.shards import EventTable, parquet_errors
 from collidium.datasets.writing import folder, shard_name
 from collidium.errors import UnusableDataset
 from collidium.files.durable import bytes_taken, is_sparse, sha256_of
 
-#: Files of one output.
 MAX_FILES: Final = 20_000
 
 #: ``<table>.parquet`` or ``<table>-00000-of-00004.parquet``.
@@ -35,10 +34,7 @@ _NAME: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class OutputTable:
-    """A table of an output that was not read yet.
-
-    ``shards`` lie in the order of their numbers and hold ``events`` if they are what was ordered.
-    """
+    """A table of an output before its check: shards in order of their numbers, and the ordered events."""
 
     name: str
     shards: Sequence[Path]
@@ -48,15 +44,12 @@ class OutputTable:
 def check_output(
     paths: Collection[Path], root: Path, config: str, events: EventRange
 ) -> list[tuple[Path, DatasetFile]]:
-    """Check an output in this process, and return its files as they are in a dataset of the hosted layout.
-
-    Blocks.
+    """Check an output in this process, and describe its files as those of a dataset. Blocks.
 
     Raises
     ------
     UnusableDataset
-        Unless all files are tables of their own below ``root``, and every table holds each of the events
-        once and no other.
+        Unless all files are tables below ``root``, and every table contains exactly the events, once each.
     """
     tables = find_tables(paths, root, events)
     return describe(tables, check_tables(tables), config)
@@ -65,16 +58,16 @@ def check_output(
 def find_tables(
     paths: Collection[Path], root: Path, events: EventRange, max_bytes: int | None = None
 ) -> list[OutputTable]:
-    """Sort the files of an output into tables, by their names. Blocks.
+    """Group the files of an output by table, by their names. Blocks.
 
     Raises
     ------
     UnusableDataset
-        Unless all files are regular files below ``root`` that lie on disk as long as they are, with
-        ``max_bytes`` together, and every table has all of its shards.
+        Unless all files are regular, not sparse and below ``root``, have at most ``max_bytes`` in total, and
+        every table has all of its shards.
     """
     paths = dict.fromkeys(paths)
-    _refuse_many(len(paths))
+    _check_count(len(paths))
     size = sum(_size(path, root.resolve()) for path in paths)
     if max_bytes is not None and size > max_bytes:
         raise UnusableDataset(f"the output has {size} bytes; {max_bytes} are allowed for what was ordered")
@@ -83,53 +76,48 @@ def find_tables(
 
 @dataclass(frozen=True, slots=True)
 class CheckedTable:
-    """What was found in the shards of a table."""
+    """The result of the check of a table."""
 
-    #: Of each shard.
+    #: Rows of each shard.
     rows: list[int]
     #: Checksum of the names and types of all columns, without metadata.
     columns: str
 
 
 def check_tables(tables: Sequence[OutputTable]) -> list[CheckedTable]:
-    """Return what :func:`check_table` returns for each table. Blocks. Raises UnusableDataset."""
-    return [check_table(table) for table in tables]
-
-
-def check_table(table: OutputTable) -> CheckedTable:
-    """Return what is in the shards of a table. Blocks.
+    """Check the content of tables. Blocks.
 
     Raises
     ------
     UnusableDataset
-        Unless the table holds each of its events once and no other, and all shards have the same columns.
+        Unless each table contains exactly its events, once each, and its shards have the same columns.
     """
-    footers = [_footer(shard) for shard in table.shards]
+    return [_check_table(table) for table in tables]
+
+
+def _check_table(table: OutputTable) -> CheckedTable:
+    with _output_errors():
+        footers = [_footer(shard) for shard in table.shards]
     rows = [footer.num_rows for footer in footers]
     if sum(rows) != len(table.events):
         raise UnusableDataset(
             f"table {table.name} of the output holds {sum(rows)} events, "
             f"not the {len(table.events)} that were ordered"
         )
-    try:
+    with _output_errors():
         refuse_missing(EventTable(table.name, table.shards), table.events)
-    except UnusableDataset as error:
-        raise UnusableDataset(f"the output is not usable: {error}") from error
     schemas = [footer.schema.to_arrow_schema() for footer in footers]
     for shard, schema in zip(table.shards, schemas, strict=True):
         if not schema.equals(schemas[0]):
             raise UnusableDataset(f"{shard.name} of the output has other columns than {table.shards[0].name}")
     columns = schemas[0].to_string(show_field_metadata=False, show_schema_metadata=False)
-    return CheckedTable(rows, sha256_of_bytes(columns.encode(errors="replace")))
+    return CheckedTable(rows, hashlib.sha256(columns.encode(errors="replace")).hexdigest())
 
 
 def describe(
     tables: Sequence[OutputTable], checked: Iterable[CheckedTable], config: str
 ) -> list[tuple[Path, DatasetFile]]:
-    """Return each file with its description in a dataset; ``checked`` is what :func:`check_tables` returned.
-
-    Blocks.
-    """
+    """Return each file with its description as part of a dataset in the hosted layout. Blocks."""
     files = []
     for table, found in zip(tables, checked, strict=True):
         for number, (shard, count) in enumerate(zip(table.shards, found.rows, strict=True)):
@@ -140,7 +128,7 @@ def describe(
 
 @dataclass(frozen=True, slots=True)
 class PartFiles:
-    """The files of one part of an output, checked and described by themselves."""
+    """The described files of one part of an output."""
 
     files: Sequence[DatasetFile]
     #: :attr:`CheckedTable.columns` of each table, by its folder.
@@ -150,7 +138,7 @@ class PartFiles:
 def describe_part(
     tables: Sequence[OutputTable], checked: Sequence[CheckedTable], config: str
 ) -> tuple[PartFiles, list[Path]]:
-    """Return the description of a part and its files in the same order. Blocks."""
+    """Describe the files of a part, and return their paths in the same order. Blocks."""
     described = describe(tables, checked, config)
     columns = {
         folder(config, table.name): found.columns for table, found in zip(tables, checked, strict=True)
@@ -159,7 +147,7 @@ def describe_part(
 
 
 def merge(parts: Sequence[PartFiles]) -> list[DatasetFile]:
-    """Number the shards of all parts, in their order, as those of one dataset.
+    """Number the shards of all parts consecutively, as those of one dataset.
 
     Parameters
     ----------
@@ -173,7 +161,7 @@ def merge(parts: Sequence[PartFiles]) -> list[DatasetFile]:
     Raises
     ------
     UnusableDataset
-        For parts with other tables or columns than the first, and for too many files.
+        If parts have different tables or columns, or there are too many files.
     """
     for number, part in enumerate(parts):
         if part.columns != parts[0].columns:
@@ -185,7 +173,7 @@ def merge(parts: Sequence[PartFiles]) -> list[DatasetFile]:
     for part in parts:
         for file in part.files:
             folders[file.path.rpartition("/")[0]].append(file)
-    _refuse_many(sum(map(len, folders.values())))
+    _check_count(sum(map(len, folders.values())))
     return [
         replace(file, path=f"{name}/{shard_name(number, len(files))}")
         for name, files in folders.items()
@@ -193,7 +181,7 @@ def merge(parts: Sequence[PartFiles]) -> list[DatasetFile]:
     ]
 
 
-def _refuse_many(files: int) -> None:
+def _check_count(files: int) -> None:
     if files > MAX_FILES:
         raise UnusableDataset(f"the output has {files} files; {MAX_FILES} are allowed")
 
@@ -214,7 +202,7 @@ def _size(path: Path, root: Path) -> int:
 
 
 def _tables(paths: Iterable[Path]) -> dict[str, list[Path]]:
-    """The shards of each table in the order of their numbers; raises unless all are there."""
+    """The shards of each table in order of their numbers. Raises UnusableDataset unless all exist."""
     found: dict[str, list[tuple[int, int, Path]]] = {}
     for path in paths:
         name = _NAME.fullmatch(path.name)
@@ -233,11 +221,13 @@ def _tables(paths: Iterable[Path]) -> dict[str, list[Path]]:
 
 
 def _footer(path: Path) -> pq.FileMetaData:
-    try:
+    with parquet_errors(path.name):
         return pq.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        if isinstance(error, MemoryError):
-            raise
-        raise UnusableDataset(
-            f"the output is not usable: {path.name}: cannot be read as parquet: {error}"
-        ) from error
+
+
+@contextmanager
+def _output_errors() -> Iterator[None]:
+    try:
+        yield
+    except UnusableDataset as error:
+        raise UnusableDataset(f"the output is not usable: {error}") from error

@@ -1,4 +1,4 @@
-"""The events that come with the platform."""
+"""The sample events that the platform ships."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Final
 
 _DATA: Final = Path(__file__).parents[1] / "demo" / "data"
-#: Five real events: a parquet file for each table; the README there has source and licence.
+#: Five real events, one parquet file per table; README.md there names source and licence.
 DIRECTORY: Final = _DATA / "odd-ttbar-pu0"
 CONFIG: Final = "ttbar_pu0"
-#: The configs that the display offers, the first one first: a busy event with jets, and the real ones.
+#: Configs of the event display, the default first: a busy simulated event with jets, and the real events.
 CONFIGS: Final[Mapping[str, Path]] = {"ttbar_pu40": _DATA / "acts-ttbar-pu40", CONFIG: DIRECTORY}
 LICENSE: Final = "CC-BY-4.0"
 SOURCES: Final[Mapping[str, str]] = {

@@ -1,4 +1,4 @@
-"""The tables of the hosted format, one row an event; ``schemas.toml`` has types and units of columns."""
+"""Schemas of the hosted format, one row per event. ``schemas.toml`` lists types and units of columns."""
 
 from __future__ import annotations
 
@@ -9,13 +9,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-#: Events in a shard, by the lowest pileup it holds for: a shard stays near some hundred MB.
-_EVENTS_PER_SHARD: Final = ((100, 100), (0, 1000))
-
 
 def events_per_shard(pileup: int) -> int:
-    """How many events a shard of a dataset of that pileup holds; the last may hold fewer."""
-    return next(events for minimum, events in _EVENTS_PER_SHARD if pileup >= minimum)
+    """The number of events in a shard, which keeps shards at some hundred MB. The last one may have fewer."""
+    return 100 if pileup >= 100 else 1000
 
 
 def _schema(columns: Mapping[str, str]) -> pa.Schema:
@@ -33,7 +30,7 @@ _TABLES: Final = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(enc
 SCHEMAS: Final[Mapping[str, pa.Schema]] = {
     table: _schema(columns) for table, columns in _TABLES["hosted"].items()
 }
-#: The tables of the built-in pipeline: the hosted columns come first.
+#: The tables of the built-in pipeline, hosted columns first.
 EXTENDED: Final[Mapping[str, pa.Schema]] = {
     **SCHEMAS,
     **{
@@ -44,7 +41,7 @@ EXTENDED: Final[Mapping[str, pa.Schema]] = {
 
 
 def without_notes(schema: pa.Schema) -> pa.Schema:
-    """Names, types and units: a file's own metadata may reveal how its events were made."""
+    """Keep only names, types and units. Other metadata may reveal how events were made."""
     fields = []
     for field in schema:
         unit = (field.metadata or {}).get(b"unit")
@@ -55,6 +52,7 @@ def without_notes(schema: pa.Schema) -> pa.Schema:
 
 _POSITION: Final = {"x": ("x", "tx"), "y": ("y", "ty"), "z": ("z", "tz")}
 
+#: Table -> canonical name of a column -> its names in releases, the preferred one first.
 ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
     "tracker_hits": {**_POSITION, "particle_id": ("particle_id", "majority_particle_id")},
     "calo_hits": _POSITION,
@@ -66,17 +64,13 @@ ALIASES: Final[Mapping[str, Mapping[str, tuple[str, ...]]]] = {
 def canonical(table: str, stored: Sequence[str]) -> dict[str, str]:
     """Map canonical names to the ``stored`` names of a file's columns, in the order of the file.
 
-    Where a file has several names for one thing, the best is taken and the others are left out.
+    If several stored columns have the same canonical name, the preferred one is chosen.
     """
     aliases = ALIASES.get(table, {})
     meaning = {alias: name for name, names in aliases.items() for alias in names}
     chosen: dict[str, str] = {}
     for column in stored:
         name = meaning.get(column, column)
-        if name not in chosen or column == _best(aliases[name], stored):
+        if name not in chosen or column == next(alias for alias in aliases[name] if alias in stored):
             chosen[name] = column
     return chosen
-
-
-def _best(aliases: Sequence[str], stored: Sequence[str]) -> str:
-    return next(alias for alias in aliases if alias in stored)

@@ -1,8 +1,8 @@
-"""Writes the tables of a dataset as shards: whole events, bounded memory, fast to decode, all or nothing.
+"""Writes the tables of a dataset as parquet shards, in bounded memory.
 
-Row groups hold whole events. Floats lie as streams of their bytes, ids within an event as deltas, other
-integers as a dictionary, all compressed by zstd: two thirds of what pyarrow's defaults take, decoded in a
-third of the time. Only ``event_id`` has statistics; readers find events by them.
+Row groups contain whole events. Floats are encoded as byte streams, ids within an event as deltas and other
+integers by a dictionary, all compressed by zstd. This takes two thirds of the size of pyarrow's defaults and
+a third of the time to decode. Only ``event_id`` has statistics, by which readers find events.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ import pyarrow.parquet as pq
 from collidium.contracts.tables import is_list
 from collidium.datasets.schemas import SCHEMAS
 
-#: Bytes in memory of a row group, unless one event has more.
+#: Maximum bytes of a row group in memory, unless a single event has more.
 GROUP_BYTES: Final = 64 * 1024**2
-#: Integers that rise with the place in their list, mostly.
-_RISING: Final = frozenset({"constituents", "hit_id", "hit_ids", "jet_id", "track_id"})
+#: Integer columns whose lists are mostly ascending.
+_ASCENDING: Final = frozenset({"constituents", "hit_id", "hit_ids", "jet_id", "track_id"})
 
 
 def folder(config: str, table: str) -> str:
-    """Where the shards of a table lie in a hosted dataset."""
+    """The folder of a table's shards in the hosted layout."""
     return f"data/{config}_{table}"
 
 
@@ -40,9 +40,9 @@ def write_dataset(
 ) -> dict[str, list[Path]]:
     """Write tables in the hosted layout below ``directory``; returns the shards of each.
 
-    Each block holds the same events of every table, with rising ``event_id``; events rise from block to
-    block. Tables of :data:`~collidium.datasets.schemas.SCHEMAS` get its columns and types, others those of
-    the first block. Raises ValueError for anything else; then no shard is left.
+    Each block has the same events of every table, and ``event_id`` is ascending within and across blocks.
+    Tables of :data:`~collidium.datasets.schemas.SCHEMAS` get its columns and types, others those of the first
+    block. Raises ValueError for other input, and leaves no shards then.
     """
     writers: dict[str, ShardWriter] = {}
     with ExitStack() as stack:
@@ -59,18 +59,18 @@ def write_dataset(
 
 
 class ShardWriter:
-    """Writes one table into shards of ``events_per_shard`` events each; the last may have fewer::
+    """Writes a table to shards of ``events_per_shard`` events each; the last may have fewer::
 
         with ShardWriter(directory, "tracker_hits", schema, events_per_shard=1000) as writer:
             for events in blocks:
                 writer.write(events)
         writer.paths  # tracker_hits-00000-of-00002.parquet, ...
 
-    The files appear when the block ends; when it raises, none is left.
+    The files appear at the end of the ``with`` block, and only if it does not raise.
     """
 
     def __init__(self, directory: Path, stem: str, schema: pa.Schema, *, events_per_shard: int) -> None:
-        """``directory`` is made when absent. Columns are written with the names and types of ``schema``."""
+        """``directory`` is created if necessary. Columns get the names and types of ``schema``."""
         if events_per_shard < 1:
             raise ValueError(f"a shard holds at least one event, not {events_per_shard}")
         self.paths: list[Path] = []
@@ -99,29 +99,28 @@ class ShardWriter:
                 path.unlink(missing_ok=True)
 
     def write(self, events: pa.Table) -> None:
-        """Add events, which must rise. Raises ValueError for other columns, or types that do not fit."""
+        """Add events in ascending order. Raises ValueError for other columns or types."""
         table = self._checked(events)
         while table.num_rows:
-            if self._file is None:
-                self._begin()
+            file = self._file or self._begin()
             taken = min(table.num_rows, self._events_per_shard - self._rows)
-            if self._file is not None:
-                self._file.write(table.slice(0, taken))
+            file.write(table.slice(0, taken))
             self._rows += taken
             table = table.slice(taken)
             if self._rows == self._events_per_shard:
                 self._end()
 
     def end_group(self) -> None:
-        """The next events go into another row group than those before."""
+        """End the current row group."""
         if self._file is not None:
             self._file.end_group()
 
-    def _begin(self) -> None:
+    def _begin(self) -> ParquetFile:
         path = self._directory / f"{self._stem}-{len(self._partial):05}.partial"
         self._partial.append(path)
         self._file = ParquetFile(path, self._schema)
         self._rows = 0
+        return self._file
 
     def _end(self) -> None:
         file, self._file = self._file, None
@@ -145,13 +144,13 @@ class ShardWriter:
         table = events.select(self._schema.names).cast(self._schema)
         ids = np.asarray(table.column("event_id")).astype(np.int64)
         if len(ids) and (ids[0] <= self._last_event or np.any(np.diff(ids) <= 0)):
-            raise ValueError(f"{self._stem}: events must rise, each there once (last: {self._last_event})")
+            raise ValueError(f"{self._stem}: events must be ascending and unique (last: {self._last_event})")
         self._last_event = int(ids[-1]) if len(ids) else self._last_event
         return table
 
 
 class ParquetFile:
-    """A parquet file with these settings, that grows by whole events."""
+    """A parquet file to which whole events are appended, with the module's encodings."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         self._waiting: list[pa.Table] = []
@@ -159,7 +158,7 @@ class ParquetFile:
         self._writer = _open(path, schema)
 
     def write(self, events: pa.Table) -> None:
-        """Add rows that have the file's schema."""
+        """Add rows with the file's schema."""
         step = max(1, int(GROUP_BYTES / max(events.nbytes / max(events.num_rows, 1), 1)))
         for start in range(0, events.num_rows, step):
             rows = events.slice(start, step)
@@ -169,7 +168,7 @@ class ParquetFile:
             self._bytes += rows.nbytes
 
     def end_group(self) -> None:
-        """End the row group: the next events go into another."""
+        """End the current row group."""
         if self._waiting:
             group = pa.concat_tables(self._waiting)
             self._writer.write_table(group, row_group_size=group.num_rows)
@@ -197,16 +196,16 @@ def _open(path: Path, schema: pa.Schema) -> pq.ParquetWriter:
 
 
 def _encoding(leaf: str, kind: pa.DataType) -> str | None:
-    """How a column is encoded; None: by a dictionary."""
+    """The encoding of a column; None stands for a dictionary."""
     if pa.types.is_floating(kind) and kind.bit_width >= 32:
         return "BYTE_STREAM_SPLIT"
-    if pa.types.is_integer(kind) and leaf.partition(".")[0] in _RISING:
+    if pa.types.is_integer(kind) and leaf.partition(".")[0] in _ASCENDING:
         return "DELTA_BINARY_PACKED"
     return None
 
 
 def _leaves(path: str, kind: Any) -> Iterator[tuple[str, pa.DataType]]:
-    """The columns of a parquet file that a field is stored in."""
+    """The leaf columns of a field in a parquet file, with their types."""
     if is_list(kind):
         yield from _leaves(f"{path}.list.element", kind.value_type)
     elif pa.types.is_struct(kind):

@@ -278,9 +278,9 @@ def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
     tags = ["collidium", "particle-physics", "simulation", order.channel]
     description = f"Collision events, simulated by the pipeline {pipeline.name}: {pipeline.title}."
     description += f" Generated: {generated}." if generated else ""
-    body = f"""# {cards.text(title)}
+    body = f"""# {cards.escaped(title)}
 
-{cards.text(description)} Each row is one
+{cards.escaped(description)} Each row is one
 event; every column but `event_id` holds a list, with one entry for each particle, hit, deposit or track.
 
 {cards.table(("", ""), facts.items())}

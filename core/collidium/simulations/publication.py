@@ -75,7 +75,7 @@ def dataset_card(provenance: Provenance) -> str:
         "request": provenance.request_id,
     }
     tags = [provenance.platform_tag, "particle-physics", "simulation", order.channel]
-    body = f"""# {cards.text(_title(order))}
+    body = f"""# {cards.escaped(_title(order))}
 
 Collider events simulated to order: hard scatter and parton shower, detector simulation, digitisation and
 reconstruction. Each row is one event; every column but `event_id` holds a list, with one entry for each
@@ -128,7 +128,7 @@ def is_manifest_of(content: bytes, provenance: Provenance) -> bool:
 
 def _title(order: Order) -> str:
     events = "one event" if order.events == 1 else f"{order.events:,} events"
-    return f"{cards.one_line(order.channel)}: {events} at pileup {order.pileup}"
+    return f"{cards.single_line(order.channel)}: {events} at pileup {order.pileup}"
 
 
 class RepositoryTaken(HubRefused):

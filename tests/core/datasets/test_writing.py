@@ -82,8 +82,8 @@ def test_a_table_without_events_is_a_shard_without_events(tmp_path: Path) -> Non
     [
         (lambda table: table.drop_columns(["x"]), "columns are"),
         (lambda table: table.append_column("more", table["x"]), "columns are"),
-        (lambda table: table, "events must rise"),
-        (lambda table: pa.concat_tables([hits(50, 51), hits(50, 51)]), "events must rise"),
+        (lambda table: table, "events must be ascending"),
+        (lambda table: pa.concat_tables([hits(50, 51), hits(50, 51)]), "events must be ascending"),
     ],
 )
 def test_when_something_is_wrong_nothing_is_left(tmp_path: Path, wrong: object, message: str) -> None:

@@ -1,9 +1,9 @@
-"""Events of a dataset in files of another format: each whole, or not at all, in bounded memory."""
+"""Exports events of a dataset to files of another format: HepMC3 or ROOT."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,16 +11,14 @@ from typing import Any, BinaryIO, Final, Literal
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from collidium.contracts.tables import is_list, lengths_of
 from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.access import Fetched, catalogue, download
-from collidium.datasets.exporting import hepmc3
+from collidium.datasets.exporting import hepmc3, root
 from collidium.datasets.reading.dataset import refuse_missing
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
-from collidium.errors import ConfigurationError, Conflict, UnusableDataset
+from collidium.errors import Conflict, UnusableDataset
 from collidium.files import durable
 from collidium.files.durable import is_full, replacing
 from collidium.hub.downloads import NoRoom, Progress
@@ -28,22 +26,22 @@ from collidium.hub.sources import HubDataset
 
 Format = Literal["hepmc3", "root"]
 
-#: The only table that HepMC3 has room for.
+#: The only table of a HepMC3 file.
 _PARTICLES: Final = "particles"
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """Files that were written; the first of them is ``file``."""
+    """The written files, of which ``file`` is the first."""
 
     file: Path
     config: str
-    #: The commit that the events are of; ``local`` where there was nothing to fetch.
+    #: Source commit; ``local`` for a dataset in a local directory.
     revision: str
     events: int
     bytes: int
     files: int = 1
-    #: Files that an export before had written.
+    #: Number of files that an interrupted export had written before.
     reused: int = 0
 
 
@@ -58,40 +56,40 @@ def export(
     events_per_file: int | None = None,
     progress: Progress | None = None,
 ) -> Exported:
-    """Write events of a dataset to a file, in place of one that is there, or to several.
+    """Write events of a dataset to one file or several. Memory is bounded, and files are never incomplete.
 
     Parameters
     ----------
     place
         A directory or a repository; shards are downloaded if necessary.
     file
-        The file; it appears when it is complete.
+        The file, which is overwritten.
     format
-        ``"root"``: one tree a table (:func:`.root.write_trees`), with an extra library; ``"hepmc3"``: text of
-        the generator's particles (:func:`.hepmc3.event_texts`).
+        ``"root"``: one tree per table (:func:`.root.write_trees`), with an extra library; ``"hepmc3"``: text
+        of the generator's particles (:func:`.hepmc3.event_texts`).
     config, events
         As for :func:`~collidium.datasets.download`.
     tables
-        Names of the tables of a ROOT file; all by default.
+        Names of the tables of a ROOT file; default: all.
     events_per_file
-        Write ``events-00000-of-00007.root`` and so on for a ``file`` ``events.root``. An export that was
-        interrupted goes on with the files that are missing; ``events.root.json`` notes what they are of.
+        Write ``events-00000-of-00007.root`` and so on for a ``file`` ``events.root``. Repeating an
+        interrupted export writes the missing files; ``events.root.json`` records their source and options.
     progress
-        Called with the events written and the events in all.
+        Called with the number of events written and the total.
 
     Returns
     -------
     Exported
-        Where it is, and how much.
+        The files and their size.
 
     Raises
     ------
     UnusableDataset
-        For tables that are missing or cannot be written.
+        If tables are missing or cannot be written.
     Conflict
-        If the files that are there are of other events, options or data: the source has changed.
+        If the files of an interrupted export have another source or other options.
     ConfigurationError
-        Where a library is not installed.
+        If a library is not installed.
     CollidiumError
         As :func:`~collidium.datasets.download`; also :class:`~collidium.datasets.NoRoom`.
     """
@@ -138,7 +136,7 @@ def export(
 
 
 def _source(fetched: Fetched) -> dict[str, Any]:
-    """What the events are read from: a commit, or files with their sizes and times."""
+    """Identify the source of events: a commit, or local files with their sizes and times."""
     if fetched.revision != "local":
         return {"revision": fetched.revision, "shards": fetched.shards}
     paths = [path for shards in fetched.shards.values() for path in shards]
@@ -147,7 +145,10 @@ def _source(fetched: Fetched) -> dict[str, Any]:
 
 
 def _written_before(file: Path, files: Sequence[Path], content: Mapping[str, Any]) -> set[Path]:
-    """The ``files`` that are there already and of this ``content``, which is noted for the next time."""
+    """Return those of the ``files`` that an export with the same ``content`` wrote before.
+
+    Records the content for the next time. Raises Conflict if the existing record differs.
+    """
     note = file.with_name(f"{file.name}.json")
     text = json.dumps(content, indent=1)
     try:
@@ -166,9 +167,9 @@ def _written_before(file: Path, files: Sequence[Path], content: Mapping[str, Any
     return set()
 
 
-def _write(output: BinaryIO, format: Format, blocks: Iterator[Mapping[str, pa.Table]]) -> None:  # noqa: A002 -- as the option is called
-    if format == "root":
-        write_trees(Path(output.name), blocks)
+def _write(output: BinaryIO, file_format: Format, blocks: Iterator[Mapping[str, pa.Table]]) -> None:
+    if file_format == "root":
+        root.write_trees(Path(output.name), blocks)
         return
     output.write(hepmc3.HEADER)
     for block in blocks:
@@ -191,9 +192,9 @@ def _counted(
 
 @contextmanager
 def whole(file: Path) -> Iterator[BinaryIO]:
-    """A file next to ``file`` that gets its name in the end; gone where something goes wrong before.
+    """Write ``file`` atomically: after an error nothing has changed.
 
-    Raises NoRoom when the disk is full, and UnusableDataset where the file cannot be written.
+    Raises NoRoom if the disk is full, and UnusableDataset if the file cannot be written.
     """
     try:
         with replacing(file) as output:
@@ -202,56 +203,3 @@ def whole(file: Path) -> Iterator[BinaryIO]:
         if is_full(error):
             raise NoRoom(f"the disk is full: {file} was not written") from error
         raise UnusableDataset(f"{file} cannot be written: {error.strerror}") from error
-
-
-def write_trees(file: Path, blocks: Iterable[Mapping[str, pa.Table]]) -> None:
-    """Write a tree for each table, with an entry for each event.
-
-    A list is a ragged branch, with its length in branch ``n<column>``. Trees have no lists of lists: those of
-    an event are joined to one list, and branch ``<column>_lengths`` has the length of each. A list that is
-    withheld is empty.
-
-    Parameters
-    ----------
-    file
-        The file; what it holds is replaced.
-    blocks
-        Rows of some events by table. Every block has the same tables and columns.
-
-    Raises
-    ------
-    ConfigurationError
-        Where uproot is not installed.
-    """
-    try:
-        import awkward
-        import uproot
-    except ModuleNotFoundError as error:
-        raise ConfigurationError(f"{error.name} is not installed: pip install 'collidium[root]'") from error
-    trees: dict[str, Any] = {}
-    with uproot.recreate(file) as output:
-        for block in blocks:
-            for table, rows in block.items():
-                branches = _branches(rows, awkward)
-                if table not in trees:
-                    types = {name: awkward.type(branch) for name, branch in branches.items()}
-                    trees[table] = output.mktree(table, {name: kind.content for name, kind in types.items()})
-                trees[table].extend(branches)
-
-
-def _branches(rows: pa.Table, awkward: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name in rows.column_names:
-        column: Any = rows.column(name)
-        if not is_list(column.type):
-            found[name] = awkward.Array(np.asarray(column))
-            continue
-        lengths, values = lengths_of(column), pc.list_flatten(column)
-        if is_list(values.type):
-            inner = lengths_of(values)
-            found[f"{name}_lengths"] = awkward.unflatten(inner.astype(np.int32), lengths)
-            offsets = np.concatenate([[0], np.cumsum(inner)])
-            ends = np.cumsum(lengths)
-            lengths, values = offsets[ends] - offsets[ends - lengths], pc.list_flatten(values)
-        found[name] = awkward.unflatten(np.asarray(values), lengths)
-    return found

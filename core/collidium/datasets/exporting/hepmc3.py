@@ -1,4 +1,4 @@
-"""The generator's particles of a dataset as HepMC3 text (Asciiv3)."""
+"""Generator particles of a dataset as HepMC3 text (Asciiv3)."""
 
 from __future__ import annotations
 
@@ -18,39 +18,39 @@ FOOTER: Final = b"HepMC::Asciiv3-END_EVENT_LISTING\n\n"
 _MOMENTUM: Final = ("px", "py", "pz", "energy", "mass")
 _POSITION: Final = ("vx", "vy", "vz", "time")
 _COLUMNS: Final = ("particle_id", "parent_id", "pdg_id", "vertex_primary", "primary", *_MOMENTUM, *_POSITION)
-#: Status codes of HepMC3: it leaves the event, it has decayed, it is a beam.
+#: Status codes of HepMC3: final state, decayed, beam.
 _FINAL, _DECAYED, _BEAM = 1, 2, 4
-#: Codes from 81 to 100 are for a program's own use.
+#: PDG codes from 81 to 100 are reserved for internal use by programs.
 _UNKNOWN: Final = 90
 _PROTON: Final = 2212
 _PROTONS: Final = tuple((0.0, 0.0, sign * 6999.99993713, 7000.0, 0.93827209) for sign in (1.0, -1.0))
-#: mm of light in a ns.
+#: Speed of light in mm/ns.
 _LIGHT: Final = 299.792458
-#: Of a position in mm: what begins nearer to each other begins together.
+#: Production vertices are equal if they agree to so many digits, in mm and mm/c.
 _DIGITS: Final = 3
-#: More decays than one particle has behind it.
+#: More generations than an event can have.
 _MAX_GENERATIONS: Final = 1000
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
 
 def event_texts(particles: pa.Table) -> Iterator[bytes]:
-    """Yield each event, in GeV and mm, with times as c·t.
+    """Yield the text of each event, in GeV and mm, with times as c·t.
 
-    The particles are those that are primary: others were made by the simulation of the detector, or by decays
-    that it may simulate again. The table has no beams: two protons of 7 TeV come into each collision. What
-    has no parent in the table, and begins micrometres or more from the collision's first particle, comes from
-    a particle of PDG id 90, the sum of all that begin there.
+    Only primary particles are written: others are made by the detector simulation, which may simulate them
+    again. The table has no beams, so two protons of 7 TeV enter each collision. Particles without a parent in
+    the table, produced micrometres or more from the collision's first particle, are daughters of a particle
+    with PDG id 90, which has the sum of their momenta.
 
     Parameters
     ----------
     particles
-        Rows of table ``particles``, one row per event, with canonical column names.
+        Table ``particles``, one row per event, with canonical column names.
 
     Raises
     ------
     UnusableDataset
-        For a column that is missing or withheld, and for particles that are their own ancestors.
+        If a column is missing or withheld, or a particle is its own ancestor.
 
     References
     ----------
@@ -80,7 +80,7 @@ def _event(event_id: int, particles: Arrays) -> bytes:
     momenta = np.stack([particles[name] for name in _MOMENTUM], axis=1).astype(np.float64)
     positions = np.stack([particles[name] for name in _POSITION], axis=1).astype(np.float64)
     positions[:, 3] *= _LIGHT
-    begins, collision, sums = _beginnings(particles["vertex_primary"], positions, momenta, parent)
+    vertex, collision, sums = _production_vertices(particles["vertex_primary"], positions, momenta, parent)
     decayed = np.zeros(len(parent), bool)
     decayed[parent[parent >= 0]] = True
     codes, status = particles["pdg_id"].tolist(), np.where(decayed, _DECAYED, _FINAL).tolist()
@@ -89,7 +89,7 @@ def _event(event_id: int, particles: Arrays) -> bytes:
     vertices: dict[tuple[str, int], int] = {}
 
     for place in order.tolist():
-        mother, first, begin = int(parent[place]), int(collision[place]), int(begins[place])
+        mother, first, produced = int(parent[place]), int(collision[place]), int(vertex[place])
         if mother >= 0:
             key = ("decay", mother)
             if key not in vertices:
@@ -99,17 +99,17 @@ def _event(event_id: int, particles: Arrays) -> bytes:
             if key not in vertices:
                 beams = [lines.particle(0, _PROTON, proton, _BEAM) for proton in _PROTONS]
                 vertices[key] = lines.vertex(positions[first], beams)
-            if begin != begins[first]:
-                key, before = ("unknown", begin), vertices[key]
+            if produced != vertex[first]:
+                key, before = ("unknown", produced), vertices[key]
                 if key not in vertices:
-                    unknown = lines.particle(before, _UNKNOWN, sums[begin], _DECAYED)
+                    unknown = lines.particle(before, _UNKNOWN, sums[produced], _DECAYED)
                     vertices[key] = lines.vertex(positions[place], [unknown])
         numbers[place] = lines.particle(vertices[key], codes[place], momenta[place], status[place])
     return lines.text(event_id)
 
 
 class _Lines:
-    """Lines of an event: particles are numbered from 1, vertices from -1."""
+    """The lines of an event. Particles are numbered 1, 2, …, vertices -1, -2, …"""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
@@ -133,7 +133,7 @@ class _Lines:
 
 
 def _parents(particles: Arrays) -> npt.NDArray[np.int64]:
-    """The place of each particle's parent, -1 without."""
+    """The index of each particle's parent; -1 if the table has none."""
     ids = particles["particle_id"].astype(np.int64)
     if not len(ids):
         return np.empty(0, np.int64)
@@ -144,7 +144,7 @@ def _parents(particles: Arrays) -> npt.NDArray[np.int64]:
 
 
 def _generations(event_id: int, parent: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """How many ancestors each particle has."""
+    """The number of ancestors of each particle."""
     number, ancestor = np.zeros(len(parent), np.int64), parent
     for _ in range(_MAX_GENERATIONS):
         if not np.any(ancestor >= 0):
@@ -154,24 +154,26 @@ def _generations(event_id: int, parent: npt.NDArray[np.int64]) -> npt.NDArray[np
     raise UnusableDataset(f"particles of event {event_id} are their own ancestors")
 
 
-def _beginnings(
+def _production_vertices(
     vertex_primary: npt.NDArray[Any],
     positions: npt.NDArray[np.float64],
     momenta: npt.NDArray[np.float64],
     parent: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Of particles without parent: a number of collision and position, the place of their collision's first
-    particle, and by that number the sums of momenta, energies and the masses of these sums.
+    """Group particles without parent by production vertex.
+
+    Returns the number of each particle's vertex, the index of its collision's first particle, and for each
+    vertex the sum of its particles' four-momenta with its invariant mass.
     """
     orphans = np.flatnonzero(parent < 0)
-    begins, collision = np.full(len(parent), -1), np.full(len(parent), -1)
+    vertex, collision = np.full(len(parent), -1), np.full(len(parent), -1)
     keys = np.column_stack([vertex_primary[orphans], np.round(positions[orphans], _DIGITS)])
     _, number = np.unique(keys, axis=0, return_inverse=True)
-    begins[orphans] = number.reshape(-1)  # NumPy 2.0.0 returns a column
+    vertex[orphans] = number.reshape(-1)  # NumPy 2.0.0 returns a column
     _, first, number = np.unique(vertex_primary[orphans], return_index=True, return_inverse=True)
     collision[orphans] = orphans[first][number]
-    sums = np.zeros((int(begins.max(initial=-1)) + 1, momenta.shape[1]))
-    np.add.at(sums, begins[orphans], momenta[orphans])
+    sums = np.zeros((int(vertex.max(initial=-1)) + 1, momenta.shape[1]))
+    np.add.at(sums, vertex[orphans], momenta[orphans])
     square = sums[:, 3] ** 2 - (sums[:, :3] ** 2).sum(axis=1)
     sums[:, 4] = np.sqrt(np.maximum(square, 0.0))
-    return begins, collision, sums
+    return vertex, collision, sums

@@ -1,1 +1,1 @@
-"""A directory published as a repository of a hub: looked through, truth withheld, whole or not at all."""
+"""Publishes a local dataset as a repository of a hub: checks it, withholds truth, uploads the files."""

@@ -1,9 +1,8 @@
-"""Mixes the events of several channels into one dataset in which one table alone records the channel.
+"""Mixes the events of several channels into one dataset, in random order with new ids.
 
-Events get new ids in random order, and all shards are rewritten. The table ``channels`` records the channel
-of each event: it is truth, and is withheld with the rest of it when the mix is published. A mix is as blind
-as its sources are alike: columns and types that differ are rejected; whether one pipeline made them all, with
-equal beams and detectors, is not checked.
+Only the table ``channels`` records the channel of an event. It is truth, and is withheld like other truth
+when the mix is published. Sources with different columns or types are rejected, because these would reveal
+the channel. It is not checked that one pipeline made all sources, with equal beams and detectors.
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ from collidium.datasets.writing import ShardWriter, folder
 from collidium.errors import InvalidInput
 from collidium.files.held import work_directory
 
-#: Bytes of all tables that are sorted at once, if the ranges are not too many for that.
+#: Target size of an event range, all tables together: a range is sorted in memory.
 RANGE_BYTES: Final = 128 * 1024**2
-#: Each has a file open for every table.
+#: Maximum number of ranges: each has an open file per table.
 MAX_RANGES: Final = 64
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}_pu\d{1,4}")
 _CHANNELS_SCHEMA: Final = pa.schema([EVENT_ID, pa.field("channel", pa.list_(pa.string()))])
 _MAX_EVENTS: Final = 2**32
 
 
-class Shuffle:
-    """Takes events in any order and gives them back in that of their ids; a context manager."""
+class _ExternalSort:
+    """Sorts events by id in bounded memory, in files of a directory; a context manager."""
 
     def __init__(self, directory: Path, events: EventRange, size_bytes: float) -> None:
-        """``events`` are all that will be dealt out, of about ``size_bytes`` in all tables together."""
+        """``events`` are all events to sort, with about ``size_bytes`` in all tables together."""
         self._directory = directory
         self._start = events.start
         self._ranges = int(np.clip(ceil(size_bytes / RANGE_BYTES), 1, min(MAX_RANGES, len(events))))
@@ -61,8 +60,8 @@ class Shuffle:
     ) -> None:
         self._files.close()
 
-    def deal(self, tables: Mapping[str, pa.Table]) -> None:
-        """Add events: the same ones, in the same order, of each table."""
+    def add(self, tables: Mapping[str, pa.Table]) -> None:
+        """Add events. Each table has the same ones in the same order."""
         ids = np.asarray(next(iter(tables.values())).column("event_id")).astype(np.int64)
         ranges = (ids - self._start) // self._step
         for number in np.unique(ranges).tolist():
@@ -70,8 +69,8 @@ class Shuffle:
             for name, table in tables.items():
                 self._writer(number, name, table.schema).write_table(table.take(rows))
 
-    def gathered(self) -> Iterator[dict[str, pa.Table]]:
-        """All events of all tables, some at a time, in the order of their ids; once."""
+    def blocks(self) -> Iterator[dict[str, pa.Table]]:
+        """Yield all events in order of their ids, by blocks. Can be called once."""
         self._files.close()
         names = list(dict.fromkeys(name for _, name in self._writers))
         for number in range(self._ranges):
@@ -96,28 +95,27 @@ class Shuffle:
 
 @dataclass(frozen=True, slots=True)
 class Mixing:
-    """The sources and the result of a mix."""
+    """The sources and options of a mix. Raises InvalidInput for invalid options."""
 
-    #: Datasets; a channel is what the name of a config has before ``_pu``.
+    #: Datasets; the name of a config before ``_pu`` is its channel.
     directories: Sequence[Path]
     #: ``<name>_pu<pileup>``.
     config: str
-    #: A directory that is not there yet.
+    #: Directory to create.
     output: Path
     first_event: int = 0
-    #: Seed of the order; None: a random one. It reveals the channels.
+    #: Seed of the order, random if None. It reveals the channels.
     seed: int | None = None
-    #: Channels of which only so many events are taken that they are ``signal_percent`` of the mix, as many of
-    #: each, with visible energies as the background; of it events with such energies. None: all events.
+    #: Signal channels, together ``signal_percent`` of the mix in equal parts, with the same distribution of
+    #: visible energies as the background. If empty, all events are mixed.
     signals: Sequence[str] = ()
     signal_percent: float = 1.0
 
     def __post_init__(self) -> None:
-        """Raises InvalidInput for what is wrong before anything is read."""
         if not _NAME.fullmatch(self.config):
             raise InvalidInput(f"{self.config}: a mix is called <name>_pu<pileup>, for example anomaly_pu0")
         if self.output.exists():
-            raise InvalidInput(f"{self.output} is there already: choose another directory, or delete it")
+            raise InvalidInput(f"{self.output} exists already: choose another directory, or delete it")
         if not 0 < self.signal_percent < 100:
             raise InvalidInput(
                 f"signal must be above 0 and below 100% of a mix, not {self.signal_percent:g}%"
@@ -128,31 +126,31 @@ class Mixing:
 
 @dataclass(frozen=True, slots=True)
 class Mixed:
-    """What was made."""
+    """A mix that was written."""
 
     directory: Path
     config: str
     events: EventRange
-    #: How many events each channel has: not published either.
+    #: Channel -> number of events, which is not published either.
     channels: Mapping[str, int]
 
 
 def mix(mixing: Mixing, report: ReportProgress | None = None) -> Mixed:
-    """Write the mix at ``mixing.output``, for its owner alone: whole, or not at all. Blocks.
+    """Write the mix to ``mixing.output``, readable only by its owner. Blocks. Leaves nothing after an error.
 
     ``report`` is called in the steps ``checking`` (bytes) and ``mixing`` (events).
 
-    Raises UnusableDataset with everything that is wrong with the sources, or different in them.
+    Raises UnusableDataset with all problems of the sources and all differences between them.
     """
     report = report or (lambda *_: None)
     ids = EventRange(mixing.first_event, _MAX_EVENTS)
     sources = sources_of(mixing.directories, mixing.config, ids, report)
-    chance = np.random.default_rng(secrets.randbits(128) if mixing.seed is None else mixing.seed)
+    random = np.random.default_rng(secrets.randbits(128) if mixing.seed is None else mixing.seed)
     if mixing.signals:
-        sources = matched(sources, mixing.signals, mixing.signal_percent, chance)
+        sources = matched(sources, mixing.signals, mixing.signal_percent, random)
     work = mixing.output.absolute().with_name(f".{mixing.output.name}.work")
     with work_directory(work) as scratch:
-        made = _write(mixing, sources, chance, scratch, report)
+        made = _write(mixing, sources, random, scratch, report)
         _publish(made.directory, mixing.output)
     return Mixed(mixing.output, made.config, made.events, made.channels)
 
@@ -172,26 +170,26 @@ def _publish(made: Path, output: Path) -> None:
 def _write(
     mixing: Mixing,
     sources: Sequence[Source],
-    chance: np.random.Generator,
+    random: np.random.Generator,
     scratch: Path,
     report: ReportProgress,
 ) -> Mixed:
     counts = [len(source.events) for source in sources]
     events = EventRange(mixing.first_event, mixing.first_event + sum(counts))
-    ids = events.start + chance.permutation(len(events))
+    ids = events.start + random.permutation(len(events))
     names = np.repeat([source.channel for source in sources], counts)[np.argsort(ids)]
     directory = scratch / "mix"
     directory.mkdir(mode=0o700)
-    with Shuffle(scratch, events, sum(source.bytes for source in sources)) as shuffle:
+    with _ExternalSort(scratch, events, sum(source.bytes for source in sources)) as sorting:
         for done, tables in _renumbered(sources, ids):
-            shuffle.deal(tables)
+            sorting.add(tables)
             report("mixing", done, len(events))
         with ExitStack() as stack:
             writers = {
                 name: stack.enter_context(_writer(mixing, directory, name, schema))
                 for name, schema in {**sources[0].schemas, CHANNELS: _CHANNELS_SCHEMA}.items()
             }
-            for tables in shuffle.gathered():
+            for tables in sorting.blocks():
                 for name, table in {**tables, CHANNELS: _channels_of(tables, events, names)}.items():
                     writers[name].write(table)
     channels = {source.channel: count for source, count in zip(sources, counts, strict=True)}
@@ -204,7 +202,7 @@ def _writer(mixing: Mixing, directory: Path, table: str, schema: pa.Schema) -> S
 
 
 def _channels_of(tables: Mapping[str, pa.Table], events: EventRange, names: npt.NDArray[np.str_]) -> pa.Table:
-    """The channel of each event of the tables; ``names`` are those of all events in order."""
+    """The table ``channels`` of a block; ``names`` are the channels of all events in order."""
     ids = next(iter(tables.values())).column("event_id")
     channels = names[np.asarray(ids).astype(np.int64) - events.start]
     columns: dict[str, Any] = {"event_id": ids, "channel": [[str(name)] for name in channels]}
@@ -214,7 +212,7 @@ def _channels_of(tables: Mapping[str, pa.Table], events: EventRange, names: npt.
 def _renumbered(
     sources: Sequence[Source], ids: npt.NDArray[np.int64]
 ) -> Iterator[tuple[int, dict[str, pa.Table]]]:
-    """The events of all sources with new ids, some at a time, and how many there were so far."""
+    """Yield the events of all sources with new ids by blocks, with the number of events so far."""
     schemas = sources[0].schemas
     done = 0
     for source in sources:

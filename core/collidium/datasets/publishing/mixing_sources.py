@@ -1,4 +1,4 @@
-"""The sources of a mix: channels that only their values distinguish; signals matched to their energies."""
+"""The sources of a mix: checks that columns do not distinguish channels, and matches energies of signals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collidium.contracts.tables import is_list, list_lengths
 from collidium.contracts.task import EventRange
 from collidium.datasets.publishing.preparing import ReportProgress
 from collidium.datasets.publishing.public_part import CHANNELS
-from collidium.datasets.publishing.survey import SurveyedConfig, survey
+from collidium.datasets.publishing.survey import SurveyedConfig, problem, survey
 from collidium.datasets.reading.shards import EventIds, EventTable, blocks_of
 from collidium.datasets.schemas import without_notes
 from collidium.errors import UnusableDataset
@@ -24,18 +24,18 @@ from collidium.errors import UnusableDataset
 EVENT_ID: Final = pa.field("event_id", pa.uint32(), nullable=False)
 Energies = npt.NDArray[np.float64]
 Indices = npt.NDArray[np.int64]
-#: Width of the ranges of the natural logarithm of energies in which signal and background are in proportion.
+#: Bin width of the natural logarithm of energies, for the match of signal and background.
 WIDTH: Final = 0.2
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A channel to be mixed in."""
+    """A channel and its events to be mixed."""
 
     channel: str
     config: SurveyedConfig
     tables: Mapping[str, EventTable]
-    #: Ids of the events to mix in, rising.
+    #: Ids of the events to mix, ascending.
     events: EventIds
 
     @property
@@ -52,21 +52,20 @@ class Source:
         return sum(table.bytes_per_event * len(self.events) for table in self.tables.values())
 
     def blocks(self) -> Iterator[tuple[int, dict[str, pa.Table]]]:
-        """The events, some at a time, and how many. Raises UnusableDataset where a value is missing."""
+        """Yield the number of events of a block and its tables. Raises UnusableDataset for nulls."""
         for events, tables in blocks_of(self.tables, self.events):
-            # A block has all events between its first and its last.
             chosen = {
                 name: table.filter(np.isin(np.asarray(table["event_id"]), events))
                 for name, table in tables.items()
             }
             for name, table in chosen.items():
-                _refuse_nulls(f"{self.config.name}, table {name}", table)
+                _check_nulls(f"{self.config.name}, table {name}", table)
             yield len(events), chosen
 
     def visible_energies(self) -> Energies:
-        """What each event left in the calorimeters' active layers, in GeV, shape (events,)."""
+        """The energy of each event in the calorimeters' active layers, in GeV, shape (events,)."""
         if _CALO not in self.tables:
-            raise UnusableDataset(f"{self.config.name} has no table {_CALO}, which visible energies are of")
+            raise UnusableDataset(f"{self.config.name} has no table {_CALO}, needed for visible energies")
         found = []
         for _, tables in blocks_of({_CALO: self.tables[_CALO]}, self.events):
             lengths = list_lengths(tables[_CALO], _ENERGY)
@@ -80,11 +79,11 @@ _ENERGY: Final = "total_energy"
 
 
 def matched(
-    sources: Sequence[Source], signals: Sequence[str], percent: float, chance: np.random.Generator
+    sources: Sequence[Source], signals: Sequence[str], percent: float, random: np.random.Generator
 ) -> list[Source]:
-    """The sources with the events that :func:`.matching.matched_events` chooses by their visible energies.
+    """Reduce the sources to the events that :func:`matched_events` chooses by their visible energies.
 
-    Raises UnusableDataset for signals that are not there, and where energies do not match.
+    Raises UnusableDataset for unknown signals, and if energies do not match.
     """
     by_name = {source.channel: source for source in sources}
     if absent := sorted(set(signals) - by_name.keys()):
@@ -94,7 +93,7 @@ def matched(
     energies = {name: np.maximum(source.visible_energies(), 1e-9) for name, source in by_name.items()}
     background = {name: values for name, values in energies.items() if name not in signals}
     try:
-        chosen = matched_events(background, {name: energies[name] for name in signals}, percent, chance)
+        chosen = matched_events(background, {name: energies[name] for name in signals}, percent, random)
     except ValueError as error:
         raise UnusableDataset(str(error)) from error
     return [replace(source, events=source.events[chosen[source.channel]]) for source in sources]
@@ -103,9 +102,9 @@ def matched(
 def sources_of(
     directories: Sequence[Path], config: str, ids: EventRange, report: ReportProgress
 ) -> list[Source]:
-    """All channels of all directories, for a mix ``config`` whose events get some of the ``ids``.
+    """Check all channels of all directories for a mix ``config`` with events of the range ``ids``.
 
-    Raises UnusableDataset with everything that is wrong with them, or different in them.
+    Raises UnusableDataset with all problems and differences.
     """
     sources: list[Source] = []
     for directory in directories:
@@ -114,57 +113,53 @@ def sources_of(
             tables = {name: EventTable(name, [s.path for s in of]) for name, of in surveyed.tables.items()}
             channel = surveyed.name.rpartition("_pu")[0]
             sources.append(Source(channel, surveyed, tables, surveyed.events))
-    problems = [*_counted(sources, ids), *_contradictions(sources, config)]
+    problems = [*_problems_of_numbers(sources, ids), *_contradictions(sources, config)]
     if problems:
         raise UnusableDataset("these datasets cannot be mixed", errors=problems)
     return sources
 
 
 def pileup_of(config: str) -> int:
-    """The pileup of all events of a config, which its name ends with."""
+    """The pileup of a config, by its name."""
     return int(config.rpartition("_pu")[2])
 
 
-def _counted(sources: Sequence[Source], ids: EventRange) -> Iterator[dict[str, Any]]:
+def _problems_of_numbers(sources: Sequence[Source], ids: EventRange) -> Iterator[dict[str, Any]]:
     channels = [source.channel for source in sources]
     if len(set(channels)) < 2:
-        yield _problem("channels", f"a mix needs two or more, not {', '.join(channels) or 'none'}")
+        yield problem("channels", f"a mix needs two or more, not {', '.join(channels) or 'none'}")
     if repeated := sorted({channel for channel in channels if channels.count(channel) > 1}):
-        yield _problem("channels", f"{', '.join(repeated)}: there more than once")
+        yield problem("channels", f"{', '.join(repeated)}: there more than once")
     events = sum(len(source.config.events) for source in sources)
     if not 0 < events <= len(ids):
-        yield _problem("events", f"there are {events}, and ids from {ids.start} to {ids.stop - 1}")
+        yield problem("events", f"there are {events}, and ids from {ids.start} to {ids.stop - 1}")
 
 
 def _contradictions(sources: Sequence[Source], config: str) -> Iterator[dict[str, Any]]:
     for source in sources:
         if pileup_of(source.config.name) != pileup_of(config):
-            yield _problem(source.config.name, f"has another pileup than {config}")
+            yield problem(source.config.name, f"has another pileup than {config}")
         if CHANNELS in source.tables:
-            yield _problem(source.config.name, f"is a mix itself: it has a table {CHANNELS}")
+            yield problem(source.config.name, f"is a mix itself: it has a table {CHANNELS}")
         yield from _differences(sources[0], source)
 
 
 def _differences(first: Source, other: Source) -> Iterator[dict[str, Any]]:
-    """What distinguishes two channels besides their values."""
+    """Differences between the tables and columns of two channels."""
     ours, theirs = first.schemas, other.schemas
     for table in sorted(ours.keys() ^ theirs.keys()):
-        yield _problem(other.config.name, f"table {table} is only there, or only in {first.config.name}")
+        yield problem(other.config.name, f"table {table} is only there, or only in {first.config.name}")
     for table in sorted(ours.keys() & theirs.keys()):
         kinds, others = ({field.name: field.type for field in of[table]} for of in (ours, theirs))
         for name in sorted(kinds.keys() | others.keys()):
             if kinds.get(name) != others.get(name):
                 difference = f"column {name} is {others.get(name, 'missing')}, but "
                 difference += f"{kinds.get(name, 'missing')} in {first.config.name}"
-                yield _problem(f"{other.config.name}, table {table}", difference)
+                yield problem(f"{other.config.name}, table {table}", difference)
 
 
-def _problem(field: str, detail: str) -> dict[str, Any]:
-    return {"field": field, "detail": detail}
-
-
-def _refuse_nulls(shown: str, table: pa.Table) -> None:
-    """A column that is missing in one channel alone would identify it."""
+def _check_nulls(shown: str, table: pa.Table) -> None:
+    """Raise UnusableDataset for nulls: they would identify the channel that has them."""
     for name in table.column_names:
         values: Any = table.column(name)
         while values.null_count == 0 and is_list(values.type):
@@ -173,57 +168,57 @@ def _refuse_nulls(shown: str, table: pa.Table) -> None:
             raise UnusableDataset(f"{shown}: values of {name} are missing, in events that are to be mixed")
 
 
-# -- signals: those of heavy particles would stand out by their energy alone -----------------------------
+# -- signals: without a match, heavy particles would stand out by their energy alone ---------------------
 
 
 def matched_events(
     background: Mapping[str, Energies],
     signals: Mapping[str, Energies],
     percent: float,
-    chance: np.random.Generator,
+    random: np.random.Generator,
 ) -> dict[str, Indices]:
-    """Choose as many events of each signal in every range of energies as is their share of the background.
+    """Choose events such that each signal is the same fraction of the background in every bin of energy.
 
-    In ranges in which a signal has too few events, fewer of the background are chosen.
+    In bins in which a signal has too few events, fewer events of the background are chosen.
 
     Parameters
     ----------
     background, signals : mapping of str to numpy.ndarray of float64, shape (events,)
         Visible energies of the events of each channel, positive, in any unit.
     percent : float
-        How much of the chosen events is signal, all signals together.
-    chance : numpy.random.Generator
-        Chooses signal events, and rounds their numbers.
+        Percentage of signal in the chosen events, all signals together.
+    random : numpy.random.Generator
+        Chooses events and rounds their numbers.
 
     Returns
     -------
     dict of str to numpy.ndarray of int64, shape (chosen,)
-        The chosen events of each channel, rising.
+        Indices of the chosen events of each channel, ascending.
 
     Raises
     ------
     ValueError
-        If no range of energies is left, or no signal.
+        If too few events match.
     """
     energies = {**background, **signals}
-    ranges = {name: np.floor(np.log(values) / WIDTH).astype(np.int64) for name, values in energies.items()}
-    lowest = min(int(values.min()) for values in ranges.values() if len(values))
-    counts = max(int(values.max()) for values in ranges.values() if len(values)) - lowest + 1
-    there = {name: np.bincount(values - lowest, minlength=counts) for name, values in ranges.items()}
-    total = np.sum([there[name] for name in background], axis=0)
+    bins = {name: np.floor(np.log(values) / WIDTH).astype(np.int64) for name, values in energies.items()}
+    lowest = min(int(values.min()) for values in bins.values() if len(values))
+    n_bins = max(int(values.max()) for values in bins.values() if len(values)) - lowest + 1
+    counts = {name: np.bincount(values - lowest, minlength=n_bins) for name, values in bins.items()}
+    total = np.sum([counts[name] for name in background], axis=0)
     share = percent / (100 - percent) / len(signals)
-    kept = np.minimum(total, np.min([there[name] for name in signals], axis=0) / share)
+    kept = np.minimum(total, np.min([counts[name] for name in signals], axis=0) / share)
     if kept.sum() * share < 1:
         raise ValueError(
             f"{kept.sum():.0f} of {total.sum()} background events have visible energies of which every "
             "signal has enough events: simulate more of them, or ask for less signal"
         )
     chosen = {}
-    for name, of in ranges.items():
-        part = share if name in signals else there[name] / np.maximum(total, 1)
-        numbers = np.floor(kept * part + chance.random(counts)).astype(np.int64)
-        order = chance.permutation(len(of))
-        order = order[np.argsort(of[order], kind="stable")]
-        place = np.arange(len(order)) - np.repeat(np.cumsum(there[name]) - there[name], there[name])
-        chosen[name] = np.sort(order[place < np.repeat(numbers, there[name])])
+    for name, values in bins.items():
+        part = share if name in signals else counts[name] / np.maximum(total, 1)
+        numbers = np.floor(kept * part + random.random(n_bins)).astype(np.int64)
+        order = random.permutation(len(values))
+        order = order[np.argsort(values[order], kind="stable")]
+        position = np.arange(len(order)) - np.repeat(np.cumsum(counts[name]) - counts[name], counts[name])
+        chosen[name] = np.sort(order[position < np.repeat(numbers, counts[name])])
     return chosen

@@ -1,8 +1,7 @@
-"""Prepares a directory for publication: checked, truth withheld, files named and hashed.
+"""Prepares a dataset for publication: checks it, withholds truth, names and hashes its files.
 
-:mod:`~collidium.datasets.publishing.public_part` defines what is public of events that are scored. Withheld
-values are not written at all: their lists are null. The truth has the same events in the same order with all
-values, to score against.
+Withheld values are replaced by null lists (:mod:`~collidium.datasets.publishing.public_part`). The truth to
+score against has the same events in the same order with all values.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from collidium.datasets.writing import ShardWriter, folder, shard_name
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.files.durable import sha256_of
 
-#: Called with what is being done, how much of it is done, and how much there is.
+#: Called with the current step, how much of it is done, and the total.
 ReportProgress = Callable[[str, int, int], None]
 
 _CARD_BYTES: Final = 1024**2
@@ -45,13 +44,10 @@ _NAME: Final = re.compile(
 )
 _TAG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
-#: Called with the events that were written, and all that will be.
-Progress = Callable[[int, int], None]
-
 
 @dataclass(frozen=True, slots=True)
 class Withholding:
-    """Events whose truth is not published, and the directory that it is written to instead."""
+    """Events whose truth is not published, and the directory to which it is written instead."""
 
     events: EventRange
     truth: Path
@@ -59,27 +55,25 @@ class Withholding:
 
 @dataclass(frozen=True, slots=True)
 class Publication:
-    """A dataset to be published, and its repository."""
+    """A dataset to publish, its repository and options. Raises InvalidInput for invalid options."""
 
     directory: Path
     #: ``NAME`` in the token's own namespace, or ``NAMESPACE/NAME``.
     repo: str
-    #: One config of several, or that of tables that lie in the directory itself.
+    #: The only config to publish, or the config of tables in no folder.
     config: str | None = None
     private: bool = False
-    #: Name for this version of the repository.
+    #: Git tag of this version.
     tag: str | None = None
     #: Title of the commit.
     message: str | None = None
-    #: The ``README.md`` of the repository; None: the directory's own, or else one that is written.
+    #: The ``README.md`` of the repository; default: the directory's own, or a generated one.
     card: Path | None = None
-    #: Part of the events goes without its truth.
     withholding: Withholding | None = None
-    #: Marks the repository on the hub.
+    #: Hub tag of the platform's datasets.
     platform_tag: str = "collidium"
 
     def __post_init__(self) -> None:
-        """Raises InvalidInput for what is wrong before anything is read."""
         if not _NAME.fullmatch(self.repo):
             raise InvalidInput(f"{self.repo!r} cannot be the name of a repository: NAME or NAMESPACE/NAME")
         if self.tag is not None and not _TAG.fullmatch(self.tag):
@@ -94,10 +88,10 @@ class Publication:
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """Files to be uploaded."""
+    """Files to upload."""
 
     configs: Sequence[ConfigFiles]
-    #: Each file as it is published, and where it lies.
+    #: Each file with its local path.
     files: Mapping[DatasetFile, Path]
     #: The publisher's own card.
     readme: str | None
@@ -106,10 +100,10 @@ class Prepared:
 
 
 def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> Prepared:
-    """Check the dataset and make the files to be published; blocks.
+    """Check the dataset and prepare the files to upload. Blocks.
 
-    With truth to withhold, the public part lies in ``scratch`` and the truth at its place when this returns.
-    Raises UnusableDataset, and InvalidInput where that place has truth of other events.
+    With truth to withhold, writes the public part to ``scratch`` and the truth to its directory. Raises
+    UnusableDataset for an invalid dataset, and InvalidInput if that directory has the truth of other events.
     """
     withholding = publication.withholding
     readme, notes = _card(publication)
@@ -117,20 +111,20 @@ def prepare(publication: Publication, scratch: Path, report: ReportProgress) -> 
         publication.directory, publication.config, lambda done, total: report("checking", done, total)
     )
     for surveyed in found.configs:
-        _refuse_public_channels(surveyed, withholding)
+        _check_channels(surveyed, withholding)
     files: dict[DatasetFile, Path] = {}
     configs = []
     for surveyed in found.configs:
         withheld = None if withholding is None else _withhold(withholding, surveyed, scratch, report)
-        named = _named(surveyed) if withheld is None else _below(withheld.public, surveyed.name)
+        named = _shards(surveyed) if withheld is None else _written_shards(withheld.public, surveyed.name)
         described = {_describe(path, name): path for name, path in named}
         files |= described
         configs.append(_config_files(surveyed, list(described), withheld))
     return Prepared(configs, files, readme, found.left_out, notes)
 
 
-def _refuse_public_channels(config: SurveyedConfig, withholding: Withholding | None) -> None:
-    """Raise InvalidInput where a mix would be published with the channels of its events."""
+def _check_channels(config: SurveyedConfig, withholding: Withholding | None) -> None:
+    """Raise InvalidInput if the channels of a mix would be published."""
     if CHANNELS not in config.tables or not len(config.events):
         return
     events = EventRange(int(config.events[0]), int(config.events[-1]) + 1)
@@ -142,14 +136,14 @@ def _refuse_public_channels(config: SurveyedConfig, withholding: Withholding | N
         )
 
 
-def _named(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:
-    """The path of each shard in the repository."""
+def _shards(config: SurveyedConfig) -> Iterator[tuple[str, Path]]:
+    """Each shard's path in the repository and local path."""
     for table, shards in sorted(config.tables.items()):
         for number, shard in enumerate(shards):
             yield f"{folder(config.name, table)}/{shard_name(number, len(shards))}", shard.path
 
 
-def _below(directory: Path, config: str) -> Iterator[tuple[str, Path]]:
+def _written_shards(directory: Path, config: str) -> Iterator[tuple[str, Path]]:
     for path in sorted((directory / "data").glob(f"{config}_*/*.parquet")):
         yield path.relative_to(directory).as_posix(), path
 
@@ -188,7 +182,7 @@ def _withhold(
 
 
 def _keep(made: Path, place: Path, folders: Sequence[str]) -> None:
-    """Move folders of truth to their private directory. Raises InvalidInput for other truth there."""
+    """Move folders of truth to their private directory. Raises InvalidInput if it has different truth."""
     there = [name for name in folders if (place / name).exists()]
     if other := [name for name in there if _contents(place / name) != _contents(made / name)]:
         raise InvalidInput(
@@ -208,7 +202,7 @@ def _contents(directory: Path) -> dict[str, str]:
 
 
 def _card(publication: Publication) -> tuple[str | None, list[str]]:
-    """The publisher's own card, if there is one that may be published, and notes where it may not."""
+    """The publisher's own card, if it may be published, and notes to the publisher if not."""
     if publication.card is not None:
         return _read_card(publication.card), []
     path = publication.directory / CARD
@@ -231,12 +225,12 @@ def _read_card(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Withheld:
-    """A dataset in two parts, each a directory in the hosted layout."""
+    """The two parts of a dataset, directories in the hosted layout."""
 
     events: EventRange
     public: Path
     truth: Path
-    #: What is withheld, by table.
+    #: Withheld columns by table.
     columns: Mapping[str, Sequence[str]]
 
 
@@ -246,17 +240,17 @@ def withhold(
     *,
     public: Path,
     truth: Path,
-    progress: Progress | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> Withheld:
-    """Write the public part of a config below ``public``, and all of ``events`` below ``truth``.
+    """Write the public part of a config below ``public``, and ``events`` with their truth below ``truth``.
 
-    Shards hold as many events as the largest had before. Raises UnusableDataset where a table lacks an event
-    of the range, or truth is withheld there already. Blocks; memory is bounded by blocks of events.
+    Blocks. ``progress`` is called with the number of events written and the total. Raises UnusableDataset if
+    a table lacks an event of the range, or its truth is already withheld.
     """
     tables = {name: EventTable(name, [s.path for s in shards]) for name, shards in config.tables.items()}
     for table in tables.values():
         refuse_missing(table, events)
-    size = max(len(shard.events) for shards in config.tables.values() for shard in shards)
+    size = max(len(shard.events) for shards in config.tables.values() for shard in shards)  # as before
     done, total = 0, len(events) + len(config.events)
 
     @contextmanager
@@ -280,27 +274,27 @@ def withhold(
         if progress:
             progress(done, total)
 
-    with writers(truth) as complete:  # with everything, in the order in which it is public
+    with writers(truth) as complete:
         for block, rows in blocks_of(tables, np.arange(events.start, events.stop)):
             for name, piece in in_public_order(rows).items():
                 complete[name].write(piece)
             count(block)
-    closed = {
+    in_order = {
         name: EventTable(name, sorted((truth / folder(config.name, name)).glob("*.parquet")))
         for name in tables
     }
     first, stop = np.searchsorted(config.events, [events.start, events.stop])
-    with writers(public) as shown:  # events of the range as the truth has them
+    with writers(public) as visible:
         for source, ids in (
             (tables, config.events[:first]),
-            (closed, config.events[first:stop]),
+            (in_order, config.events[first:stop]),
             (tables, config.events[stop:]),
         ):
             for block, rows in blocks_of(source, ids):
                 for name, piece in rows.items():
-                    shown[name].write(without_truth(name, piece) if source is closed else piece)
+                    visible[name].write(without_truth(name, piece) if source is in_order else piece)
                 count(block)
-            for writer in shown.values():
+            for writer in visible.values():
                 writer.end_group()
     columns = {name: withheld_columns(name, table.schema.names) for name, table in tables.items()}
     return Withheld(events, public, truth, columns)

@@ -1,9 +1,8 @@
-"""The order in which public values of an event are written; tables in, tables out.
+"""The order in which public values of an event are written.
 
-The order of a list would reveal truth, because detector simulations write hits particle by particle:
-what stays is sorted by the values that are public, and hit ids are renumbered in that order. Equal values are
-put in an order that follows from what is withheld, through a hash: it cannot be guessed without the truth,
-and is the same whenever the same events are published.
+The original order of lists would reveal truth, because detector simulations write hits particle by particle.
+Lists are therefore sorted by their public values, and hit ids are renumbered. Equal values are shuffled with
+a hash of the withheld values as seed: the order is reproducible, but unknown without the truth.
 """
 
 from __future__ import annotations
@@ -21,44 +20,42 @@ from collidium.contracts.tables import is_list, lengths_of
 from collidium.datasets.publishing.public_part import PUBLIC, refuse_without_truth, withheld_columns
 from collidium.errors import UnusableDataset
 
-#: Numbers of rows within an event, renumbered where rows are reordered.
+#: Columns that number the rows of an event.
 _NUMBERS: Final = frozenset({"hit_id", "track_id", "jet_id"})
-#: Columns that name hits: the table of these, and whether they are a set, whose order has no meaning.
-_NAMING: Final = {
+#: Columns that refer to hits: the table of the hits, and whether the order of references has no meaning.
+_REFERENCES: Final = {
     ("tracks", "hit_ids"): ("tracker_hits", False),
     ("jets", "constituents"): ("calo_hits", True),
 }
 
 
 def in_public_order(tables: Mapping[str, pa.Table]) -> dict[str, pa.Table]:
-    """Tables of the same events with every list in an order that public values and a secret hash decide.
+    """Reorder every list by its public values, with ties in a secret order, and renumber hits.
 
-    Hits are renumbered, and tracks and jets refer to them by their new numbers. Raises UnusableDataset where
-    there is no truth to withhold, or where that cannot be done.
+    All tables have the same events. Tracks and jets refer to hits by their new numbers. Raises
+    UnusableDataset if there is no truth to withhold, or lists or references are inconsistent.
     """
     for name, table in tables.items():
         refuse_without_truth(name, table)
     secrets = _secrets(tables)
-    made, orders = {}, {}
+    reordered, orders = dict(tables), {}
     for name, table in tables.items():
         order = _order(name, table, secrets)
-        if order is None:
-            made[name] = table
-        else:
-            made[name] = _numbered(_taken(table, order))
+        if order is not None:
+            reordered[name] = _numbered(_taken(table, order))
             orders[name] = order
-    for (name, column), (named, is_set) in _NAMING.items():
-        if named in orders and column in tables.get(name, pa.table({})).column_names:
-            renaming = _Renaming(tables[named], orders[named])
-            made[name] = renaming.applied(made[name], name, column, is_set=is_set)
-    return made
+    for (name, column), (hits, is_set) in _REFERENCES.items():
+        if hits in orders and column in tables.get(name, pa.table({})).column_names:
+            renumbering = _Renumbering(tables[hits], orders[hits])
+            reordered[name] = renumbering.apply(reordered[name], name, column, is_set=is_set)
+    return reordered
 
 
 # -- order ----------------------------------------------------------------------------------------------
 
 
 def _order(name: str, table: pa.Table, secrets: Sequence[bytes]) -> npt.NDArray[np.int64] | None:
-    """Rows of the flattened lists, event by event in their public order; None where nothing is public."""
+    """Indices into the flattened lists, event by event in public order; None if nothing is public."""
     public = [column for column in PUBLIC.get(name, ()) if column in table.column_names]
     keys = [column for column in public if column not in _NUMBERS and _is_flat(table, column)]
     if not keys:
@@ -75,7 +72,7 @@ def _order(name: str, table: pa.Table, secrets: Sequence[bytes]) -> npt.NDArray[
 
 
 def _secrets(tables: Mapping[str, pa.Table]) -> list[bytes]:
-    """For each event a hash of all that is withheld of it."""
+    """A hash of the withheld values of each event."""
     withheld = [
         table.column(column)
         for name, table in sorted(tables.items())
@@ -97,7 +94,7 @@ def _hash_of(columns: Sequence[pa.ChunkedArray[Any]]) -> bytes:
 
 
 def _taken(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
-    """The table with the elements of every list in the order given."""
+    """Reorder the elements of every list."""
     columns: dict[str, Any] = {}
     for name in table.column_names:
         column = table.column(name)
@@ -112,7 +109,7 @@ def _taken(table: pa.Table, order: npt.NDArray[np.int64]) -> pa.Table:
 
 
 def _numbered(table: pa.Table) -> pa.Table:
-    """The table with new ids of its rows, where it has any: their places."""
+    """Replace row ids, if there are any, by positions within the event."""
     for name in _NUMBERS & set(table.column_names):
         index = table.schema.get_field_index(name)
         field = table.schema.field(index)
@@ -122,11 +119,11 @@ def _numbered(table: pa.Table) -> pa.Table:
     return table
 
 
-class _Renaming:
-    """Old ids of hits to new ones."""
+class _Renumbering:
+    """Translates old ids of hits to new ones."""
 
     def __init__(self, hits: pa.Table, order: npt.NDArray[np.int64]) -> None:
-        """``hits`` as they were, and the ``order`` into which they were brought."""
+        """``hits`` in their original order, and the new ``order``."""
         column = hits.column("hit_id" if "hit_id" in hits.column_names else "x")
         self._edges = _edges(column)
         places = np.arange(len(order)) - np.repeat(self._edges[:-1], np.diff(self._edges))
@@ -134,8 +131,8 @@ class _Renaming:
         self._new = np.empty(len(order), np.int64)
         self._new[order] = places
 
-    def applied(self, table: pa.Table, name: str, column: str, *, is_set: bool) -> pa.Table:
-        """Table ``name`` with new ids in ``column``, lists of lists; those of a set rise."""
+    def apply(self, table: pa.Table, name: str, column: str, *, is_set: bool) -> pa.Table:
+        """Replace ids in ``column``, which has lists of lists; the inner ones are sorted if they are sets."""
         index = table.schema.get_field_index(column)
         field = table.schema.field(index)
         per_row = _flat(table.column(column))
@@ -143,20 +140,20 @@ class _Renaming:
         ids = np.asarray(_flat(per_row)).astype(np.int64)
         for row in range(table.num_rows):
             rows = slice(hit_edges[edges[row]], hit_edges[edges[row + 1]])
-            renamed = self._renamed(row, ids[rows])
-            if renamed is None:
+            renumbered = self._new_ids(row, ids[rows])
+            if renumbered is None:
                 event = table.column("event_id")[row]
                 raise UnusableDataset(
                     f"table {name}, column {column}: names hits that event {event} does not have"
                 )
-            ids[rows] = renamed
+            ids[rows] = renumbered
         if is_set:
             ids = ids[np.lexsort((ids, np.repeat(np.arange(len(hit_edges) - 1), np.diff(hit_edges))))]
         inner = _lists(hit_edges, pa.array(ids))
         return table.set_column(index, field, _lists(edges, inner).cast(field.type))
 
-    def _renamed(self, row: int, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
-        """The new ids of these hits; None where the event does not have all of them."""
+    def _new_ids(self, row: int, ids: npt.NDArray[np.int64]) -> npt.NDArray[np.int64] | None:
+        """The new ids of hits of an event; None if it lacks any of them."""
         hits = slice(self._edges[row], self._edges[row + 1])
         sorting = np.argsort(self._old[hits], kind="stable")
         known = self._old[hits][sorting]
@@ -188,7 +185,7 @@ def _flat(column: Any) -> Any:
 
 
 def _edges(column: Any) -> npt.NDArray[np.int64]:
-    """Where each list begins among the elements of all, and the end; a null list is empty."""
+    """The offsets of lists in the flattened column; a null list is empty."""
     return np.concatenate([[0], np.cumsum(lengths_of(column))])
 
 

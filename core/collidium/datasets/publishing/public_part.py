@@ -1,8 +1,6 @@
-"""The public columns of events that are scored; tables in, tables out.
+"""The public columns of events that are scored. All other columns are withheld, including unknown ones.
 
-Public columns are declared; all others are withheld, unknown ones too. That the order of lists reveals
-nothing either is the task of
-:mod:`~collidium.datasets.publishing.public_order`.
+:mod:`~collidium.datasets.publishing.public_order` ensures that the order of lists reveals nothing either.
 """
 
 from __future__ import annotations
@@ -16,8 +14,8 @@ import pyarrow.compute as pc
 
 from collidium.errors import UnusableDataset
 
-#: What a detector measures, and what is reconstructed from that alone: by the canonical names of columns.
-#: The time of a tracker hit is that of the simulation, exactly; no detector here measures it.
+#: What a detector measures, and what is reconstructed from that alone, by canonical column names. The time of
+#: a tracker hit is withheld: it is the exact time of the simulation.
 PUBLIC: Final[Mapping[str, tuple[str, ...]]] = {
     "tracker_hits": (
         *("volume_id", "layer_id", "surface_id", "module_id", "cell_id", "detector"),
@@ -28,20 +26,20 @@ PUBLIC: Final[Mapping[str, tuple[str, ...]]] = {
     "jets": ("pt", "eta", "phi", "mass", "jet_id", "constituents"),
     "particles": (),
 }
-#: The table of a mix with the channel of each event; none of it is public.
+#: The table of a mix with the channel of each event; it is not public.
 CHANNELS: Final = "channels"
-#: Columns without which there is no truth to withhold.
+#: Table -> a column that must exist for truth to be withheld.
 _TRUTH: Final = {"tracker_hits": "particle_id"}
 
 
 def withheld_columns(table: str, columns: Sequence[str]) -> tuple[str, ...]:
-    """Those of a table's ``columns``, by canonical names, that are not public."""
+    """Return those of the canonical ``columns`` that are not public."""
     public = PUBLIC.get(table, ())
     return tuple(name for name in columns if name != "event_id" and name not in public)
 
 
 def without_truth(table: str, events: pa.Table) -> pa.Table:
-    """The events with a null for everything that is not public; columns have canonical names."""
+    """Replace all values that are not public by nulls. Columns have canonical names."""
     for name in withheld_columns(table, events.column_names):
         index = events.schema.get_field_index(name)
         field = events.schema.field(index)
@@ -50,7 +48,7 @@ def without_truth(table: str, events: pa.Table) -> pa.Table:
 
 
 def refuse_withheld(name: str, table: pa.Table) -> None:
-    """Raise UnusableDataset where events have all of their truth withheld, by its canonical columns."""
+    """Raise UnusableDataset if the truth of an event is withheld. Columns have canonical names."""
     columns = withheld_columns(name, table.column_names)
     if not columns:
         return
@@ -66,7 +64,7 @@ def refuse_withheld(name: str, table: pa.Table) -> None:
 
 
 def refuse_without_truth(name: str, table: pa.Table) -> None:
-    """Raise UnusableDataset where there is no truth to withhold, by its canonical columns."""
+    """Raise UnusableDataset if a table has no truth to withhold. Columns have canonical names."""
     column = _TRUTH.get(name)
     if column is not None and (column not in table.column_names or table.column(column).null_count):
         raise UnusableDataset(f"table {name} has no truth to withhold there: column {column} is not filled")

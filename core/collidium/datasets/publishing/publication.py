@@ -1,16 +1,17 @@
-"""Publishes a dataset of a directory as a repository of a hub: checked first, then whole or not at all.
+"""Publishes a local dataset as a repository of a hub, in one commit.
 
-Safe to repeat: contents that the hub has are not sent again, and what is published already makes no new
-commit. A repository that holds anything but what was published this way is never written to.
+Publishing is idempotent: files that the hub has are not uploaded again, and an unchanged dataset makes no
+commit. A repository that was not published this way is never modified.
 """
 
 from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -30,40 +31,40 @@ from collidium.runtime.waiting import entered_in_thread, in_thread
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
 
-#: Files that are sent at a time.
+#: Files uploaded concurrently.
 UPLOADS: Final = 4
-#: A larger manifest is none of ours.
+#: Larger manifests are not read.
 _MANIFEST_BYTES: Final = 32 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What stands in the repository now."""
+    """The published state of a repository."""
 
     repo: str
     url: str
     #: The commit, 40 hexadecimal digits.
     revision: str
     tag: str | None
-    #: False where all of it was there already.
+    #: False if it was published already.
     changed: bool
     private: bool
     configs: Sequence[ConfigFiles]
     #: Parquet files of the directory that belong to no table.
     left_out: Sequence[str]
-    #: What the publisher should know.
+    #: Notes to the publisher.
     notes: Sequence[str]
 
 
 async def publish(publication: Publication, hub: Hub, report: ReportProgress | None = None) -> Published:
-    """Check the dataset, send it, show it in one commit, and tag that.
+    """Check and upload a dataset, publish it in one commit, and tag the commit.
 
     ``report`` is called from other threads with the step (``checking``, ``withholding``, ``sending``), how
-    much of it is done, and how much there is in all.
+    much of it is done, and the total.
 
-    Raises UnusableDataset with everything that is wrong with the dataset; Conflict for a repository or tag of
-    something else, and for truth that was published before; Unauthenticated, Forbidden, Unreachable,
-    Unavailable and UpstreamError as the hub answers. Then nothing is seen of it on the hub.
+    Raises UnusableDataset with all problems of the dataset; Conflict if the repository or tag exists with
+    other content, or the truth was published before; Unauthenticated, Forbidden, Unreachable, Unavailable and
+    UpstreamError as the hub responds. After an error the content of the repository is unchanged.
     """
     if not hub.token:
         raise Unauthenticated(f"publishing needs your token of the hub {hub.endpoint}")
@@ -75,7 +76,7 @@ async def publish(publication: Publication, hub: Hub, report: ReportProgress | N
 
 @contextmanager
 def _scratch(withholding: Withholding | None) -> Iterator[Path]:
-    """A directory for intermediate files: next to the truth, where there is room for as much as the data."""
+    """A directory for intermediate files; next to the truth if any is withheld, as they are as large."""
     if withholding is None:
         with tempfile.TemporaryDirectory(prefix="collidium-") as name:
             yield Path(name)
@@ -94,14 +95,14 @@ class _Publishing:
 
     async def run(self) -> Published:
         there = await self._look()
-        old = _refuse_unless_ours(there, self.target)
+        old = _published_configs(there, self.target)
         tag = self.publication.tag
         await publishing.refuse_tag_of_older(tag, there, self.target)
         prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.report), "publishing")
         configs = [with_history(config, old) for config in prepared.configs]
         platform_tag = self.publication.platform_tag
         made = make_version(self.target.repo, configs, old, readme=prepared.readme, platform_tag=platform_tag)
-        if there is not None and _stands(made, there):
+        if there is not None and _has_version(there, made):
             revision, changed = there.head, False
         else:
             await publishing.refuse_known_tag(tag, there, self.target)
@@ -139,20 +140,21 @@ class _Publishing:
         there: Contents,
         old: Mapping[str, ConfigFiles],
     ) -> str:
-        """Send what the repository lacks and show the version in one commit, which is returned."""
+        """Upload the missing files and commit the version; returns the commit."""
         known = {file for config in old.values() for file in config.files if _is_there(file, there)}
         lacking = {file: path for file, path in files.items() if file not in known}
-        additions = await _send(lacking, self.target, self.report)
+        additions = await _upload(lacking, self.target, self.report)
         reached("publish.uploaded")
         texts = {CARD: made.card, MANIFEST: made.manifest}
         removed = [path for path in made.removed if path in there.files]
-        title = self.publication.message or f"Publish {', '.join(_configs_of(files))}"
+        configs = layout.configs(file.path for file in files)
+        title = self.publication.message or f"Publish {', '.join(configs)}"
         try:
             return await publishing.commit(self.target, there.head, title, additions, texts, removed)
         except HubUnavailable:
-            # An answer that got lost, or another process that was faster with the same.
+            # The response was lost, or another process has published the same.
             now = await self._look()
-            if now is None or not _stands(made, now):
+            if now is None or not _has_version(now, made):
                 raise
             return now.head
 
@@ -165,8 +167,8 @@ async def _full_name(repo: str, hub: Hub) -> str:
     return repo if "/" in repo else f"{owner}/{repo}"
 
 
-def _refuse_unless_ours(there: Contents | None, target: Target) -> Mapping[str, ConfigFiles]:
-    """The configs that were published there before. Raises Conflict for a repository of anything else."""
+def _published_configs(there: Contents | None, target: Target) -> Mapping[str, ConfigFiles]:
+    """The configs of a repository. Raises Conflict if it was not published this way."""
     if there is None:
         return {}
     if target.private and not there.private:
@@ -180,8 +182,8 @@ def _refuse_unless_ours(there: Contents | None, target: Target) -> Mapping[str, 
     return old or {}
 
 
-def _stands(made: DatasetVersion, there: Contents) -> bool:
-    """Whether the repository holds the version; its owner may have deleted files."""
+def _has_version(there: Contents, made: DatasetVersion) -> bool:
+    """Whether the repository has the version with all of its files: its owner may have deleted some."""
     return there.manifest == made.manifest and all(_is_there(file, there) for file in made.files)
 
 
@@ -189,11 +191,7 @@ def _is_there(file: DatasetFile, there: Contents) -> bool:
     return there.files.get(file.path) == file.size_bytes
 
 
-def _configs_of(files: Iterable[DatasetFile]) -> list[str]:
-    return list(layout.configs(file.path for file in files))
-
-
-async def _send(
+async def _upload(
     files: Mapping[DatasetFile, Path], target: Target, report: ReportProgress
 ) -> list[CommitOperationAdd]:
     total = sum(file.size_bytes for file in files)
@@ -201,20 +199,16 @@ async def _send(
     slots = asyncio.Semaphore(UPLOADS)
     report("sending", 0, total)
 
-    def watch(file: DatasetFile) -> Callable[[int], None]:
-        def count(done: int) -> None:
-            sent[file] = done
-            report("sending", sum(sent.values()), total)
-
-        return count
+    def count(file: DatasetFile, done: int) -> None:
+        sent[file] = done
+        report("sending", sum(sent.values()), total)
 
     async def send(file: DatasetFile, path: Path) -> CommitOperationAdd:
         async with slots:
-            count = watch(file)
-            addition = await publishing.upload(target, file.path, path, file.size_bytes, count)
+            addition = await publishing.upload(target, file.path, path, file.size_bytes, partial(count, file))
             if addition.upload_info.sha256.hex() != file.sha256:
                 raise UnusableDataset(f"{path} was changed while it was being published")
-            count(file.size_bytes)
+            count(file, file.size_bytes)
         return addition
 
     try:
@@ -225,14 +219,13 @@ async def _send(
     return [task.result() for task in tasks]
 
 
-# -- truth that a repository has published: its history keeps what any version of it had -----------------
+# -- truth that a repository has published: its history keeps all versions -------------------------------
 
 
 def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFiles:
-    """The config with all events whose truth any version published.
+    """Add the events whose truth any version published.
 
-    Raises Conflict where events are withheld whose truth was published before, and where truth would be
-    published that was withheld before.
+    Raises Conflict if truth to withhold was published before, or truth to publish was withheld before.
     """
     before = old.get(new.name)
     opened = [] if before is None else [EventRange.parse(events) for events in before.opened]
@@ -254,7 +247,7 @@ def with_history(new: ConfigFiles, old: Mapping[str, ConfigFiles]) -> ConfigFile
 
 
 def _opened(config: ConfigFiles, withheld: EventRange | None) -> Sequence[EventRange]:
-    """The events of the config that have their truth."""
+    """The events of the config with truth."""
     if not config.events:
         return ()
     first, stop = config.first_event, config.last_event + 1

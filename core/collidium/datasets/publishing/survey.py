@@ -1,4 +1,4 @@
-"""Checks a dataset in a directory before it is published, and lists all that is wrong."""
+"""Checks a local dataset before it is published, and lists all problems."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from collidium.datasets.reading.shards import EventIds, batch_rows
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 
-#: Called with the bytes that were looked through, and those of all files.
+#: Called with the bytes that were checked, and the total.
 Progress = Callable[[int, int], None]
 
 _CONFIG: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*_pu\d{1,4}")
-#: Problems of one kind that are listed one by one.
+#: Maximum number of listed problems of one kind.
 _LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True)
 class SurveyedShard:
-    """A parquet file of a table, whose event ids rise."""
+    """A parquet file of a table."""
 
     path: Path
     events: EventIds
@@ -39,14 +39,14 @@ class SurveyedShard:
 
 @dataclass(frozen=True, slots=True)
 class SurveyedConfig:
-    """Tables of a config that hold the same events, each as shards in the order of their events."""
+    """The tables of a config, which have the same events. Shards are sorted by their first event."""
 
     name: str
     tables: Mapping[str, Sequence[SurveyedShard]]
 
     @property
     def events(self) -> EventIds:
-        """The ids of its events, in order."""
+        """The ids of all events, ascending."""
         return _events(next(iter(self.tables.values())))
 
 
@@ -55,18 +55,18 @@ class Survey:
     """The configs of a directory."""
 
     configs: Sequence[SurveyedConfig]
-    #: Parquet files that belong to none of them.
+    #: Parquet files that belong to no config.
     left_out: Sequence[str]
 
 
 def survey(directory: Path, config: str | None = None, progress: Progress | None = None) -> Survey:
-    """Read every file of every config, or of one, and check it.
+    """Read and check every file of every config, or of one. Blocks.
 
-    Files can be decoded, have a column event_id of integers that rise, lists of equal lengths in the tables
-    of the format, the same columns in all shards of a table, and the same events, each once, in all tables
-    of a config. ``config`` names the config of tables that lie in the directory itself.
+    Every file must be readable, with ascending integers in column ``event_id`` and, in tables of the hosted
+    format, lists of equal lengths. All shards of a table must have the same columns, and all tables of a
+    config the same events, once each. ``config`` also names the config of tables in no folder.
 
-    Raises UnusableDataset with all problems in ``errors``. Blocks.
+    Raises UnusableDataset with all problems in ``errors``.
     """
     if not directory.is_dir():
         raise UnusableDataset(f"there is no directory {directory}")
@@ -80,7 +80,7 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
         surveyed: dict[str, list[SurveyedShard]] = {}
         for table, shards in tables.items():
             for path in shards:
-                shard = _look_through(directory / path, path, table, problems)
+                shard = _read_shard(directory / path, path, table, problems)
                 if shard is not None:
                     surveyed.setdefault(table, []).append(shard)
                 done += (directory / path).stat().st_size
@@ -99,7 +99,7 @@ def survey(directory: Path, config: str | None = None, progress: Progress | None
 
 
 def _tables(paths: Sequence[str], config: str | None) -> dict[str, dict[str, list[str]]]:
-    """Config -> table -> paths. Raises UnusableDataset where it is not clear which config is meant."""
+    """Config -> table -> paths. Raises UnusableDataset if the config is unknown or ambiguous."""
     configs = layout.configs(paths)
     flat = configs.pop("", ())
     if not configs and not flat:
@@ -131,28 +131,22 @@ def _checked_name(config: str | None, tables: Sequence[str]) -> str:
 # -- a file ---------------------------------------------------------------------------------------------
 
 
-def _look_through(path: Path, shown: str, table: str, problems: list[dict[str, Any]]) -> SurveyedShard | None:
-    """The shard; None where its events cannot be read."""
+def _read_shard(path: Path, shown: str, table: str, problems: list[dict[str, Any]]) -> SurveyedShard | None:
+    """Read a shard and add its problems; None if its events cannot be read."""
     try:
         with pq.ParquetFile(path) as file:
             schema = file.schema_arrow
-            if "event_id" not in schema.names:
-                problems.append(_problem(shown, "has no column event_id"))
-                return None
-            if len(set(schema.names)) != len(schema.names):
-                problems.append(_problem(shown, "has a column twice"))
-                return None
-            events, uneven = _read_through(file, table)
+            events, uneven = _decode(file, table)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        problems.append(_problem(shown, f"cannot be read as parquet: {error}"))
+        problems.append(problem(shown, f"cannot be read as parquet: {error}"))
         return None
     except _Unusable as error:
-        problems.append(_problem(shown, str(error)))
+        problems.append(problem(shown, str(error)))
         return None
     if uneven:
-        problems.append(_problem(shown, uneven))
+        problems.append(problem(shown, uneven))
     if np.any(events[1:] <= events[:-1]):
-        problems.append(_problem(shown, "its events do not rise, or some are there twice"))
+        problems.append(problem(shown, "its events do not rise, or some are there twice"))
     return SurveyedShard(path, events, schema)
 
 
@@ -160,9 +154,13 @@ class _Unusable(Exception):
     """A file that cannot be published; the message says why."""
 
 
-def _read_through(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | None]:
-    """Decode all of a file, in bounded memory: its events, and where lists of an event differ in length."""
+def _decode(file: pq.ParquetFile, table: str) -> tuple[EventIds, str | None]:
+    """Decode a whole file in bounded memory. Returns its events and a difference in lengths of lists."""
     schema = file.schema_arrow
+    if "event_id" not in schema.names:
+        raise _Unusable("has no column event_id")
+    if len(set(schema.names)) != len(schema.names):
+        raise _Unusable("has a column twice")
     kind = schema.field("event_id").type
     if not pa.types.is_integer(kind):
         raise _Unusable(f"column event_id must hold integers, not {kind}")
@@ -189,7 +187,7 @@ def _uneven(batch: pa.RecordBatch, lists: Sequence[str], events: EventIds) -> st
     for name in lists:
         column = batch.column(name)
         if column.null_count:
-            continue  # not there at all, which is something else than there in another number
+            continue  # withheld: lists of a null have no length to compare
         lengths = np.asarray(pc.list_value_length(column))
         first = next(iter(known), None)
         if first is not None and np.any(lengths != known[first]):
@@ -205,7 +203,7 @@ def _uneven(batch: pa.RecordBatch, lists: Sequence[str], events: EventIds) -> st
 def _contradictions(
     directory: Path, config: str, tables: Mapping[str, Sequence[SurveyedShard]], whole: Sequence[str]
 ) -> Iterator[dict[str, Any]]:
-    """Where the shards of a table, and the tables of a config that are ``whole``, do not go together."""
+    """Problems between the shards of a table, and between the completely read tables ``whole``."""
     for table, shards in tables.items():
         yield from _of_table(directory, table, shards)
     every = np.unique(np.concatenate([np.empty(0, np.int64), *(_events(tables[table]) for table in whole)]))
@@ -213,7 +211,7 @@ def _contradictions(
         missing = np.setdiff1d(every, _events(tables[table]))
         if len(missing):
             examples = ", ".join(map(str, missing[:5].tolist()))
-            yield _problem(
+            yield problem(
                 f"{config}, table {table}",
                 f"lacks {len(missing)} of the {len(every)} events that other tables have, "
                 f"for example {examples}",
@@ -224,7 +222,7 @@ def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> I
     first = shards[0]
     others = [shard for shard in shards if not shard.schema.equals(first.schema)]
     for shard in others[:_LISTED]:
-        yield _problem(
+        yield problem(
             _shown(directory, shard),
             f"has other columns than {_shown(directory, first)}: {_difference(first.schema, shard.schema)}",
         )
@@ -232,7 +230,7 @@ def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> I
     repeated = np.unique(ids[1:][ids[1:] == ids[:-1]])
     if len(repeated):
         holders = [_shown(directory, shard) for shard in shards if repeated[0] in shard.events]
-        yield _problem(
+        yield problem(
             f"table {table}",
             f"{len(repeated)} events are there twice, for example event {repeated[0]} in "
             f"{' and '.join(holders[:3])}",
@@ -265,5 +263,5 @@ def _shown(directory: Path, shard: SurveyedShard) -> str:
     return shard.path.relative_to(directory).as_posix()
 
 
-def _problem(field: str, detail: str) -> dict[str, Any]:
+def problem(field: str, detail: str) -> dict[str, Any]:
     return {"field": field, "detail": detail}

@@ -1,11 +1,11 @@
-"""A version of a dataset repository: its files, the manifest that lists them, and a card.
+"""A version of a dataset repository: its files, the manifest that lists them, and the card.
 
-A repository may have several configs, published one after the other. The manifest lists all of them, so
-that publishing one of them again replaces its files and leaves the others.
+The manifest lists all configs of a repository, so that publishing one of them replaces only its files.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -13,9 +13,9 @@ from typing import Any, Final
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import cards
-from collidium.datasets.cards import MANIFEST, DatasetFile, sha256_of_bytes
+from collidium.datasets.cards import MANIFEST, DatasetFile
 
-#: Marks a manifest of which `collidium datasets publish` may replace the files.
+#: Marks a manifest whose files `collidium datasets publish` may replace.
 MADE_BY: Final = "collidium datasets publish"
 
 _EXAMPLE: Final = """\
@@ -29,17 +29,17 @@ load_dataset("{repo}", "{config}", split="train")
 
 @dataclass(frozen=True, slots=True)
 class ConfigFiles:
-    """A config as it is published."""
+    """A published config."""
 
     name: str
     events: int
     first_event: int
     last_event: int
     files: Sequence[DatasetFile]
-    #: The range whose truth is withheld, as ``A:B``, and what that is, by table.
+    #: Range of events whose truth is withheld, as ``START:STOP``, and their withheld columns by table.
     withheld: str | None = None
     withheld_columns: Mapping[str, Sequence[str]] | None = None
-    #: Ranges of events whose truth this or an earlier version of the repository has.
+    #: Ranges of events whose truth is in this or an earlier version of the repository.
     opened: Sequence[str] = ()
 
 
@@ -50,12 +50,12 @@ class DatasetVersion:
     files: Sequence[DatasetFile]
     manifest: bytes
     card: bytes
-    #: Paths that the version before had and this one has not.
+    #: Paths of the previous version that this one lacks.
     removed: Sequence[str]
 
 
 def read_manifest(content: bytes) -> dict[str, ConfigFiles] | None:
-    """The configs that a manifest lists; None for one that publishing did not write."""
+    """Parse a manifest; None if ``publish`` did not write it."""
     try:
         document = json.loads(content)
         if document["made_by"] != MADE_BY:
@@ -80,9 +80,9 @@ def make_version(
     readme: str | None,
     platform_tag: str,
 ) -> DatasetVersion:
-    """The version with the ``new`` configs and those of the ``old`` one that stay.
+    """Create the version that adds the ``new`` configs to the ``old`` ones, or replaces them.
 
-    ``readme`` is the publisher's own card. Raises UnusableDataset where its front matter cannot be read.
+    ``readme`` is the publisher's own card. Raises UnusableDataset if its front matter is invalid.
     """
     configs = dict(sorted({**old, **{config.name: config for config in new}}.items()))
     files = [file for config in configs.values() for file in config.files]
@@ -90,7 +90,7 @@ def make_version(
     card = _card(repo, configs, files, readme, platform_tag).encode()
     document = {
         "made_by": MADE_BY,
-        "card_sha256": sha256_of_bytes(card),
+        "card_sha256": hashlib.sha256(card).hexdigest(),
         "configs": {name: _without_name(config) for name, config in configs.items()},
     }
     manifest = (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode()
@@ -127,7 +127,7 @@ def _card(
 
 
 def _splits(own: Mapping[str, Any], config: ConfigFiles) -> Mapping[str, str]:
-    """The publisher's own splits of a config, unless withheld events are in them; else the usual ones."""
+    """The publisher's own splits of a config; the default if there are none or they have withheld events."""
     withheld = None if config.withheld is None else EventRange.parse(config.withheld)
     try:
         named = {str(name): str(events) for name, events in own[cards.SPLITS][config.name].items()}
@@ -157,7 +157,7 @@ def _body(repo: str, title: str, configs: Mapping[str, ConfigFiles], files: Sequ
     ]
     example = _EXAMPLE.format(repo=repo, config=cards.folders(files)[0].name)
     withheld = "".join(_withheld(config) for config in configs.values() if config.withheld)
-    return f"""# {cards.text(title)}
+    return f"""# {cards.escaped(title)}
 
 Collider events. Each row is one event; every column but `event_id` holds a list, with one entry for each
 particle, hit, deposit or track of the event.
@@ -176,7 +176,7 @@ All of it is in `{MANIFEST}` for programs.
 
 def _withheld(config: ConfigFiles) -> str:
     rows = [(table, ", ".join(columns)) for table, columns in (config.withheld_columns or {}).items()]
-    return f"""## Withheld truth of {cards.text(config.name)}
+    return f"""## Withheld truth of {cards.escaped(config.name)}
 
 Events {config.withheld} are for a benchmark: what they were made of is withheld. These columns have no values
 there, hits have no order that means anything, and `hit_id` counts them in the order in which they stand.

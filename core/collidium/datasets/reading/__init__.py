@@ -1,1 +1,1 @@
-"""Shards of this machine, read as tables: by blocks of events, in bounded memory."""
+"""Reads tables of a dataset from parquet shards, in bounded memory."""

@@ -1,4 +1,4 @@
-"""A dataset in a local directory, and its tables with one row per hit, particle or track."""
+"""Datasets in a local directory, and the conversion of tables to one row per hit, particle or track."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from collidium.datasets import layout
 from collidium.datasets.reading.shards import BATCH_BYTES, EventTable
 from collidium.errors import UnusableDataset
 
-#: Maximum number of events in one block, however small they are.
+#: Maximum number of events in a block.
 MAX_BLOCK_EVENTS: Final = 4096
-#: The column that identifies a row within its event, where that is its index in the list.
-PLACES: Final = {"tracker_hits": "hit_id", "calo_hits": "hit_id", "tracks": "track_id"}
+#: Table -> the column with a row's index within its event.
+POSITION_COLUMNS: Final = {"tracker_hits": "hit_id", "calo_hits": "hit_id", "tracks": "track_id"}
 
 
 class Dataset:
-    """Tables of one config below a directory, in any layout of ``collidium.datasets.layout``.
+    """A dataset in a local directory, in any layout of ``collidium.datasets.layout``.
 
     Parameters
     ----------
     directory
         The dataset's directory.
     config
-        Name of a config; may be left out where there is only one.
+        Name of a config; optional if the dataset has only one.
 
     Raises
     ------
     UnusableDataset
-        Without a directory.
+        If the directory does not exist.
     """
 
     def __init__(self, directory: Path, config: str | None = None) -> None:
@@ -47,7 +47,7 @@ class Dataset:
         self._paths = sorted(parquet_files(directory))
 
     def configs(self) -> dict[str, tuple[str, ...]]:
-        """Return the tables of each config.
+        """Return the configs and their tables.
 
         Returns
         -------
@@ -87,7 +87,7 @@ class Dataset:
         events
             The range to read.
         block_bytes
-            Uncompressed size of a block of all tables, in bytes.
+            Approximate uncompressed size of a block, all tables together, in bytes.
 
         Yields
         ------
@@ -97,7 +97,7 @@ class Dataset:
         Raises
         ------
         UnusableDataset
-            Where a table lacks an event of the range.
+            If a table lacks an event of the range.
         """
         opened = [self.table(name) for name in tables]
         for table in opened:
@@ -114,7 +114,7 @@ class Dataset:
 
 
 def parquet_files(directory: Path) -> Iterator[str]:
-    """The parquet files below a directory, relative to it; hidden files are work in progress."""
+    """The relative paths of the parquet files below a directory; hidden ones are unfinished."""
     for path in directory.rglob("*.parquet"):
         relative = path.relative_to(directory)
         if not any(part.startswith(".") for part in relative.parts) and path.is_file():
@@ -122,7 +122,7 @@ def parquet_files(directory: Path) -> Iterator[str]:
 
 
 def refuse_missing(table: EventTable, events: EventRange) -> None:
-    """Raise UnusableDataset, with count and examples, where the table lacks events of the range."""
+    """Raise UnusableDataset, with count and examples, if the table lacks events of the range."""
     missing = table.missing(events)
     if len(missing):
         examples = ", ".join(map(str, missing[:5].tolist()))
@@ -148,14 +148,14 @@ def flat(rows: pa.Table, table: str) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        As many rows as all lists have elements. ``event_id`` is repeated; ``hit_id`` and ``track_id`` are the
-        index in the list where the release has none. Lists of lists become lists. Where a whole list is null,
-        as withheld truth is, the values are null.
+        One row per list element, with repeated ``event_id``. Missing ``hit_id`` and ``track_id`` are the
+        index in the list. Lists of lists become lists. Elements of a null list, such as withheld truth, are
+        null.
 
     Raises
     ------
     UnusableDataset
-        Where the lists of an event differ in length.
+        If the lists of an event differ in length.
 
     Examples
     --------
@@ -171,10 +171,10 @@ def flat(rows: pa.Table, table: str) -> pa.Table:
             columns[name] = _elements(rows.column(name), lengths)
         else:
             columns[name] = rows.column(name).take(np.repeat(np.arange(len(rows)), lengths))
-    place = PLACES.get(table)
-    if place is not None and place not in columns:
-        columns[place] = pa.array(positions_in_event(lengths))
-    order = [name for name in ("event_id", place) if name in columns]
+    position = POSITION_COLUMNS.get(table)
+    if position is not None and position not in columns:
+        columns[position] = pa.array(positions_in_event(lengths))
+    order = [name for name in ("event_id", position) if name in columns]
     return pa.table({name: columns[name] for name in [*order, *(n for n in columns if n not in order)]})
 
 
@@ -183,7 +183,7 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _lengths(rows: pa.Table, lists: list[str], table: str) -> npt.NDArray[np.int64]:
-    """Rows of each event, shape (events,): the length that all its lists have which are not null."""
+    """The common length of each event's lists that are not null, shape (events,)."""
     lengths = np.zeros(len(rows), np.int64)
     known = np.zeros(len(rows), bool)
     for name in lists:
@@ -203,6 +203,7 @@ def _lengths(rows: pa.Table, lists: list[str], table: str) -> npt.NDArray[np.int
 
 
 def _elements(column: pa.ChunkedArray[Any], lengths: npt.NDArray[np.int64]) -> Any:
+    """Flatten a column of lists; a null list becomes nulls."""
     values: Any = pc.list_flatten(column)
     if not column.null_count:
         return values

@@ -1,12 +1,13 @@
-"""Reads a table of a dataset by blocks of events, whatever the order of its shards, in bounded memory.
+"""Reads a table of a dataset by blocks of events, in bounded memory.
 
-One row is one event. Shards may lie in any order and may interleave, but within a shard events must rise,
-and no event may be there twice.
+One row is one event. Event ids must be unique and ascending within a shard; shards may come in any order and
+may interleave.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -22,17 +23,17 @@ from collidium.errors import UnusableDataset
 
 EventIds = npt.NDArray[np.int64]
 
-#: Uncompressed bytes of one table that are decoded at once, by its footer; in memory it is ten times as much.
+#: Uncompressed bytes of one table that are decoded at once, by its footer; up to ten times as much in memory.
 BATCH_BYTES: Final = 32 * 1024**2
-#: Rows that are decoded at once, whatever the footer says: a few bytes can encode a billion equal values.
+#: Maximum rows that are decoded at once: a few bytes can encode a billion equal values.
 BATCH_ROWS: Final = 64 * 1024
 
-#: Bytes of a value in memory by its physical type; 8 of any other.
+#: Bytes of a value in memory by its physical type; others take 8.
 _WIDTHS: Final = {"BOOLEAN": 1, "INT32": 4, "FLOAT": 4}
 
 
 class OpenableShard(Protocol):
-    """A parquet file that is not on this machine."""
+    """A remote parquet file."""
 
     @property
     def name(self) -> str:
@@ -40,36 +41,47 @@ class OpenableShard(Protocol):
         ...
 
     def open(self) -> pa.NativeFile:
-        """The file, to be read at any place."""
+        """Open the file for random access."""
         ...
 
 
+@contextmanager
+def parquet_errors(name: str) -> Iterator[None]:
+    """Raise UnusableDataset for an invalid parquet file ``name``."""
+    try:
+        yield
+    except MemoryError:  # pyarrow's is an ArrowException, too
+        raise
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
+        raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
+
+
 class EventTable:
-    """A table of a dataset, of which only the event ids are held in memory.
+    """A table of a dataset. Only its event ids are held in memory.
 
     Parameters
     ----------
     name
         The table's name.
     shards
-        Its parquet files, in any order; the event ids of all of them are read.
+        Its parquet files, in any order. Their event ids are read at once.
 
     Raises
     ------
     UnusableDataset
-        For a file that is no parquet, whose events do not rise, and for an event that is there twice.
+        For an invalid file, or event ids that are not ascending and unique.
 
     Attributes
     ----------
     event_ids
-        The ids of all events, rising, shape (events,).
+        The ids of all events, ascending, shape (events,).
     """
 
     def __init__(self, name: str, shards: Sequence[Path | OpenableShard]) -> None:
         self.name = name
         self._shards = [_Shard(name, path) for path in shards]
         self.event_ids: EventIds = np.sort(np.concatenate([shard.event_ids for shard in self._shards]))
-        self._refuse_repeated()
+        self._check_unique()
 
     @property
     def schema(self) -> pa.Schema:
@@ -78,16 +90,16 @@ class EventTable:
 
     @property
     def bytes_per_event(self) -> float:
-        """Uncompressed size of an event in bytes, on average."""
+        """Mean uncompressed size of an event in bytes."""
         return sum(shard.bytes for shard in self._shards) / max(len(self.event_ids), 1)
 
     @property
     def group_starts(self) -> EventIds:
-        """The first event of each row group, rising, shape (groups,)."""
+        """The first event of each row group, ascending, shape (groups,)."""
         return np.sort(np.concatenate([shard.event_ids[shard.filled] for shard in self._shards]))
 
     def decoded_bytes(self, columns: Sequence[str]) -> float:
-        """Estimate the memory that columns take; too much for integers below 32 bits.
+        """Estimate the memory that columns take. Integers of less than 32 bits are overestimated.
 
         Parameters
         ----------
@@ -96,7 +108,7 @@ class EventTable:
         Returns
         -------
         float
-            Bytes per event, on average.
+            Mean bytes per event.
         """
         wanted = self._wanted(columns)
         return sum(shard.decoded_bytes(wanted) for shard in self._shards) / max(len(self.event_ids), 1)
@@ -124,7 +136,7 @@ class EventTable:
         Parameters
         ----------
         blocks
-            Ranges of events that rise and do not overlap.
+            Ascending ranges of events that do not overlap.
         batch_bytes
             Uncompressed bytes of each shard that are decoded at once.
 
@@ -148,14 +160,14 @@ class EventTable:
         *,
         use_threads: bool = True,
     ) -> pa.Table:
-        """Load rows into memory, sorted by event; only the row groups that hold some of them are read.
+        """Load rows into memory, sorted by event. Only the row groups that contain them are read.
 
         Parameters
         ----------
         events
-            The range to load; all events by default.
+            The range to load; default: all events.
         columns
-            Canonical names; all columns by default. ``event_id`` comes first in any case.
+            Canonical names; default: all columns. ``event_id`` always comes first.
         use_threads
             Whether columns are decoded in parallel.
 
@@ -167,7 +179,7 @@ class EventTable:
         Raises
         ------
         UnusableDataset
-            For a column that is not there.
+            For an unknown column.
         """
         wanted = self._wanted(columns)
         shards = [shard for shard in self._shards if events is None or shard.touches(events)]
@@ -189,7 +201,7 @@ class EventTable:
             )
         return list(dict.fromkeys(["event_id", *columns]))
 
-    def _refuse_repeated(self) -> None:
+    def _check_unique(self) -> None:
         repeated = np.unique(self.event_ids[1:][self.event_ids[1:] == self.event_ids[:-1]])
         if len(repeated):
             holders = [shard.source.name for shard in self._shards if repeated[0] in shard.event_ids]
@@ -200,32 +212,27 @@ class EventTable:
 
 
 class _Shard:
-    """A parquet file whose event ids rise."""
+    """A parquet file with ascending event ids."""
 
     def __init__(self, table: str, source: Path | OpenableShard) -> None:
         self.source = source
-        try:
-            with _opened(source) as file:
-                stored = file.schema_arrow
-                if len(set(stored.names)) != len(stored.names):
-                    raise UnusableDataset(f"{source.name}: has a column twice")
-                self.columns = canonical(table, stored.names)
-                if "event_id" not in self.columns:
-                    raise UnusableDataset(f"{source.name}: has no column event_id")
-                notes: dict[bytes | str, bytes | str] = {
-                    k: v for k, v in (stored.metadata or {}).items() if k.startswith(NOTE.encode())
-                }
-                self.schema = pa.schema(
-                    [stored.field(old).with_name(new) for new, old in self.columns.items()], metadata=notes
-                )
-                self._footer = file.metadata
-                groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
-                self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
-                self.event_ids = _event_ids(source, file)
-        except MemoryError:
-            raise
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise UnusableDataset(f"{source.name}: cannot be read as parquet: {error}") from error
+        with parquet_errors(source.name), _opened(source) as file:
+            stored = file.schema_arrow
+            if len(set(stored.names)) != len(stored.names):
+                raise UnusableDataset(f"{source.name}: has a column twice")
+            self.columns = canonical(table, stored.names)
+            if "event_id" not in self.columns:
+                raise UnusableDataset(f"{source.name}: has no column event_id")
+            notes: dict[bytes | str, bytes | str] = {
+                k: v for k, v in (stored.metadata or {}).items() if k.startswith(NOTE.encode())
+            }
+            self.schema = pa.schema(
+                [stored.field(old).with_name(new) for new, old in self.columns.items()], metadata=notes
+            )
+            self._footer = file.metadata
+            groups = [file.metadata.row_group(number) for number in range(file.num_row_groups)]
+            self.edges = np.cumsum([0, *(group.num_rows for group in groups)])
+            self.event_ids = _event_ids(source, file)
         if len(self.event_ids) != self.edges[-1]:
             raise UnusableDataset(
                 f"{source.name}: has {len(self.event_ids)} rows, not the {self.edges[-1]} of its footer"
@@ -233,17 +240,17 @@ class _Shard:
         self.bytes = sum(group.total_byte_size for group in groups)
 
     def touches(self, events: EventRange) -> bool:
-        """Whether the shard has events between the ends of the range."""
+        """Whether the shard contains events of the range."""
         first, last = np.searchsorted(self.event_ids, [events.start, events.stop])
         return bool(first < last)
 
     @property
     def filled(self) -> EventIds:
-        """The first row of each row group that has any."""
+        """The first row of each row group that is not empty."""
         return self.edges[:-1][np.diff(self.edges) > 0]
 
     def decoded_bytes(self, names: Sequence[str]) -> int:
-        """Bytes in memory of columns, by the number of values and the physical type of each."""
+        """Bytes that columns take in memory, by number and physical type of their values."""
         stored = {self.columns[name] for name in names}
         groups = (self._footer.row_group(number) for number in range(self._footer.num_row_groups))
         chunks = (group.column(number) for group in groups for number in range(group.num_columns))
@@ -254,7 +261,7 @@ class _Shard:
         )
 
     def rows(self, events: EventRange | None, names: Sequence[str], use_threads: bool = True) -> pa.Table:
-        """The rows of the events, all by default, decoded at once."""
+        """Decode the rows of some events, or of all, at once."""
         first, last = 0, len(self.event_ids)
         if events is not None:
             first, last = (int(n) for n in np.searchsorted(self.event_ids, [events.start, events.stop]))
@@ -262,11 +269,8 @@ class _Shard:
         end = int(np.searchsorted(self.edges, last, side="left"))
         stored = [self.columns[name] for name in names]
         threads = use_threads and _may_use_threads(self.source)
-        try:
-            with _opened(self.source, self._footer) as file:
-                table = file.read_row_groups(list(range(begin, end)), columns=stored, use_threads=threads)
-        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-            raise UnusableDataset(f"{self.source.name}: cannot be read as parquet: {error}") from error
+        with parquet_errors(self.source.name), _opened(self.source, self._footer) as file:
+            table = file.read_row_groups(list(range(begin, end)), columns=stored, use_threads=threads)
         return (
             table.select(stored)
             .rename_columns(list(names))
@@ -301,10 +305,10 @@ class _Reader:
 
 
 def _decoded(shard: _Shard, position: int, batch_bytes: int) -> Iterator[pa.Table]:
-    """The rows from a position on, in batches of bounded size.
+    """Decode the rows from a position on, in batches of bounded size.
 
-    No method of the reader, which would be in a reference cycle with it: that kept hundreds of MB of decoded
-    rows until the garbage collector ran, which does not count Arrow's memory.
+    This is not a method of the reader because the two would form a reference cycle, which kept hundreds of MB
+    of decoded rows until the garbage collector ran: it does not count Arrow's memory.
     """
     edges = shard.edges
     first = int(np.searchsorted(edges, position, side="right")) - 1
@@ -313,26 +317,22 @@ def _decoded(shard: _Shard, position: int, batch_bytes: int) -> Iterator[pa.Tabl
     rows = batch_rows(shard.bytes, len(shard.event_ids), batch_bytes)
     columns = list(shard.columns.values())
     threads = _may_use_threads(shard.source)
-    try:
-        with _opened(shard.source) as file:
-            batches = file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads)
-            for batch in batches:
-                table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
-                yield table.slice(min(skip, table.num_rows))
-                skip = max(skip - table.num_rows, 0)
-    except (pa.ArrowException, OSError) as error:
-        raise UnusableDataset(f"{shard.source.name}: cannot be read as parquet: {error}") from error
+    with parquet_errors(shard.source.name), _opened(shard.source) as file:
+        for batch in file.iter_batches(rows, row_groups=groups, columns=columns, use_threads=threads):
+            table = pa.table(batch).select(columns).rename_columns(list(shard.columns))
+            yield table.slice(min(skip, table.num_rows))
+            skip = max(skip - table.num_rows, 0)
 
 
 def _opened(source: Path | OpenableShard, footer: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """Open the file, to be closed with its reader; remote ones are read in few large ranges."""
+    """Open a shard. Remote ones are read in few large ranges."""
     if isinstance(source, Path):
         return pq.ParquetFile(source, metadata=footer)
     return pq.ParquetFile(source.open(), metadata=footer, pre_buffer=True)
 
 
 def _may_use_threads(source: Path | OpenableShard) -> bool:
-    """Whether threads of Arrow may decode; those that read through Python can abort a process that ends.
+    """Whether Arrow may decode in threads: threads that read through Python can crash an exiting process.
 
     See https://github.com/apache/arrow/issues/34314.
     """
@@ -340,12 +340,12 @@ def _may_use_threads(source: Path | OpenableShard) -> bool:
 
 
 def batch_rows(size: int, rows: int, batch_bytes: int = BATCH_BYTES) -> int:
-    """Rows of a table of ``size`` bytes, uncompressed, that are decoded at once."""
+    """The number of rows to decode at once, of a table with ``rows`` rows and ``size`` uncompressed bytes."""
     return int(np.clip(batch_bytes / max(size / max(rows, 1), 1), 1, BATCH_ROWS))
 
 
 def _event_ids(source: Path | OpenableShard, file: pq.ParquetFile) -> EventIds:
-    """The event ids, decoded by batches up to the first that does not rise."""
+    """Decode the event ids by batches. Stops at the first that is not ascending."""
     if not pa.types.is_integer(file.schema_arrow.field("event_id").type):
         raise UnusableDataset(f"{source.name}: column event_id must be integers without nulls")
     found = [np.empty(0, np.int64)]
@@ -373,14 +373,17 @@ def _in_order(parts: Sequence[pa.Table]) -> pa.Table:
     return table
 
 
-#: Bytes of all tables, as they are stored, that are worked on at once; many times as much is in memory.
+#: Stored bytes of all tables that :func:`blocks_of` reads at once; many times as much in memory.
 BLOCK_BYTES: Final = 8 * 1024**2
 
 
 def blocks_of(
     tables: Mapping[str, EventTable], ids: EventIds
 ) -> Iterator[tuple[EventIds, dict[str, pa.Table]]]:
-    """The events ``ids``, in order, some at a time, of all tables."""
+    """Read the events ``ids`` of several tables by blocks: yields the ids of a block and its tables.
+
+    A table of a block also has all other events between the first and the last of its ids.
+    """
     size = sum(table.bytes_per_event for table in tables.values())
     step = max(1, int(BLOCK_BYTES / max(size, 1)))
     blocks = [ids[start : start + step] for start in range(0, len(ids), step)]

@@ -247,7 +247,7 @@ def test_a_name_that_is_none(config: str, tmp_path: Path) -> None:
 
 
 def test_what_is_there_is_never_replaced(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match="is there already"):
+    with pytest.raises(InvalidInput, match="exists already"):
         Mixing([tmp_path], CONFIG, tmp_path)
     with pytest.raises(InvalidInput, match="first event"):
         Mixing([tmp_path], CONFIG, tmp_path / "mix", first_event=-1)
@@ -272,4 +272,4 @@ def test_the_command(sources: list[Path], tmp_path: Path) -> None:
     }
     again = run_command(arguments, environment, tmp_path)
     assert again.returncode == 3
-    assert "is there already" in again.stderr
+    assert "exists already" in again.stderr
