@@ -50,7 +50,7 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
         raise banned_error(hub_username)
     if ERASED.fullmatch(account.name_key):
         raise Forbidden(f"no account signs in as {hub_username}")
-    return view(account)
+    return AccountView.of(account)
 
 
 async def find(hub_username: str) -> AccountView:
@@ -60,7 +60,12 @@ async def find(hub_username: str) -> AccountView:
         account = await Account.get_or_none(name_key=name_key(hub_username))
     if account is None:
         raise NotFound(f"there is no account {hub_username[:100]!r}")
-    return view(account)
+    return AccountView.of(account)
+
+
+async def id_of(hub_username: str | None) -> int | None:
+    """Return the id of the account with that name, or None for None; raises NotFound."""
+    return None if hub_username is None else (await find(hub_username)).id
 
 
 @transactional
@@ -116,7 +121,7 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
         raise NotFound(f"there is no account {hub_username[:100]!r}")
     account.banned = banned
     await account.save(update_fields=["banned"])
-    return view(account)
+    return AccountView.of(account)
 
 
 @transactional
@@ -143,7 +148,7 @@ async def mark_baseline(hub_username: str) -> AccountView:
             raise Conflict(f"the account {account.hub_username} is a user's: baselines need one of their own")
         account.baseline, account.signed_up_at = True, now()
         await account.save(update_fields=["baseline", "signed_up_at"])
-    return view(account)
+    return AccountView.of(account)
 
 
 @transactional
@@ -169,11 +174,6 @@ async def _ensure_row(hub_username: str) -> None:
 def banned_error(hub_username: str) -> Forbidden:
     """The error for an account that is banned."""
     return Forbidden(f"the account {hub_username} is banned: ask the operators of the server")
-
-
-def view(account: Account) -> AccountView:
-    """What the rest of the platform sees of a row."""
-    return AccountView.of(account)
 
 
 class Sort(StrEnum):
@@ -219,7 +219,7 @@ async def list_accounts(
         query = query.filter(banned=banned)
     rows = await query.order_by(*_ORDER[sort]).limit(limit + 1)
     more = len(rows) > limit
-    return [view(row) for row in rows[:limit]], _cursor(rows[limit - 1], sort) if more else None
+    return [AccountView.of(row) for row in rows[:limit]], _cursor(rows[limit - 1], sort) if more else None
 
 
 def _cursor(last: Account, sort: Sort) -> str:

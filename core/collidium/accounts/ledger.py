@@ -56,7 +56,7 @@ async def post(
     if written is not None:
         if written.delta != delta:
             raise Conflict(f"{reason} {reference} is in the ledger already, with another amount")
-        return _entry(written)
+        return Transaction.of(written)
     balance = _balance_after(account.credits, delta, reason)
     entry = await CreditTransaction.create(
         account_id=account_id,
@@ -68,7 +68,7 @@ async def post(
     )
     account.credits = balance
     await account.save(update_fields=["credits"])
-    return _entry(entry)
+    return Transaction.of(entry)
 
 
 def charge(
@@ -119,7 +119,7 @@ async def entries(account_id: int, *, limit: int, before: int | None = None) -> 
     query = CreditTransaction.filter(account_id=account_id)
     if before is not None:
         query = query.filter(id__lt=before)
-    return [_entry(row) for row in await query.order_by("-id").limit(limit)]
+    return [Transaction.of(row) for row in await query.order_by("-id").limit(limit)]
 
 
 async def count_entries(account_id: int, reason: Reason, references: Collection[str]) -> int:
@@ -147,7 +147,3 @@ SELECT * FROM (
     GROUP BY a.id, a.hub_username, a.credits
 ) sums WHERE balance <> total ORDER BY id
 """
-
-
-def _entry(row: CreditTransaction) -> Transaction:
-    return Transaction.of(row)

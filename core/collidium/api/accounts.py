@@ -16,7 +16,7 @@ from quart_schema import (
 )
 
 from collidium import accounts, outbox
-from collidium.api.answers import Page, answer, cut, id_cursor, page_of
+from collidium.api.answers import Page, answer, answer_page, id_cursor
 from collidium.api.authentication import caller, signed_in
 from collidium.api.context import platform
 from collidium.api.schemas import Body, example
@@ -89,8 +89,7 @@ async def transactions(query_args: Page) -> Response:
 async def ledger_page(account_id: int, query: Page) -> Response:
     """A page of an account's ledger; for operators, too."""
     entries = await accounts.entries(account_id, limit=query.limit + 1, before=id_cursor(query))
-    page, last = cut(entries, query.limit)
-    return page_of(page, query, last.id if last else None).response()
+    return answer_page(entries, query, lambda last: last.id)
 
 
 @webhooks.put("")
@@ -145,8 +144,7 @@ async def deliveries(query_args: Page) -> Response:
     """What was delivered to you, or was not, newest first."""
     account = await caller()
     log = await outbox.log_of(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
-    page, last = cut(log, query_args.limit)
-    return page_of(page, query_args, last.id if last else None).response()
+    return answer_page(log, query_args, lambda last: last.id)
 
 
 @notifications_blueprint.get(_PATH)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO, Final, TypeVar
@@ -18,7 +18,7 @@ from collidium.files.held import scratch_directory
 from collidium.records import Record, encode
 from collidium.settings import MEBIBYTE
 
-T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 JSON = "application/json"
 
@@ -78,9 +78,10 @@ def answer_list(records: Sequence[Record]) -> Response:
     return Response(encode(records), content_type=JSON)
 
 
-def cut(items: Sequence[T], limit: int) -> tuple[Sequence[T], T | None]:
-    """The page from ``limit + 1`` items asked for, and its last item when there is more."""
-    return items[:limit], items[limit - 1] if len(items) > limit else None
+def answer_page(found: Sequence[R], page: Page, cursor_of: Callable[[R], str | int]) -> Response:
+    """Return the first ``page.limit`` of up to ``page.limit + 1`` records, with a Link if there are more."""
+    records = found[: page.limit]
+    return page_of(records, page, cursor_of(records[-1]) if len(found) > page.limit else None).response()
 
 
 def answer_stream(events: AsyncIterator[bytes]) -> Response:

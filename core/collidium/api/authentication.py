@@ -6,7 +6,7 @@ import hmac
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from functools import wraps
-from typing import Final, ParamSpec, TypeVar, cast
+from typing import Final, ParamSpec, TypedDict, TypeVar, cast
 
 from quart import g, request
 from quart_schema import security_scheme
@@ -147,8 +147,20 @@ async def only_operators() -> None:
     require(SCOPES.get(segment, Scope.ALL), (request.view_args or {}).get("challenge"))
 
 
-async def find_operator() -> str:
-    """Look up, now, whose X-Admin-Token it is; returns the name. Raises Unauthenticated."""
+class AuditFields(TypedDict):
+    """What the audit log records of a request: its operator and its id."""
+
+    actor: str
+    http_request_id: str
+
+
+def audit_fields() -> AuditFields:
+    """Return what the audit log records of this request."""
+    return AuditFields(actor=cast(Operator, g.operator).name, http_request_id=str(g.request_id))
+
+
+async def find_operator() -> Operator:
+    """Return the operator of the X-Admin-Token header, read from the database now. Raises Unauthenticated."""
     sent = request.headers.get("X-Admin-Token", "")
     configured = platform().settings.admin_token
     secret = configured.get_secret_value() if configured else ""
@@ -159,7 +171,7 @@ async def find_operator() -> str:
     if g.operator is None:
         problem = "X-Admin-Token is missing or wrong" if secret else "closed: the server has no ADMIN_TOKEN"
         raise Unauthenticated(problem, challenge="X-Admin-Token")
-    return require_operator()
+    return cast(Operator, g.operator)
 
 
 async def _operator_by_sign_on(token: str) -> Operator | None:
@@ -173,25 +185,19 @@ async def _operator_by_sign_on(token: str) -> Operator | None:
     return None if operator is None or (await accounts.find(name)).banned else operator
 
 
-def require(scope: Scope, challenge: str | None = None) -> str:
-    """Return the name of the operator who was admitted; raises Forbidden unless its scopes allow that."""
+def require(scope: Scope, challenge: str | None = None) -> None:
+    """Raise Forbidden unless the request's operator has the scope."""
     operator = cast(Operator, g.operator)
     if not operations.allows(operator, scope, challenge):
         limit = f" for challenge {operator.challenge} alone" if operator.challenge else ""
         raise Forbidden(
             f"this needs the scope {scope}; operator {operator.name} has: {', '.join(operator.scopes)}{limit}"
         )
-    return operator.name
 
 
 def is_allowed(scope: Scope) -> bool:
     """Whether the operator who was admitted has a scope for everything, not for one challenge alone."""
     return operations.allows(cast(Operator, g.operator), scope, None)
-
-
-def require_operator() -> str:
-    """Return the name of the operator who was admitted, for the audit log."""
-    return cast(Operator, g.operator).name
 
 
 async def require_metrics_token() -> None:
@@ -203,8 +209,3 @@ async def require_metrics_token() -> None:
     ):
         await find_operator()
         require(Scope.REPORTS)
-
-
-def request_id() -> str:
-    """The id of this request, for the audit log."""
-    return str(g.request_id)

@@ -18,8 +18,7 @@ from quart_schema import (
 from quart_schema.conversion import convert_headers
 from quart_schema.validation import RequestHeadersValidationError
 
-from collidium.accounts import AccountView
-from collidium.api.answers import answer, answer_list, cut, page_of
+from collidium.api.answers import answer, answer_list, answer_page
 from collidium.api.authentication import caller, check_claim, hub_token, memberships, signed_in
 from collidium.api.bodies import receive_to_file
 from collidium.api.context import platform
@@ -254,21 +253,18 @@ def _in_flight() -> InFlight:
 @document_response(list[Submission])
 async def submissions(query_args: MySubmissionsQuery) -> Response:
     """Your submissions, newest first, without their earlier scores."""
-    return await listed(query_args, await caller())
+    return await listed(query_args, (await caller()).id)
 
 
-async def listed(
-    query: MySubmissionsQuery, account: AccountView | None, *, unverified: bool = False
-) -> Response:
+async def listed(query: MySubmissionsQuery, account_id: int | None, *, unverified: bool = False) -> Response:
     """A page of one account's submissions, or of everybody's; for operators, too."""
     found = await reading.list_submissions(
         platform(),
         limit=query.limit + 1,
         task=query.task,
         challenge=query.challenge,
-        account_id=account.id if account else None,
+        account_id=account_id,
         unverified=unverified,
         after=query.cursor,
     )
-    page, last = cut(found, query.limit)
-    return page_of(page, query, last.submission_id if last else None).response()
+    return answer_page(found, query, lambda last: last.submission_id)

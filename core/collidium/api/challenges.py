@@ -10,7 +10,7 @@ from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium.api import benchmarks, leaderboards
-from collidium.api.answers import Page, answer, answer_list, cut, id_cursor, page_of
+from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
 from collidium.api.authentication import caller, memberships, signed_in
 from collidium.api.benchmarks import PART
 from collidium.api.context import platform
@@ -173,8 +173,7 @@ async def submissions(name: str, query_args: Page) -> Response:
         participant=teams.participant(team),
         after=query_args.cursor,
     )
-    page, last = cut(found, query_args.limit)
-    return page_of(page, query_args, last.submission_id if last else None).response()
+    return answer_page(found, query_args, lambda last: last.submission_id)
 
 
 @teams_blueprint.post("/team/invitations")

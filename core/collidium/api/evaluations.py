@@ -6,7 +6,7 @@ from msgspec import structs
 from quart import Blueprint, Response, request
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import answer, answer_stream, cut, page_of
+from collidium.api.answers import answer, answer_page, answer_stream
 from collidium.api.authentication import caller, check_claim, signed_in
 from collidium.api.benchmarks import admission_to
 from collidium.api.bodies import receive_to_file
@@ -71,8 +71,7 @@ async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
     found = await evaluations.list_evaluations(
         limit=query.limit + 1, account_id=account_id, after=query.cursor, state=query.state
     )
-    page, last = cut(found, query.limit)
-    return page_of(page, query, last.evaluation_id if last else None).response()
+    return answer_page(found, query, lambda last: last.evaluation_id)
 
 
 @blueprint.get("/evaluations/<evaluation_id>")

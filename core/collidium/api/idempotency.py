@@ -35,7 +35,8 @@ def idempotent(action: Action) -> Action:
 @transactional
 async def _first_answer(action: Action, arguments: dict[str, object]) -> tuple[int, str]:
     # Again: the token may have been withdrawn while the request was read.
-    owner, key = f"operator:{await find_operator()}", request.headers.get("Idempotency-Key")
+    operator = await find_operator()
+    owner, key = f"operator:{operator.name}", request.headers.get("Idempotency-Key")
     question = [request.endpoint, {name: _plain(value) for name, value in arguments.items()}]
     answered = await idempotency.recall(owner, key, question)
     if answered is None:

@@ -12,7 +12,7 @@ from quart import Blueprint, Response, current_app, request
 from quart.blueprints import BlueprintSetupState
 from quart_schema import document_response, operation_id, validate_querystring
 
-from collidium.api.answers import JSON, Page, WrittenPage, cut, page_of
+from collidium.api.answers import JSON, Page, WrittenPage, answer_page, page_of
 from collidium.api.context import platform
 from collidium.api.schemas import HistoryQuery, LeaderboardQuery, ResultsQuery
 from collidium.benchmarks import leaderboard as boards
@@ -134,8 +134,7 @@ async def self_reported(task: str, query_args: Page) -> Response:
     found = await reading.list_self_reported(
         platform(), task, limit=query_args.limit + 1, after=query_args.cursor
     )
-    page, last = cut(found, query_args.limit)
-    return page_of(page, query_args, last.submission_id if last else None).response()
+    return answer_page(found, query_args, lambda last: last.submission_id)
 
 
 async def steps(challenge: str, query_args: HistoryQuery) -> Response:

@@ -20,16 +20,14 @@ from quart_schema import (
 )
 
 from collidium import simulations
-from collidium.accounts import AccountView
 from collidium.api.answers import (
     Page,
     answer,
     answer_list,
+    answer_page,
     answer_stream,
     answer_with_file,
-    cut,
     id_cursor,
-    page_of,
 )
 from collidium.api.authentication import caller, hub_token, signed_in, token_is_read_only
 from collidium.api.context import platform
@@ -171,8 +169,7 @@ async def presets() -> Response:
 @document_response(list[SimulationRequest])
 async def requests(query_args: RequestsQuery) -> Response:
     """Your simulation requests, newest first."""
-    account = await caller()
-    return await listed(query_args, account)
+    return await listed(query_args, (await caller()).id)
 
 
 @blueprint.get("/requests/<request_id>")
@@ -244,18 +241,17 @@ async def answer_with_output(request_id: str, path: str, account_id: int | None)
     )
 
 
-async def listed(query: RequestsQuery, account: AccountView | None, channel: str | None = None) -> Response:
+async def listed(query: RequestsQuery, account_id: int | None, channel: str | None = None) -> Response:
     """A page of one account's requests, or of everybody's."""
     found = await simulations.list_requests(
         limit=query.limit + 1,
         before=id_cursor(query),
-        account_id=account.id if account else None,
+        account_id=account_id,
         states=[query.state] if query.state else (),
         channel=channel,
     )
-    page, last = cut(found, query.limit)
-    items = [request for _, request in page]
-    return page_of(items, query, last[0] if last else None).response()
+    serials = {request.request_id: serial for serial, request in found}
+    return answer_page([request for _, request in found], query, lambda last: serials[last.request_id])
 
 
 def cancelling(request: SimulationRequest) -> Response:

@@ -16,7 +16,7 @@ from werkzeug.datastructures import MultiDict
 
 from collidium import operations
 from collidium.api.answers import JSON, answer
-from collidium.api.authentication import only_operators, request_id, require_operator
+from collidium.api.authentication import audit_fields, only_operators
 from collidium.api.benchmarks import received_submission
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
@@ -167,9 +167,7 @@ class TheirFreeze(FreezeQuery):
 @idempotent
 async def grant(data: TheirGrant) -> Response:
     """Grant credits to an account, or take them."""
-    entry = await operations.grant(
-        data.hub_username, data.delta, data.reason, actor=require_operator(), http_request_id=request_id()
-    )
+    entry = await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields())
     granted = Granted(
         hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
     )
@@ -180,9 +178,7 @@ async def grant(data: TheirGrant) -> Response:
 @idempotent
 async def ban(data: TheirBan) -> Response:
     """Ban or unban an account."""
-    account = await standing.ban(
-        platform(), data.hub_username, data.banned, actor=require_operator(), http_request_id=request_id()
-    )
+    account = await standing.ban(platform(), data.hub_username, data.banned, **audit_fields())
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 
@@ -190,7 +186,7 @@ async def ban(data: TheirBan) -> Response:
 @idempotent
 async def freeze(query_args: TheirFreeze) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
-    await operations.freeze(query_args.frozen, actor=require_operator(), http_request_id=request_id())
+    await operations.freeze(query_args.frozen, **audit_fields())
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 

@@ -13,8 +13,8 @@ from quart_schema import (
 
 from collidium import accounts, operations
 from collidium.api.accounts import ledger_page
-from collidium.api.answers import Page, answer, answer_list, cut, id_cursor, page_of
-from collidium.api.authentication import request_id, require_operator
+from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
+from collidium.api.authentication import audit_fields
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.operator_schemas import (
@@ -40,9 +40,7 @@ blueprint = Blueprint("actions", __name__)
 @idempotent
 async def grant(data: GrantBody) -> Response:
     """Grant credits to an account, or take them with a negative delta."""
-    entry = await operations.grant(
-        data.hub_username, data.delta, data.reason, actor=require_operator(), http_request_id=request_id()
-    )
+    entry = await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields())
     granted = Granted(
         hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
     )
@@ -55,11 +53,7 @@ async def grant(data: GrantBody) -> Response:
 @idempotent
 async def ban(data: BanBody) -> Response:
     """Ban or unban an account; a name that never signed in can be banned in advance."""
-    account = await standing.ban(
-        *(platform(), data.hub_username, data.banned, data.note),
-        actor=require_operator(),
-        http_request_id=request_id(),
-    )
+    account = await standing.ban(platform(), data.hub_username, data.banned, data.note, **audit_fields())
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 
@@ -69,9 +63,7 @@ async def ban(data: BanBody) -> Response:
 @idempotent
 async def freeze(query_args: FreezeQuery) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
-    await operations.freeze(
-        query_args.frozen, query_args.note, actor=require_operator(), http_request_id=request_id()
-    )
+    await operations.freeze(query_args.frozen, query_args.note, **audit_fields())
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
@@ -81,8 +73,7 @@ async def freeze(query_args: FreezeQuery) -> Response:
 async def audit(query_args: Page) -> Response:
     """What operators did, newest first."""
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
-    page, last = cut(records, query_args.limit)
-    return page_of(page, query_args, last.id if last else None).response()
+    return answer_page(records, query_args, lambda last: last.id)
 
 
 @blueprint.post("/refunds")
@@ -104,13 +95,7 @@ async def refund(data: RefundsBody) -> Response:
 
 @idempotent
 async def _pay(data: RefundsBody, digest: str) -> Response:
-    paid = await refunds.refund(
-        refunds.Window(data.begin, data.end),
-        digest,
-        data.note,
-        actor=require_operator(),
-        http_request_id=request_id(),
-    )
+    paid = await refunds.refund(refunds.Window(data.begin, data.end), digest, data.note, **audit_fields())
     return answer(paid)
 
 
@@ -127,11 +112,7 @@ async def operators() -> Response:
 @document_response(Operator)
 async def add(data: OperatorBody) -> Response:
     """Add an operator and return its token. It takes no key: the answer is kept nowhere."""
-    return answer(
-        await operations.add_operator(
-            *(data.name, data.scopes, data.challenge), actor=require_operator(), http_request_id=request_id()
-        )
-    )
+    return answer(await operations.add_operator(data.name, data.scopes, data.challenge, **audit_fields()))
 
 
 @blueprint.post("/operators/<name>/withdraw")
@@ -140,9 +121,7 @@ async def add(data: OperatorBody) -> Response:
 @idempotent
 async def withdraw(name: str) -> Response:
     """Withdraw an operator, whose token is refused from the next call on."""
-    withdrawn = await operations.withdraw_operator(
-        name, actor=require_operator(), http_request_id=request_id()
-    )
+    withdrawn = await operations.withdraw_operator(name, **audit_fields())
     return answer(withdrawn)
 
 

@@ -5,14 +5,12 @@ They are about scores, models that the server runs, and who may submit to a chal
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from quart import Blueprint, Response
 from quart_schema import document_response, operation_id, validate_querystring, validate_request
 
 from collidium import accounts
-from collidium.api.answers import Page, answer, answer_list, cut, id_cursor, page_of
-from collidium.api.authentication import is_allowed, request_id, require, require_operator
+from collidium.api.answers import Page, answer, answer_list, answer_page, id_cursor, page_of
+from collidium.api.authentication import audit_fields, is_allowed, require
 from collidium.api.benchmarks import listed
 from collidium.api.context import platform
 from collidium.api.evaluations import listed as listed_evaluations
@@ -64,8 +62,8 @@ async def tasks() -> Response:
 @document_response(list[Submission])
 async def submissions(query_args: SubmissionsQuery) -> Response:
     """Everybody's submissions, newest first, without their earlier scores."""
-    account = None if query_args.user is None else await accounts.find(query_args.user)
-    return await listed(query_args, account, unverified=query_args.unverified)
+    account_id = await accounts.id_of(query_args.user)
+    return await listed(query_args, account_id, unverified=query_args.unverified)
 
 
 @blueprint.post("/submissions/<submission_id>/verify")
@@ -73,9 +71,7 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @idempotent
 async def verify(submission_id: str) -> Response:
     """Verify what a submission reports of itself, so that it earns what it is worth; once, however often."""
-    verified = await standing.verify(
-        platform(), submission_id, actor=require_operator(), http_request_id=request_id()
-    )
+    verified = await standing.verify(platform(), submission_id, **audit_fields())
     return answer(verified)
 
 
@@ -87,7 +83,7 @@ async def verify(submission_id: str) -> Response:
 async def new(data: NewChallengeBody) -> Response:
     """Make a challenge of a task, scored against the task's own truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
-    made = await challenge_changes.create(platform(), data.name, data.task, fields, **by())
+    made = await challenge_changes.create(platform(), data.name, data.task, fields, **audit_fields())
     return answer(made, 201)
 
 
@@ -101,7 +97,7 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
-    return answer(await challenge_changes.edit(platform(), challenge, fields, **by()))
+    return answer(await challenge_changes.edit(platform(), challenge, fields, **audit_fields()))
 
 
 @blueprint.patch("/challenges/<challenge>/announcements")
@@ -111,9 +107,10 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
 @idempotent
 async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
     """Correct an announcement, or withdraw it."""
-    return answer(
-        await challenge_changes.correct_announcement(platform(), challenge, data.at, data.text, **by())
+    corrected = await challenge_changes.correct_announcement(
+        platform(), challenge, data.at, data.text, **audit_fields()
     )
+    return answer(corrected)
 
 
 @blueprint.post("/challenges/<challenge>/close")
@@ -122,7 +119,7 @@ async def correct_announcement(challenge: str, data: CorrectionBody) -> Response
 @idempotent
 async def close(challenge: str) -> Response:
     """Take no more submissions; final results come when those under way are scored."""
-    return answer(await closing.close(platform(), challenge, **by()))
+    return answer(await closing.close(platform(), challenge, **audit_fields()))
 
 
 @blueprint.post("/challenges/<challenge>/open")
@@ -132,7 +129,7 @@ async def close(challenge: str) -> Response:
 @idempotent
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
     """Open a challenge now, or again; not where results on the events that were held back were shown."""
-    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **by()))
+    return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **audit_fields()))
 
 
 @blueprint.post("/challenges/<challenge>/refresh-hidden")
@@ -146,7 +143,7 @@ async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
     Earlier scores are kept. Files of predictions are about the older events, and lose their ranks.
     """
     require(Scope.BENCHMARKS)
-    return answer(await reruns.refresh(platform(), challenge, data.truth_version, **by()))
+    return answer(await reruns.refresh(platform(), challenge, data.truth_version, **audit_fields()))
 
 
 @blueprint.get("/challenges/<challenge>/submissions")
@@ -155,16 +152,14 @@ async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
 @document_response(list[Submission])
 async def challenge_submissions(challenge: str, query_args: ChallengeSubmissionsQuery) -> Response:
     """All submissions to a challenge, newest first, also those without a rank."""
-    account = None if query_args.user is None else await accounts.find(query_args.user)
     found = await reading.list_submissions(
         platform(),
         limit=query_args.limit + 1,
         challenge=challenge,
-        account_id=account.id if account else None,
+        account_id=await accounts.id_of(query_args.user),
         after=query_args.cursor,
     )
-    page, last = cut(found, query_args.limit)
-    return page_of(page, query_args, last.submission_id if last else None).response()
+    return answer_page(found, query_args, lambda last: last.submission_id)
 
 
 @blueprint.get("/challenges/<challenge>/roster")
@@ -174,8 +169,7 @@ async def challenge_submissions(challenge: str, query_args: ChallengeSubmissions
 async def roster(challenge: str, query_args: Page) -> Response:
     """Who takes part in a challenge, by name; also members and teams without submissions."""
     found = await people.roster(platform(), challenge, limit=query_args.limit + 1, after=query_args.cursor)
-    page, last = cut(found, query_args.limit)
-    return page_of(page, query_args, last.hub_username if last else None).response()
+    return answer_page(found, query_args, lambda last: last.hub_username)
 
 
 @blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
@@ -196,10 +190,13 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
         require(Scope.BENCHMARKS)
     return answer(
         await standing.disqualify(
-            *(platform(), challenge, submission_id, data.reason),
+            platform(),
+            challenge,
+            submission_id,
+            data.reason,
             take_back=data.take_back,
             pays=is_allowed(Scope.BENCHMARKS),
-            **by(),
+            **audit_fields(),
         )
     )
 
@@ -210,7 +207,7 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
 async def reinstate(challenge: str, submission_id: str) -> Response:
     """Let a disqualified submission count again."""
     pays = is_allowed(Scope.BENCHMARKS)
-    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **by()))
+    return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **audit_fields()))
 
 
 @blueprint.post("/challenges/<challenge>/rescoring")
@@ -224,11 +221,12 @@ async def rescore(challenge: str, data: RescoreBody) -> Response:
     Runs in the background; `GET` shows how far it is. Without `apply` it shows what would change.
     """
     ordered = await rescoring.order(
-        *(platform(), challenge),
+        platform(),
+        challenge,
         percent=data.public_percent,
         apply=data.apply,
         pays=is_allowed(Scope.BENCHMARKS),
-        **by(),
+        **audit_fields(),
     )
     return answer(ordered, 202)
 
@@ -241,25 +239,13 @@ async def last_rescoring(challenge: str) -> Response:
     return answer(await rescoring.find(challenge))
 
 
-class By(TypedDict):
-    """Who acts, and in which request."""
-
-    actor: str
-    http_request_id: str
-
-
-def by() -> By:
-    return By(actor=require_operator(), http_request_id=request_id())
-
-
 @blueprint.get("/evaluations")
 @operation_id("evaluations")
 @validate_querystring(AllEvaluationsQuery)
 @document_response(list[Evaluation])
 async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
     """Models of everybody that the server runs or ran, newest first."""
-    user = query_args.user
-    return await listed_evaluations(query_args, None if user is None else (await accounts.find(user)).id)
+    return await listed_evaluations(query_args, await accounts.id_of(query_args.user))
 
 
 @blueprint.post("/evaluations/<evaluation_id>/cancel")
@@ -268,7 +254,7 @@ async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
 @idempotent
 async def cancel(evaluation_id: str) -> Response:
     """Cancel the evaluation of any account's model."""
-    return answer(await evaluations.operate(evaluation_id, "cancel", **by()))
+    return answer(await evaluations.operate(evaluation_id, "cancel", **audit_fields()))
 
 
 @blueprint.post("/evaluations/<evaluation_id>/rerun")
@@ -277,7 +263,7 @@ async def cancel(evaluation_id: str) -> Response:
 @idempotent
 async def rerun(evaluation_id: str) -> Response:
     """Run a model again whose evaluation failed or was cancelled."""
-    return answer(await evaluations.operate(evaluation_id, "rerun", **by()))
+    return answer(await evaluations.operate(evaluation_id, "rerun", **audit_fields()))
 
 
 @blueprint.get("/challenges/<challenge>/members")
@@ -297,7 +283,7 @@ async def list_members(challenge: str, query_args: Page) -> Response:
 @idempotent
 async def add_members(challenge: str, data: MembersBody) -> Response:
     """Add accounts to the members of a challenge, all or none."""
-    return answer(await members.add(challenge, data.hub_usernames, **by()))
+    return answer(await members.add(challenge, data.hub_usernames, **audit_fields()))
 
 
 @blueprint.delete("/challenges/<challenge>/members/<hub_username>")
@@ -306,7 +292,7 @@ async def add_members(challenge: str, data: MembersBody) -> Response:
 @idempotent
 async def remove_member(challenge: str, hub_username: str) -> Response:
     """Take an account from the members of a challenge; the invitations to be one end."""
-    return answer(await members.remove(challenge, hub_username, **by()))
+    return answer(await members.remove(challenge, hub_username, **audit_fields()))
 
 
 @blueprint.post("/challenges/<challenge>/invitations")
@@ -315,7 +301,7 @@ async def remove_member(challenge: str, hub_username: str) -> Response:
 @document_response(Invitation, 201)
 async def invite(challenge: str, data: InvitationBody) -> Response:
     """Make an invitation to a challenge's members. It takes no key: its code is kept nowhere."""
-    made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **by())
+    made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **audit_fields())
     return answer(made, 201)
 
 
@@ -325,7 +311,7 @@ async def invite(challenge: str, data: InvitationBody) -> Response:
 @idempotent
 async def remove_of_team(challenge: str, hub_username: str) -> Response:
     """Take an account out of its team, with all that it has submitted; the answer is the team as it was."""
-    return answer(await people.remove_from_team(challenge, hub_username, **by()))
+    return answer(await people.remove_from_team(challenge, hub_username, **audit_fields()))
 
 
 @blueprint.post("/challenges/<challenge>/teams/dissolve")
@@ -335,4 +321,4 @@ async def remove_of_team(challenge: str, hub_username: str) -> Response:
 @idempotent
 async def dissolve(challenge: str, data: DissolveBody) -> Response:
     """Take a team apart: what was submitted for it competes for the accounts that sent it."""
-    return answer(await people.dissolve_team(challenge, data.name, **by()))
+    return answer(await people.dissolve_team(challenge, data.name, **audit_fields()))

@@ -14,8 +14,7 @@ from tortoise.timezone import now
 
 from collidium import __version__, accounts, operations, outbox, simulations
 from collidium.api.answers import answer, answer_list
-from collidium.api.authentication import request_id as http_request_id
-from collidium.api.authentication import require_operator
+from collidium.api.authentication import audit_fields
 from collidium.api.context import platform
 from collidium.api.idempotency import idempotent
 from collidium.api.openapi import parquet_answer
@@ -43,8 +42,7 @@ blueprint = Blueprint("requests", __name__)
 @document_response(list[SimulationRequest])
 async def requests(query_args: AllRequestsQuery) -> Response:
     """Simulation requests of everybody, newest first."""
-    account = None if query_args.user is None else await accounts.find(query_args.user)
-    return await listed(query_args, account, query_args.channel)
+    return await listed(query_args, await accounts.id_of(query_args.user), query_args.channel)
 
 
 @blueprint.get("/requests/<request_id>")
@@ -61,9 +59,7 @@ async def find(request_id: str) -> Response:
 @idempotent
 async def cancel(request_id: str) -> Response:
     """Cancel any simulation request, as its owner could: 202 while its job is being stopped."""
-    cancelled = await simulations.cancel_as_operator(
-        platform(), request_id, actor=require_operator(), http_request_id=http_request_id()
-    )
+    cancelled = await simulations.cancel_as_operator(platform(), request_id, **audit_fields())
     return cancelling(cancelled)
 
 

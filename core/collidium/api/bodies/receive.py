@@ -10,7 +10,7 @@ from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, Protocol, cast
 
 import quart
 from werkzeug.exceptions import RequestEntityTooLarge
@@ -68,7 +68,7 @@ class FormSink:
     """The file is the part of that name of a multipart form; parts named in ``texts`` may be files, too."""
 
     def __init__(
-        self, file: HeldFile, limit: int, part: str, boundary: str, batch: int, texts: Collection[str] = ()
+        self, file: HeldFile, limit: int, part: str, boundary: str, texts: Collection[str] = ()
     ) -> None:
         self._file = file
         self._limit = limit
@@ -77,7 +77,7 @@ class FormSink:
         self._decoder = multipart.MultipartDecoder(
             boundary.encode("latin-1", "replace"),
             # What the decoder may keep between batches is one batch at most: more means endless headers.
-            max_form_memory_size=2 * batch + FIELDS_BYTES,
+            max_form_memory_size=2 * BATCH + FIELDS_BYTES,
             max_parts=FORM_PARTS,
         )
         self._fields: dict[str, bytearray] = {}
@@ -175,7 +175,7 @@ async def receive_to_file(
     try:
         sink: Sink = RawSink(file, limit_bytes)
         if is_form and part is not None:
-            sink = FormSink(file, limit_bytes, part, _boundary(request), BATCH, texts)
+            sink = FormSink(file, limit_bytes, part, _boundary(request), texts)
         fields = await _pour(body, sink)
         yield ReceivedFile(file.path, file.sha256, file.size, fields, file)
     finally:
@@ -195,9 +195,7 @@ async def append_to_file(request: quart.Request, file: GrowingFile, limit_bytes:
 
 
 def _limited(request: quart.Request, limit_bytes: int) -> Body:
-    body = request.body
-    if not isinstance(body, Body):
-        raise TypeError("collidium.api.bodies.install was not called for this app")
+    body = cast(Body, request.body)
     body.limit = limit_bytes
     body.check_limit()
     return body
