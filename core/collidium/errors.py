@@ -1,4 +1,4 @@
-"""Every error the platform raises on purpose, with its HTTP status and its exit code.
+"""All exceptions that the platform raises on purpose, with HTTP status and exit code.
 
 ::
 
@@ -15,14 +15,14 @@
     ├── MethodNotAllowed          405  exit 3
     ├── Conflict                  409  exit 3
     ├── TooManyRequests           429  exit 3
-    ├── UpstreamError             502  exit 3   the hub or a runner answered wrongly
-    ├── Unavailable               503  exit 3   frozen, or something needed is down
-    │   └── ScoringFailed         503  exit 3   the task failed, not the predictions
-    ├── UnusableDataset           422  exit 1   shards that are missing, or that contradict themselves
-    ├── ConfigurationError        500  exit 1   settings, plugins, schema: the operator mends it
+    ├── UpstreamError             502  exit 3   invalid response of the hub or a runner
+    ├── Unavailable               503  exit 3   frozen, or a dependency is down
+    │   └── ScoringFailed         503  exit 3   a fault of the task, not of the predictions
+    ├── UnusableDataset           422  exit 1   shards are missing or inconsistent
+    ├── ConfigurationError        500  exit 1   settings, plugins or schema: for the operator to fix
     └── Unreachable               ---  exit 4   the client cannot reach the server
 
-Raised low, rendered once: by the API as a problem document (RFC 9457), by the command as one message.
+They are rendered in one place each: by the API as a problem document (RFC 9457), by the command as a message.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from typing import Any, ClassVar
 
 
 class CollidiumError(Exception):
-    """The platform could not do what was asked."""
+    """Base of all exceptions that the platform raises on purpose."""
 
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Internal error"
@@ -49,26 +49,26 @@ class CollidiumError(Exception):
         self.detail = detail
         self.errors = list(errors)
         self.headers = dict(headers or {})
-        #: Which request it was, in the server's logs; known to clients.
+        #: Id of the request in the server's logs; set by clients.
         self.request_id: str | None = None
-        #: Under which a client may safely repeat the request, where it does not know whether that was done.
+        #: Key with which a client can safely repeat a request whose outcome is unknown.
         self.idempotency_key: str | None = None
 
 
 class RefusedError(CollidiumError):
-    """The server refuses what was asked."""
+    """The server rejected the request."""
 
     exit_code = 3
 
 
 class InvalidInput(RefusedError):
-    """What was sent cannot be taken."""
+    """The input is invalid."""
 
     status = 422
     title = "Invalid input"
 
     def __str__(self) -> str:
-        """The message with the first problem: what a traceback shows is often all that a caller sees."""
+        """The message with the first problem, for tracebacks."""
         if not self.errors:
             return self.detail
         first = self.errors[0]
@@ -80,7 +80,7 @@ class InvalidInput(RefusedError):
 
 
 class BadRequest(InvalidInput):
-    """The request cannot be read."""
+    """The request is malformed."""
 
     status = 400
     title = "Bad request"
@@ -94,21 +94,21 @@ class TooLarge(InvalidInput):
 
 
 class UnknownCursor(InvalidInput):
-    """A page was asked for by a cursor that belongs to no list of this kind."""
+    """The cursor does not belong to this list."""
 
-    def __init__(self, detail: str = "cursor: not one that this server gave out; begin without it") -> None:
+    def __init__(self, detail: str = "cursor: unknown; start without a cursor") -> None:
         super().__init__(detail, errors=[{"field": "cursor", "detail": "not a cursor of this list"}])
 
 
 class UnsupportedMediaType(InvalidInput):
-    """The body is of a kind that is not taken here."""
+    """The body has a media type that is not accepted here."""
 
     status = 415
     title = "Unsupported media type"
 
 
 class Unauthenticated(RefusedError):
-    """No token, or one that is not valid."""
+    """There is no token, or an invalid one."""
 
     status = 401
     title = "Not signed in"
@@ -118,7 +118,7 @@ class Unauthenticated(RefusedError):
 
 
 class PaymentRequired(RefusedError):
-    """The balance does not cover the cost."""
+    """The balance does not cover the price."""
 
     status = 402
     title = "Not enough credits"
@@ -132,28 +132,28 @@ class Forbidden(RefusedError):
 
 
 class NotFound(RefusedError):
-    """There is no such thing, or none that the caller may see."""
+    """It does not exist, or the caller may not see it."""
 
     status = 404
     title = "Not found"
 
 
 class MethodNotAllowed(RefusedError):
-    """The path exists, but not for this method."""
+    """The path does not support this method."""
 
     status = 405
     title = "Method not allowed"
 
 
 class Conflict(RefusedError):
-    """What was asked contradicts what is."""
+    """The request conflicts with the current state."""
 
     status = 409
     title = "Conflict"
 
 
 class TooManyRequests(RefusedError):
-    """Asked too often."""
+    """A rate limit or quota is exceeded."""
 
     status = 429
     title = "Too many requests"
@@ -163,14 +163,14 @@ class TooManyRequests(RefusedError):
 
 
 class UpstreamError(RefusedError):
-    """The hub or a runner answered wrongly."""
+    """The hub or a runner sent an invalid response."""
 
     status = 502
     title = "Upstream error"
 
 
 class Unavailable(RefusedError):
-    """Not now: the platform is frozen, or something it needs is down."""
+    """The platform is frozen, or something that it needs is down."""
 
     status = 503
     title = "Unavailable"
@@ -180,20 +180,20 @@ class Unavailable(RefusedError):
 
 
 class ScoringFailed(Unavailable):
-    """The scoring itself went wrong: the fault of the task or the machine, not of what was sent."""
+    """Scoring failed because of the task or the machine, not because of the predictions."""
 
     title = "Scoring failed"
 
 
 class UnusableDataset(CollidiumError):
-    """The dataset lacks something needed, or contradicts itself."""
+    """The dataset is incomplete or inconsistent."""
 
     status = 422
     title = "Unusable dataset"
 
 
 class ConfigurationError(CollidiumError):
-    """Settings, plugins or the database schema are wrong; an operator must mend them."""
+    """Settings, plugins or the database schema are wrong; an operator must fix them."""
 
     title = "Configuration error"
 

@@ -1,6 +1,6 @@
-"""The hooks: the public contract between the platform and its plugins.
+"""Hook specifications: the public contract between the platform and its plugins.
 
-A plugin is a module (or object) named by an entry point of group ``collidium``. It implements any of the
+A plugin is a module or object named by an entry point of group ``collidium``. It implements any of the
 functions below, decorated with ``hookimpl``::
 
     from collidium import hookspecs
@@ -9,7 +9,7 @@ functions below, decorated with ``hookimpl``::
     def collidium_tasks():
         return [MyTask()]
 
-Hooks that provide things are called once, when a process starts; each returns a list.
+Hooks that provide objects are called once, when a process starts; each returns a list.
 """
 
 from __future__ import annotations
@@ -38,38 +38,38 @@ hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
-# -- things that a plugin provides ------------------------------------------------------------------
+# -- objects that plugins provide -------------------------------------------------------------------
 
 
 @hookspec
 def collidium_tasks() -> Sequence[Task]:  # type: ignore[empty-body]  # a specification
-    """Return the benchmark tasks that this plugin brings.
+    """Return the benchmark tasks of this plugin.
 
-    Called when the server, a command or a scoring process loads its plugins. A task becomes *installed*;
-    it takes submissions once an operator lists it (``collidium task add NAME``).
+    Called when the server, a command or a scoring process loads its plugins. A task becomes *installed*; it
+    accepts submissions once an operator lists it (``collidium task add NAME``).
     """
 
 
 @hookspec
 def collidium_baselines() -> Sequence[Baseline]:  # type: ignore[empty-body]  # a specification
-    """Return baselines of tasks of other plugins, such as those that need software that a task does without.
+    """Return baselines of other plugins' tasks, for example those that need additional software.
 
-    Called by ``collidium.plugins.load().baselines()``. Import what is heavy when a baseline is called.
+    Called by ``collidium.plugins.load().baselines()``. Import heavy packages when a baseline is called.
     """
 
 
 @hookspec
 def collidium_runners(settings: Settings) -> Sequence[Runner]:  # type: ignore[empty-body]  # a specification
-    """Return the runners that this plugin brings; ``PLATFORM_RUNNER`` chooses one by its name.
+    """Return the runners of this plugin; ``PLATFORM_RUNNER`` selects one by name.
 
-    Called when a server or a worker starts. Connect lazily: a runner that is not chosen is never used, except
-    to follow requests that were handed to it before.
+    Called when a server or a worker starts. Connect lazily: a runner that is not selected is only used to
+    follow requests that it accepted earlier.
     """
 
 
 @hookspec
 def collidium_storages(settings: Settings) -> Sequence[Storage]:  # type: ignore[empty-body]  # a specification
-    """Return the storage backends that this plugin brings; ``PLATFORM_STORAGE`` chooses one by its name.
+    """Return the storage backends of this plugin; ``PLATFORM_STORAGE`` selects one by name.
 
     Called when a server or a command that needs files starts. Connect lazily.
     """
@@ -77,7 +77,7 @@ def collidium_storages(settings: Settings) -> Sequence[Storage]:  # type: ignore
 
 @hookspec
 def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvider]:  # type: ignore[empty-body]  # a specification
-    """Return the identity providers that this plugin brings; ``PLATFORM_IDENTITY`` chooses one by its name.
+    """Return the identity providers of this plugin; ``PLATFORM_IDENTITY`` selects one by name.
 
     Called when a server starts. Connect lazily.
     """
@@ -85,7 +85,7 @@ def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvide
 
 @hookspec
 def collidium_executors(settings: Settings) -> Sequence[Executor]:  # type: ignore[empty-body]  # a specification
-    """Return the executors that this plugin brings; ``PLATFORM_EXECUTOR`` chooses one by its name.
+    """Return the executors of this plugin; ``PLATFORM_EXECUTOR`` selects one by name.
 
     Called when a server or a command that scores starts. Start workers lazily.
     """
@@ -93,9 +93,9 @@ def collidium_executors(settings: Settings) -> Sequence[Executor]:  # type: igno
 
 @hookspec
 def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:  # type: ignore[empty-body]  # a specification
-    """Return Quart blueprints to mount on the server, each with a ``url_prefix`` of its own.
+    """Return Quart blueprints to mount on the server, each with its own ``url_prefix``.
 
-    Called when a server starts. A prefix that another plugin or the platform uses is refused.
+    Called when a server starts. A prefix that another plugin or the platform uses is rejected.
     """
 
 
@@ -103,15 +103,14 @@ def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:  # type: ig
 def collidium_commands() -> Sequence[click.Command]:  # type: ignore[empty-body]  # a specification
     """Return commands or groups to add to the ``collidium`` command.
 
-    Called when the command is asked for something that the platform itself does not know. Its help
-    imports no other distribution: it lists the commands declared next to the plugin in entry-point
-    group ``collidium.commands``, command name = the plugin's module.
+    Called for a command that the platform does not have. The help imports no other distribution: it lists the
+    commands declared in the entry-point group ``collidium.commands``, command name = the plugin's module.
     """
 
 
 @hookspec
 def collidium_pipelines() -> Sequence[Pipeline]:  # type: ignore[empty-body]  # a specification
-    """Return the pipelines that this plugin brings; ``collidium simulate --pipeline`` chooses one by name.
+    """Return the pipelines of this plugin; ``collidium simulate --pipeline`` selects one by name.
 
     Called by ``collidium simulate``. A pipeline is data: import nothing heavy for it.
     """
@@ -119,23 +118,23 @@ def collidium_pipelines() -> Sequence[Pipeline]:  # type: ignore[empty-body]  # 
 
 @hookspec
 def collidium_screens() -> Sequence[type[Screen[Any]]]:  # type: ignore[empty-body]  # a specification
-    """Return the screens that this plugin brings to the operator's console: classes, not instances.
+    """Return the screens that this plugin adds to the operator console: classes, not instances.
 
-    Called by ``collidium tui`` once its first screen is there. A screen is a subclass of
-    ``collidium_tui.ConsoleScreen``, known by its ``label``; it gets the next free key, and stands in the
-    palette. Import Textual within this function alone: every command imports the plugin.
+    Called by ``collidium tui`` after its first screen is shown. A screen is a subclass of
+    ``collidium_tui.ConsoleScreen``, identified by its ``label``; it gets the next free key and an entry in
+    the palette. Import Textual inside this function: every command imports the plugin.
     """
 
 
-# -- things that happened ----------------------------------------------------------------------------
+# -- events ------------------------------------------------------------------------------------------
 
 
 @hookspec
 def collidium_submission_scored(submission: dict[str, Any]) -> None:
-    """A submission was scored and kept.
+    """A submission was scored and stored.
 
-    Called once per submission, after the database transaction, with the record as ``GET
-    /v1/submissions/{id}`` shows it. What a plugin raises here is logged and changes nothing.
+    Called once per submission, after the database transaction, with the record of ``GET
+    /v1/submissions/{id}``. Exceptions are logged and have no effect.
     """
 
 
@@ -143,6 +142,6 @@ def collidium_submission_scored(submission: dict[str, Any]) -> None:
 def collidium_request_finished(request: dict[str, Any]) -> None:
     """A simulation request reached a terminal state.
 
-    Called once per request, after the database transaction, with the record as ``GET /v1/requests/{id}``
-    shows it. What a plugin raises here is logged and changes nothing.
+    Called once per request, after the database transaction, with the record of ``GET /v1/requests/{id}``.
+    Exceptions are logged and have no effect.
     """

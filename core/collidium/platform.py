@@ -1,4 +1,4 @@
-"""The running platform: settings, plugins and the parts that settings chose, opened and closed together."""
+"""The running platform: settings, plugins, and the components that the settings select."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ from collidium.sessions import Sessions
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: How long plugins that observe may go on when the platform closes.
+#: How long the platform waits for observing plugins when it closes.
 OBSERVERS_SECONDS: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class Platform:
-    """What domain functions work with; one per process."""
+    """The components of a process, which domain functions work with."""
 
     settings: Settings
     plugins: Plugins
@@ -46,11 +46,11 @@ class Platform:
     identities: Identities
     storage: Storage
     executor: Executor
-    #: All of them: requests are followed on the runner that they were handed to.
+    #: Requests are followed on the runner that accepted them.
     runners: Provided[Runner]
-    #: The one that new requests are handed to.
+    #: The runner of new requests.
     runner: Runner
-    #: The one that its command runs; None for a command that names none.
+    #: The pipeline of the jobs' command; None if it names none.
     pipeline: Pipeline | None
     secrets: Secrets
     sessions: Sessions
@@ -62,19 +62,19 @@ class Platform:
 
     @property
     def pipeline_version(self) -> str:
-        """The version of the events that are ordered now."""
+        """The version of the pipeline that simulates new requests."""
         return self.settings.pipeline_version or (self.pipeline.version if self.pipeline else "")
 
     @classmethod
     @asynccontextmanager
     async def open(cls, settings: Settings, loaded: Plugins | None = None) -> AsyncIterator[Platform]:
-        """Connect the database and choose the parts that the settings name; close all of it at the end.
+        """Connect the database, create the components that the settings select, and close them at the end.
 
-        ``loaded`` are the plugins of this process, if they are loaded already.
+        ``loaded`` are the plugins of this process, if they are already loaded.
 
-        The embedded SQLite database is brought up to this release; any other is its operator's to migrate.
-        Raises :class:`~collidium.errors.ConfigurationError` for a schema that this release does not know,
-        for a part that is not installed, and for what is not set where machines may share the database.
+        The embedded SQLite database is migrated automatically; others are migrated by their operator. Raises
+        :class:`~collidium.errors.ConfigurationError` for an unknown schema, for a component that is not
+        installed, and for missing settings that machines with a common database must share.
         """
         if missing := settings.missing_to_share():
             raise ConfigurationError(f"several machines may share PostgreSQL: {'; '.join(missing)}")
@@ -123,13 +123,13 @@ class Platform:
 
 
 def pipeline_of_command(settings: Settings, loaded: Plugins) -> Pipeline | None:
-    """The installed pipeline that the command of jobs names with ``--pipeline``.
+    """Return the installed pipeline that the jobs' command names with ``--pipeline``.
 
-    It varies nothing where the command does not pass ``{vary}`` on.
+    It has no variations unless the command passes ``{vary}`` on.
     """
     try:
         words = shlex.split(settings.pipeline_command)
-    except ValueError:  # runners raise when they fill it in
+    except ValueError:  # runners report it
         return None
     named = next((name for option, name in pairwise(words) if option == "--pipeline"), "")
     pipeline = loaded.pipelines().things.get(named)

@@ -1,8 +1,8 @@
-"""Loads plugins entry point by entry point, keeps what they bring, notifies them, reports what went wrong.
+"""Load plugins, collect what they provide, notify them of events, and report their failures.
 
-A broken plugin never stops the rest: it is recorded with name, distribution and error, shown by ``collidium
-plugin list`` and ``/readyz``, and asking for what it should have brought raises. Each is notified of events
-in a thread of its own: none delays a request, or another plugin.
+A broken plugin does not affect others: its failure is recorded, ``collidium plugin list`` and ``/readyz``
+report it, and selecting something that it should have provided raises. Each plugin is notified of events in
+a thread of its own, so that it delays neither requests nor other plugins.
 """
 
 from __future__ import annotations
@@ -46,13 +46,13 @@ GROUP = "collidium"
 #: The platform's own distribution.
 DISTRIBUTION = "collidium"
 
-#: Events that may wait for one plugin; more than a healthy one ever lets wait.
+#: Maximum number of queued events per plugin.
 MAX_WAITING: Final = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class PluginRecord:
-    """One entry point and what became of it."""
+    """An entry point and the result of loading it."""
 
     name: str
     distribution: str
@@ -63,7 +63,7 @@ class PluginRecord:
 
 
 class Named(Protocol):
-    """A thing that settings choose by its name."""
+    """Something that a setting selects by name."""
 
     @property
     def name(self) -> str: ...
@@ -74,27 +74,27 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Provided(Generic[T]):
-    """Things of one kind by name, each with the plugin that brought it."""
+    """Objects of one kind by name, with the plugins that provide them."""
 
     kind: str
-    #: The variable that chooses one of them by its name, if one does.
+    #: Environment variable that selects one of them by name, if any.
     setting: str = ""
     things: dict[str, T] = field(default_factory=dict)
     origins: dict[str, str] = field(default_factory=dict)
-    #: The distributions that these plugins came with.
+    #: The distributions of these plugins.
     distributions: dict[str, str] = field(default_factory=dict)
-    #: What went wrong while loading, a line each: the thing asked for may be missing for it.
+    #: Failures while loading, which may explain a missing object.
     failures: list[str] = field(default_factory=list)
 
     def find(self, name: str) -> T:
-        """The thing of that name, for a user's choice; raises NotFound that names those there are."""
+        """Return the object that a user named; raises NotFound, which lists the names."""
         if name not in self.things:
             known = ", ".join(sorted(self.things)) or "none"
             raise NotFound(f"no installed plugin brings a {self.kind} {name!r} (installed: {known})")
         return self.things[name]
 
     def get(self, name: str) -> T:
-        """The thing of that name, for a setting; raises ConfigurationError that names those there are."""
+        """Return the object that a setting names; raises ConfigurationError, which lists the names."""
         try:
             return self.things[name]
         except KeyError:
@@ -143,7 +143,7 @@ class Plugins:
                 self.manager.unregister(name=point.name)
 
     def _refuse_wrappers(self, name: str) -> None:
-        """Raise TypeError for a hook wrapper: implementations are called alone, with nothing to wrap."""
+        """Raise TypeError for hook wrappers: implementations are called one by one."""
         for hook in self.manager.get_hookcallers(self.manager.get_plugin(name)) or ():
             for implementation in hook.get_hookimpls():
                 if implementation.plugin_name == name and (
@@ -169,9 +169,9 @@ class Plugins:
 
     @contextmanager
     def isolated(self, name: str, what: str = "") -> Iterator[None]:
-        """Make anything that is raised within a failure of the plugin of that name, and of nothing else.
+        """Record any exception in the block as a failure of the plugin; only Ctrl-C is raised.
 
-        Logs and records it, after ``what`` was attempted. Ctrl-C is raised.
+        ``what`` describes the operation for the log.
         """
         try:
             yield
@@ -183,7 +183,7 @@ class Plugins:
             self.fail(name, f"{what}: {reason}" if what else reason)
 
     def fail(self, name: str, error: str) -> None:
-        """Record that a loaded plugin failed later, in addition to what it failed with before."""
+        """Record a failure of a loaded plugin, in addition to earlier ones."""
         old = self.records[name]
         if old.error is not None:
             error = old.error if error in old.error else f"{old.error}; {error}"
@@ -191,7 +191,7 @@ class Plugins:
 
     @property
     def failures(self) -> list[str]:
-        """What an operator should know, a line each."""
+        """Messages for operators, one line each."""
         broken = [
             f"plugin {record.name!r} of {record.distribution}: {record.error}"
             for record in self.records.values()
@@ -199,13 +199,13 @@ class Plugins:
         ]
         return broken + self.clashes
 
-    # -- what plugins bring ---------------------------------------------------------------------------
+    # -- provided objects -----------------------------------------------------------------------------
 
     def tasks(self) -> Provided[Task]:
         return self._provided(Provided("task"), "collidium_tasks", lambda task: task.card.name)
 
     def baselines(self) -> Provided[Baseline]:
-        """By task and name: ``tracking/ckf``."""
+        """By task and name, for example ``tracking/ckf``."""
         kind = Provided[Any]("baseline")
         return self._provided(kind, "collidium_baselines", lambda one: f"{one.task}/{one.name}")
 
@@ -226,7 +226,7 @@ class Plugins:
         return self._provided(Provided("pipeline"), "collidium_pipelines", _name)
 
     def blueprints(self, settings: Settings) -> Provided[Blueprint]:
-        """By their ``url_prefix``; made once, as one that is mounted cannot be changed any more."""
+        """By ``url_prefix``. They are created once, because a mounted blueprint cannot change."""
         if self._blueprints is None:
             self._blueprints = self._provided(
                 Provided("blueprint"), "collidium_blueprints", lambda b: b.url_prefix, settings=settings
@@ -241,9 +241,9 @@ class Plugins:
         return self._provided(kind, "collidium_screens", lambda screen: screen.label)
 
     def announce(self, hook: str, **arguments: object) -> None:
-        """Notify every plugin of an event, each in a thread, with a copy of ``arguments``.
+        """Notify all plugins of an event, each in its thread and with a copy of ``arguments``.
 
-        Returns at once. What a plugin raises is logged and stops no other.
+        Returns at once. Exceptions of plugins are logged.
         """
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
             values = deepcopy(_accepted(implementation, arguments))
@@ -269,7 +269,7 @@ class Plugins:
         if name not in provided.things:
             provided.things[name] = thing
             provided.origins[name] = origin
-            if (record := self.records.get(origin)) is not None:  # not one that was registered by hand
+            if (record := self.records.get(origin)) is not None:  # not registered by an entry point
                 provided.distributions[name] = record.distribution
             return
         clash = (
@@ -282,20 +282,20 @@ class Plugins:
 
 
 def load(blocked: Sequence[str] = ()) -> Plugins:
-    """Load every plugin of the installed distributions, the platform's own first."""
+    """Load the plugins of all installed distributions, the platform's own first."""
     points = entry_points(group=GROUP)
     own_first = sorted(points, key=lambda point: (not is_own(point), point.name, origin(point.dist)))
     return Plugins(own_first, blocked)
 
 
 def is_own(point: EntryPoint) -> bool:
-    """Whether the entry point belongs to the platform's own distribution."""
+    """Whether an entry point belongs to the platform's own distribution."""
     return origin(point.dist)[0] == DISTRIBUTION
 
 
 @cache
 def origin(distribution: Distribution | None) -> tuple[str, str]:
-    """Name and version of a distribution, each access to which would parse all its metadata."""
+    """Return name and version of a distribution; cached, because each access parses its metadata."""
     return (distribution.name, distribution.version) if distribution else ("unknown", "")
 
 
@@ -304,7 +304,7 @@ def _name(thing: Named) -> str:
 
 
 def _chosen(kind: str) -> Provided[Any]:
-    """Things of which the setting of that name chooses one."""
+    """Return a collection of objects from which the setting with that name selects one."""
     return Provided(kind, f"PLATFORM_{kind.upper()}")
 
 
@@ -315,7 +315,7 @@ def _text(name: object, kind: str) -> str:
 
 
 def _is_interrupt(error: BaseException) -> bool:
-    """Whether it is Ctrl-C, which no ``raise`` statement has raised."""
+    """Whether it is Ctrl-C rather than a KeyboardInterrupt that a plugin raised."""
     if not isinstance(error, KeyboardInterrupt) or (trace := error.__traceback__) is None:
         return False
     while trace.tb_next:
@@ -324,24 +324,24 @@ def _is_interrupt(error: BaseException) -> bool:
 
 
 def _accepted(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:
-    """The arguments that an implementation asks for: like pluggy, fewer than specified are fine."""
+    """Return the arguments that an implementation declares; as with pluggy, it may omit some."""
     return {name: arguments[name] for name in implementation.argnames}
 
 
 class Observers:
-    """The threads, by plugin; started with the first event."""
+    """Threads that notify plugins, one per plugin, started on the first event."""
 
     def __init__(self) -> None:
         self._observers: dict[str, _Observer] = {}
 
     def notify(self, plugin: str, event: Callable[[], object]) -> None:
-        """Run ``event`` soon; what it raises is logged, and so is an event that there is no time for."""
+        """Queue ``event`` for the plugin; its exceptions are logged, and so is a full queue."""
         if plugin not in self._observers:
             self._observers[plugin] = _Observer(plugin)
         self._observers[plugin].notify(event)
 
     def finish(self, seconds: float) -> None:
-        """Wait for all events, for at most ``seconds``; what has not ended by then is left."""
+        """Wait up to ``seconds`` for all queued events."""
         deadline = monotonic() + seconds
         observers = list(self._observers.values())
         self._observers.clear()
@@ -350,10 +350,7 @@ class Observers:
 
 
 class _Observer:
-    """One plugin's thread: a daemon, as a plugin that never returns must not keep the process alive.
-
-    asyncio's own threads would: the end of the loop waits for each of them.
-    """
+    """The thread of one plugin: a daemon, so that a hanging plugin does not keep the process alive."""
 
     def __init__(self, plugin: str) -> None:
         self._plugin = plugin
@@ -368,7 +365,7 @@ class _Observer:
             logger.error("plugin %s is too slow an observer; it misses something", self._plugin)
 
     def stop(self, deadline: float) -> None:
-        with suppress(Full):  # logged below: the thread lives on
+        with suppress(Full):  # logged below
             self._events.put(None, timeout=max(0.0, deadline - monotonic()))
         self._thread.join(max(0.0, deadline - monotonic()))
         if self._thread.is_alive():
@@ -379,5 +376,5 @@ class _Observer:
             try:
                 event()
             except BaseException:
-                # A third-party observer must not undo what has already been committed, nor miss what follows.
+                # An observer must not affect what has been committed, nor miss later events.
                 logger.exception("plugin %s failed as an observer", self._plugin)

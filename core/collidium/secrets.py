@@ -1,4 +1,4 @@
-"""What the platform keeps of its users' secrets: encrypted, with keys that stand outside the database."""
+"""Encryption of users' secrets in the database, with keys from the settings or the data directory."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from collidium.files.data_directory import make_secret_file
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Below the data directory.
+#: Name of the key file in the data directory.
 FILE: Final = "secret-key"
 _KEY_BYTES: Final = 32
-#: Settings that all machines of a service have in common, as in :func:`fingerprint`.
+#: Settings that all machines of a service must share, in the order of fingerprints.
 SHARED: Final = ("PLATFORM_SECRET_KEY", "ADMIN_TOKEN", "PLATFORM_STORAGE", "PLATFORM_HUB_URL")
-#: Hexadecimal digits of each: enough to find a mistake, too few to find a secret.
+#: Hexadecimal digits per setting: enough to find a mistake, too few to find a secret.
 _DIGITS: Final = 4
-#: The same everywhere: every process makes the same key of a text, and keeps nothing to do so.
+#: Constant, so that all processes derive the same key from a text.
 _SALT: Final = b"collidium"
 
 
 class LostKey(ConfigurationError):
-    """A value was encrypted with a key that is no longer among those of this process."""
+    """A value was encrypted with a key that this process does not have."""
 
 
 class Secrets:
-    """Encrypts and decrypts short texts; several keys at once, so that they can be changed.
+    """Encrypts and decrypts short texts with one or more keys, which can be rotated.
 
     Values are Fernet tokens: AES-128-CBC, signed with HMAC-SHA256.
     """
@@ -42,13 +42,13 @@ class Secrets:
     __slots__ = ("_first", "_keys")
 
     def __init__(self, keys: Sequence[str]) -> None:
-        """The first key encrypts, all decrypt. Blocks: a key is derived slowly, on purpose."""
+        """The first key encrypts, all keys decrypt. Blocks: key derivation is slow on purpose."""
         made = [_fernet_key(key) for key in keys]
         self._keys = MultiFernet([Fernet(key) for key in made])
         self._first = made[0]
 
     def fingerprint(self, settings: Settings) -> str:
-        """What a process records of :data:`SHARED`; with SQLite, which one machine has, of the key alone."""
+        """Return short hashes of the settings :data:`SHARED`; with SQLite, of the key alone."""
         storage = f"{settings.storage} {settings.storage_s3_url} {settings.storage_hub_repo}"
         token = settings.admin_token.get_secret_value() if settings.admin_token else ""
         values = ("", "", "") if settings.sqlite_file else (token, storage, settings.hub_url)
@@ -56,27 +56,24 @@ class Secrets:
         return "".join(mark[:_DIGITS] for mark in (hashlib.sha256(self._first).hexdigest(), *marks))
 
     def encrypt(self, text: str) -> str:
-        """The text as a value to be kept, another one each time."""
+        """Encrypt a text; the result differs each time."""
         return self._keys.encrypt(text.encode()).decode("ascii")
 
     def decrypt(self, value: str) -> str:
-        """The text that was encrypted.
-
-        Raises :class:`LostKey` for a value of a key that is not there any more, or that was changed.
-        """
+        """Decrypt a value. Raises :class:`LostKey` if its key is missing or it was changed."""
         try:
             return self._keys.decrypt(value.encode()).decode()
         except InvalidToken:
             raise LostKey(
-                "what was kept encrypted cannot be read with the keys of this server: give the key that it "
-                "was encrypted with in PLATFORM_SECRET_KEY, after the one that is to be used now"
+                "an encrypted value cannot be decrypted with the keys of this server: add its key to "
+                "PLATFORM_SECRET_KEY, after the current one"
             ) from None
 
 
 def open_secrets(settings: Settings) -> Secrets:
-    """The keys that are set, else the data directory's, made when absent, exactly once.
+    """Load the keys from the settings, or from the data directory, where a key is created once.
 
-    Blocks. Raises ConfigurationError where there is no key in the place for it.
+    Blocks. Raises ConfigurationError if the keys are invalid or cannot be read.
     """
     if settings.secret_key is not None:
         return Secrets(_keys(settings.secret_key.get_secret_value(), "PLATFORM_SECRET_KEY"))
@@ -85,12 +82,12 @@ def open_secrets(settings: Settings) -> Secrets:
         make_secret_file(path, Fernet.generate_key().decode("ascii"))
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"the secret key cannot be had: {error}") from error
+        raise ConfigurationError(f"the secret key cannot be read: {error}") from error
     return Secrets(_keys(text, str(path)))
 
 
 def differing(one: str, other: str) -> tuple[str, ...]:
-    """Return which settings differ by two fingerprints: with another key, what else does is unknown."""
+    """Return the settings that differ between two fingerprints; only the key, if that differs."""
     starts = range(0, _DIGITS * len(SHARED), _DIGITS)
     names = [
         name
@@ -108,11 +105,11 @@ def _keys(text: str, where: str) -> list[str]:
 
 
 def _fernet_key(text: str) -> bytes:
-    """A Fernet key as it is; of any other text one that is derived from it (scrypt, RFC 7914)."""
+    """Return a Fernet key unchanged, or derive one from any other text (scrypt, RFC 7914)."""
     try:
         if len(base64.b64decode(text, altchars=b"-_", validate=True)) == _KEY_BYTES:
             return text.encode("ascii")
     except (NotBase64, ValueError):
-        pass  # it is a pass phrase
+        pass  # a passphrase
     derived = Scrypt(salt=_SALT, length=_KEY_BYTES, n=2**14, r=8, p=1).derive(text.encode())
     return base64.urlsafe_b64encode(derived)

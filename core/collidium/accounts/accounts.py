@@ -1,4 +1,4 @@
-"""Accounts: sign-up on the first valid token, and bans."""
+"""Accounts: sign-up with the first valid token, bans, and lists."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from collidium.database import Statement, connection, transactional
 from collidium.database.statements import RowByKey
 from collidium.errors import Conflict, Forbidden, NotFound, UnknownCursor
 
-#: ``last_seen_at`` is true to this much, so that reading does not write on every call.
+#: Precision of ``last_seen_at``, so that not every call writes.
 LAST_SEEN_PRECISION = timedelta(minutes=5)
 
 _by_name: Final = RowByKey(Account, "name_key")
 
 
 class AccountView(records.Account, frozen=True, kw_only=True):
-    """An account with what no record of the API has: its row's ``id``, and whether it submits baselines."""
+    """An account with its row id, and whether it submits baselines; neither is part of the API's record."""
 
     id: int
     baseline: bool
 
 
 async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
-    """The account of someone whose token was just found valid; signs them up the first time.
+    """Return the account of a validated token's owner, and create it on the first call.
 
-    The ban is read from the database on every call. Raises :class:`~collidium.errors.Forbidden` for a
-    banned account.
+    The ban is read from the database each time. Raises :class:`~collidium.errors.Forbidden` for a banned
+    account.
     """
     account = await _by_name.get_or_none(name_key(hub_username))
     if account is None or account.signed_up_at is None:
@@ -54,7 +54,7 @@ async def recognise(hub_username: str, *, signup_grant: Decimal) -> AccountView:
 
 
 async def find(hub_username: str) -> AccountView:
-    """The account of that name, in any case; raises NotFound."""
+    """Return the account with that name, case-insensitively; raises NotFound."""
     account = None
     if USERNAME.fullmatch(hub_username):
         account = await Account.get_or_none(name_key=name_key(hub_username))
@@ -72,8 +72,7 @@ async def id_of(hub_username: str | None) -> int | None:
 async def require_not_banned(account_id: int) -> None:
     """Raise Forbidden for a banned account.
 
-    In a transaction the account stays as it is until that ends: a ban comes before or after it, never in
-    between.
+    Within a transaction the account is locked, so that a ban cannot come before the transaction ends.
     """
     account = await Account.select_for_update().get(id=account_id)
     if account.banned:
@@ -81,31 +80,31 @@ async def require_not_banned(account_id: int) -> None:
 
 
 def locked(account_id: int, first: str) -> Statement:
-    """The statement that locks an account until the transaction ends, and reads ``banned`` and ``credits``.
+    """Return the statement that locks an account for the transaction and reads ``banned`` and ``credits``.
 
-    On PostgreSQL it calls the function ``first`` before, whose lock others take in this order, too.
+    On PostgreSQL it first calls the function ``first``, whose lock must be taken before that of the account.
     """
     if isinstance(connection(), SqliteClient):
         return Statement("SELECT banned, credits FROM accounts WHERE id = ?", (account_id,))
     return Statement(
-        f"SELECT banned, credits FROM (SELECT {first}) AS before, accounts WHERE accounts.id = ? "  # noqa: S608 -- `first` is a constant of ours
+        f"SELECT banned, credits FROM (SELECT {first}) AS before, accounts WHERE accounts.id = ? "  # noqa: S608 -- a constant
         "FOR UPDATE OF accounts",
         (account_id,),
     )
 
 
-#: Of SQL: whether ``owner`` is the id of an account that is banned.
+#: SQL condition: whether ``owner`` is the id of a banned account.
 IS_BANNED: Final = "EXISTS (SELECT 1 FROM accounts WHERE accounts.id = owner AND banned)"
 
 
 @transactional
 async def lock(account_ids: Collection[int]) -> None:
-    """Lock accounts until the transaction ends, always in one order: who pays many calls this first."""
+    """Lock accounts for the transaction, in a fixed order; call it before paying several accounts."""
     await Account.filter(id__in=sorted(set(account_ids))).order_by("id").select_for_update().only("id")
 
 
 async def banned_among(account_ids: Collection[int]) -> set[int]:
-    """Those of the accounts that are banned."""
+    """Return which of the accounts are banned."""
     if not account_ids:
         return set()
     return {account.id for account in await Account.filter(id__in=list(account_ids), banned=True).only("id")}
@@ -113,7 +112,7 @@ async def banned_among(account_ids: Collection[int]) -> set[int]:
 
 @transactional
 async def set_banned(hub_username: str, banned: bool) -> AccountView:
-    """Ban or unban. A name that never signed in is banned in advance; unbanning such a name is NotFound."""
+    """Ban or unban an account. An unknown name can be banned in advance; unbanning one raises NotFound."""
     if banned:
         await _ensure_row(hub_username)
     account = await Account.select_for_update().get_or_none(name_key=name_key(hub_username))
@@ -126,7 +125,7 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
 
 @transactional
 async def forget(account_id: int, becomes: str, *, banned: bool) -> None:
-    """Give an account that is erased a neutral name; answers that were kept for it, or name it, go."""
+    """Rename an account that is erased, and delete its idempotency keys and sign-on identity."""
     account = await Account.select_for_update().get(id=account_id)
     await idempotency.forget(f"account:{account_id}", account.hub_username)
     await sso.forget(account.hub_username)
@@ -137,9 +136,9 @@ async def forget(account_id: int, becomes: str, *, banned: bool) -> None:
 
 @transactional
 async def mark_baseline(hub_username: str) -> AccountView:
-    """Return the account of that name, made without a grant, that submits the platform's baselines.
+    """Return the account that submits the platform's baselines; create it without a grant.
 
-    It earns nothing. Raises Conflict where the account is a user's.
+    It earns nothing. Raises Conflict if the account belongs to a user.
     """
     await _ensure_row(hub_username)
     account = await Account.select_for_update().get(name_key=name_key(hub_username))
@@ -153,12 +152,12 @@ async def mark_baseline(hub_username: str) -> AccountView:
 
 @transactional
 async def _sign_up(hub_username: str, signup_grant: Decimal) -> Account:
-    """Exactly one grant for a name, however many first calls arrive at once; none for a banned name."""
+    """Grant the sign-up credits once, however many first calls are concurrent; nothing for a banned name."""
     await _ensure_row(hub_username)
     account = await Account.select_for_update().get(name_key=name_key(hub_username))
     if account.signed_up_at is None and not account.banned:
         account.signed_up_at = account.last_seen_at = now()
-        # As the hub spells it: an operator who banned the name in advance may have typed another case.
+        # An operator who banned the name in advance may have used another case than the hub.
         account.hub_username = hub_username
         await account.save(update_fields=["hub_username", "signed_up_at", "last_seen_at"])
         if signup_grant:
@@ -172,28 +171,27 @@ async def _ensure_row(hub_username: str) -> None:
 
 
 def banned_error(hub_username: str) -> Forbidden:
-    """The error for an account that is banned."""
+    """Return the exception for a banned account."""
     return Forbidden(f"the account {hub_username} is banned: ask the operators of the server")
 
 
 class Sort(StrEnum):
-    """What a list of accounts goes by."""
+    """Order of a list of accounts."""
 
     NEWEST = "newest"
     NAME = "name"
-    #: Most first.
     CREDITS = "credits"
 
 
 _ORDER: Final = {Sort.NEWEST: ("-id",), Sort.NAME: ("name_key",), Sort.CREDITS: ("-credits", "-id")}
 _ID: Final = r"[0-9]{1,18}"
-#: What a cursor looks like: where the page before ended, in the terms of the order.
+#: Format of cursors: sort keys of the last account on the previous page.
 _CURSOR: Final = {
     Sort.NEWEST: re.compile(_ID),
     Sort.NAME: USERNAME,
     Sort.CREDITS: re.compile(rf"[0-9]{{1,15}}\.[0-9]{{3}}:{_ID}"),
 }
-#: What may stand in a name.
+#: Characters of names.
 _IN_NAMES: Final = re.compile(r"[a-z0-9._-]*")
 
 
@@ -205,7 +203,7 @@ async def list_accounts(
     sort: Sort = Sort.NEWEST,
     cursor: str | None = None,
 ) -> tuple[list[AccountView], str | None]:
-    """A page of accounts whose name contains ``search`` in any case, and the cursor of the next one.
+    """Return a page of accounts whose name contains ``search`` (case-insensitive), and the next cursor.
 
     Raises UnknownCursor, also for a cursor of another order.
     """

@@ -1,6 +1,6 @@
-"""Idempotency keys: an order or an operator action that is sent again is answered again, and done once.
+"""Idempotency keys: a repeated order or operator action gets the first answer and has no further effect.
 
-The key is written in the transaction that does what was asked: both are there or neither is.
+The key is stored in the transaction of the action.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from collidium.database import Statement, together, transactional
 from collidium.errors import Conflict, InvalidInput
 
 KEY: Final = re.compile(r"[\x21-\x7e]{1,128}")
-#: The latest keys of an owner that are remembered.
+#: Number of latest keys that are stored per owner.
 KEYS_KEPT: Final = 1000
 
 
 class IdempotencyKey(Model):
-    """The answer that a key of an owner was given, None while what was asked is being done."""
+    """The answer to the first request with a key; None while that is in progress."""
 
     id = fields.BigIntField(primary_key=True)
     # An account or an operator.
     owner = fields.CharField(max_length=128)
     key = fields.CharField(max_length=128)
-    # The sha256 of what was asked: the same key with another question is refused.
+    # sha256 of the request: the same key with another request is rejected.
     question = fields.CharField(max_length=64)
     # JSON.
     answer: str | None = fields.TextField(null=True)
@@ -41,40 +41,40 @@ class IdempotencyKey(Model):
 
 
 async def is_known(owner: str, key: str | None) -> bool:
-    """Whether the key has been answered."""
+    """Whether the key was used."""
     return key is not None and await IdempotencyKey.filter(owner=owner, key=_checked(key)).exists()
 
 
 @transactional
 async def recall(owner: str, key: str | None, question: object) -> Any:
-    """Return the answer that the key was given, or None where it is new.
+    """Return the answer to the first request with this key, or None for a new key.
 
-    In a transaction the key is locked until that ends.
+    Within a transaction the key is locked until it ends.
 
     Parameters
     ----------
     owner : str
-        Whose key it is; owners do not share keys.
+        Owners do not share keys.
     key : str or None
-        1 to 128 visible ASCII characters. Nothing is known of None.
+        1 to 128 visible ASCII characters; None is always new.
     question : object
-        What is asked for, as JSON can represent it.
+        The request, as JSON can represent it.
 
     Raises
     ------
     InvalidInput
-        For what is no key.
+        If the key is malformed.
     Conflict
-        For a key that was used for something else.
+        If the key was used for another request.
     """
     return answer_in(await together(*claim(owner, key, question)), question)
 
 
 def claim(owner: str, key: str | None, question: object) -> list[Statement]:
-    """The statements of :func:`recall`; :func:`answer_in` reads their row."""
+    """Return the statements of :func:`recall`; :func:`answer_in` reads their row."""
     if key is None:
         return []
-    # Waits for another transaction with this key. A known row is locked, so that it is not forgotten now.
+    # Waits for other transactions with this key. The update locks an existing row against deletion.
     return [
         Statement(
             "INSERT INTO idempotency_keys (owner, key, question) VALUES (?, ?, ?) "
@@ -85,7 +85,7 @@ def claim(owner: str, key: str | None, question: object) -> list[Statement]:
 
 
 def answer_in(row: Mapping[str, Any], question: object) -> Any:
-    """The answer that a key was given, or None; raises Conflict."""
+    """Return the stored answer of a row, or None; raises Conflict."""
     if "question" in row and row["question"] != _digest(question):
         raise Conflict("this Idempotency-Key was used for another request; use a new one")
     return json.loads(row.get("answer") or "null")
@@ -93,12 +93,12 @@ def answer_in(row: Mapping[str, Any], question: object) -> Any:
 
 @transactional
 async def remember(owner: str, key: str | None, answer: object) -> None:
-    """Keep the answer, which is not None, to what was asked; in the transaction that :func:`recall` began."""
+    """Store the answer, which must not be None, in the transaction of :func:`recall`."""
     await together(*keep(owner, key, answer))
 
 
 def keep(owner: str, key: str | None, answer: object) -> list[Statement]:
-    """The statements of :func:`remember`."""
+    """Return the statements of :func:`remember`."""
     if key is None:
         return []
     return [
@@ -106,7 +106,7 @@ def keep(owner: str, key: str | None, answer: object) -> list[Statement]:
             "UPDATE idempotency_keys SET answer = ? WHERE owner = ? AND key = ?",
             (json.dumps(answer), owner, key),
         ),
-        # Some answers cost nothing, so the keys of an owner would grow without end.
+        # Not all answers cost something, so the number of keys needs a limit.
         Statement(
             "DELETE FROM idempotency_keys WHERE owner = ? AND id <= "
             "(SELECT id FROM idempotency_keys WHERE owner = ? ORDER BY id DESC LIMIT 1 OFFSET ?)",
@@ -116,7 +116,7 @@ def keep(owner: str, key: str | None, answer: object) -> list[Statement]:
 
 
 async def forget(owner: str, name: str) -> None:
-    """Forget the keys of an owner, and those with answers that have ``name`` as a value."""
+    """Delete the keys of an owner, and those whose answers contain ``name`` as a value."""
     quoted = json.dumps(json.dumps(name))[1:-1]
     await IdempotencyKey.filter(Q(owner=owner) | Q(answer__icontains=quoted)).delete()
 

@@ -1,7 +1,7 @@
-"""Who stands behind a token, for as long as the identity provider's answer holds.
+"""Cached identification of callers by their tokens.
 
-Unknown tokens are limited, since each costs a call of the provider; known ones are not, and stay valid for a
-while when the provider is unavailable. Whether an account is banned is read from the database, each time.
+Unknown tokens are rate-limited because each costs a call of the identity provider. Known tokens are not, and
+stay valid for a while if the provider is unavailable.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Tokens remembered; valid tokens are apart, so that a flood drives none out.
+#: Cached tokens; valid ones separately, so that a flood of invalid ones does not evict them.
 KNOWN_TOKENS: Final = 10_000
 REJECTED_TOKENS: Final = 1_000
-#: Tokens that were valid are remembered for a day, to distinguish them from those that never were.
+#: Formerly valid tokens are remembered for a day, to distinguish them from unknown ones.
 ONCE_VALID_TOKENS, ONCE_VALID_SECONDS = 50_000, 24 * 3600.0
-#: Unknown tokens that the provider is asked about at once: known ones find the rest of its connections free.
+#: Unknown tokens that are validated concurrently: other connections stay free for known tokens.
 UNKNOWN_AT_ONCE: Final = 16
-#: Questions about a model repository, of one account at once and in a minute.
+#: Queries about model repositories per account: burst, and per minute.
 MODEL_QUESTIONS: Final = 30
-#: How long a rejection holds: the token may have been made a moment ago. After a failure of the provider, it
-#: is not asked about the same known token for at least as long.
+#: Lifetime of a cached rejection, which is short because the token may be created meanwhile. After a failure
+#: the provider is not asked about the same known token for at least as long.
 REJECTED_SECONDS: Final = 5.0
 
 _HITS, _MISSES = (metrics.CACHE.labels("tokens", result) for result in ("hit", "miss"))
@@ -45,7 +45,7 @@ _HITS, _MISSES = (metrics.CACHE.labels("tokens", result) for result in ("hit", "
 @dataclass(slots=True)
 class _Known:
     identity: Identity
-    #: Until then the provider is not asked.
+    #: When to ask the provider again.
     fresh_until: float
 
 
@@ -55,13 +55,13 @@ class Identities:
     Parameters
     ----------
     provider
-        Asked about tokens; closed with this, as all others.
+        Validates tokens; closed with this object, as are the others.
     settings
-        How long answers hold, and how many unknown tokens are asked about.
+        Lifetime of cached answers, and limits for unknown tokens.
     clock
         Returns seconds.
     others
-        Providers that are asked about tokens with a prefix of theirs, each time.
+        Providers that validate tokens with their prefix, without a cache.
     """
 
     def __init__(
@@ -93,7 +93,7 @@ class Identities:
         self._model_questions = TokenBuckets(MODEL_QUESTIONS, MODEL_QUESTIONS, KNOWN_TOKENS, clock)
 
     async def identify(self, token: str, address: str) -> Identity | None:
-        """Return the token's owner, or None when it is not valid.
+        """Return the token's owner, or None if it is not valid.
 
         Parameters
         ----------
@@ -105,11 +105,11 @@ class Identities:
         Raises
         ------
         IdentityUnavailable
-            When the provider does not answer, and the token was not valid lately.
+            If the provider is unavailable and the token was not valid recently.
         TooManyRequests
-            When the address, or all of them, sent too many unknown tokens.
+            If too many unknown tokens came from this address, or from all addresses.
         Forbidden
-            For an account of the hub whose name belongs to single sign-on.
+            For a hub account whose name is reserved for single sign-on.
         """
         for prefix, provider in self._by_prefix.items():
             if token.startswith(prefix):
@@ -123,7 +123,7 @@ class Identities:
         if key in self._rejected:
             return None
         if not known and key not in self._asking:
-            # A flood of others takes nothing from who was here before.
+            # A flood from other addresses does not affect formerly valid tokens.
             self._limits.take(address, in_all=key not in self._once_valid)
         ask = self._ask if known or key in self._once_valid else self._ask_about_unknown
         try:
@@ -135,9 +135,9 @@ class Identities:
             return known.identity
 
     async def sees_model(self, identity: Identity, token: str, model_repo: str) -> bool:
-        """Ask the provider whether ``token`` sees a model repository.
+        """Return whether the provider shows a model repository to ``token``.
 
-        Raises TooManyRequests when the token's owner asked too often, and what the provider raises.
+        Raises TooManyRequests if the token's owner asked too often, and what the provider raises.
         """
         if not identity.on_hub:
             raise IdentityUnavailable("the token is not one of the hub's")
@@ -150,7 +150,7 @@ class Identities:
         return await self._provider.sees_model(token, model_repo)
 
     async def close(self) -> None:
-        """Close the provider. Idempotent."""
+        """Close the providers. Idempotent."""
         await self._asking.close()
         for provider in {self._provider, *self._by_prefix.values()}:
             await provider.close()
@@ -178,7 +178,7 @@ class Identities:
         return identity
 
     async def _ask_provider(self, token: str) -> Identity | None:
-        """Ask, and turn every failure of the provider into IdentityUnavailable."""
+        """Call the provider, and convert all its failures to IdentityUnavailable."""
         provider = self._provider
         try:
             with metrics.timed(metrics.HUB, metrics.HUB_FAILURES, "identity", IdentityUnavailable):
@@ -186,7 +186,7 @@ class Identities:
         except IdentityUnavailable:
             raise
         except (Exception, SystemExit) as error:
-            # A provider may be a third party's, and its message may hold the token: log kind and place.
+            # The message of a third-party provider may contain the token: report only type and place.
             place = extract_tb(error.__traceback__)[-1]
             raise IdentityUnavailable(
                 f"{provider.name} failed with {type(error).__name__} at {place.filename}:{place.lineno}"
@@ -199,7 +199,7 @@ class Identities:
 
 
 def _without_sso(identity: Identity) -> Identity:
-    """What a hub says, without the names that only single sign-on gives. Raises Forbidden for an account."""
+    """Remove memberships that are reserved for single sign-on; raises Forbidden for a reserved name."""
     if _is_of_sso(identity.username):
         raise Forbidden(f"no account of the hub signs in as {identity.username}: its name is not the hub's")
     named = frozenset(name for name in identity.memberships if not _is_of_sso(name))

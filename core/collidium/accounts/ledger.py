@@ -1,4 +1,4 @@
-"""The credit ledger: append-only, exact to three places, its sum always the balance on the account."""
+"""The append-only credit ledger, exact to three decimal places; its sum is always the account's balance."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ Reason = Literal[
 ]
 
 PLACES: Final = Decimal("0.001")
-#: No entry and, but for refunds, no balance is larger: far above any use, far below what the columns hold.
+#: Maximum of an entry and, except for refunds, of a balance.
 LARGEST: Final = Decimal(10) ** 9
 
 
 class InsufficientCredits(PaymentRequired):
-    """The entry would take the balance below zero."""
+    """The entry would make the balance negative."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,11 @@ class Mismatch:
 async def post(
     account_id: int, delta: Decimal, *, reason: Reason, reference: str, note: str = ""
 ) -> Transaction:
-    """Write one entry and change the balance, both or neither. The only way credits ever move.
+    """Add an entry and change the balance in one transaction.
 
-    ``reference`` with ``reason`` is unique in an account: the same pair again returns the entry that is
-    there and changes nothing, so that a retry never pays twice. Raises :class:`InsufficientCredits`, and
-    :class:`~collidium.errors.InvalidInput` for an amount that is no credit amount.
+    ``reason`` and ``reference`` are unique within an account: repeating them returns the existing entry, so
+    that a retry does not pay twice. Raises :class:`InsufficientCredits`, and
+    :class:`~collidium.errors.InvalidInput` for an invalid amount.
     """
     check_amount(delta)
     account = await Account.select_for_update().get(id=account_id)
@@ -74,7 +74,7 @@ async def post(
 def charge(
     account_id: int, balance: Decimal, delta: Decimal, *, reason: Reason, reference: str
 ) -> list[Statement]:
-    """The same as statements, for a transaction that has the account locked and a reference that is new.
+    """Return the statements of :func:`post`, for a locked account and a new reference.
 
     Raises what :func:`post` raises.
     """
@@ -100,14 +100,14 @@ def _balance_after(balance: Decimal, delta: Decimal, reason: Reason) -> Decimal:
     after = balance + delta
     if after < 0 and delta < 0:
         raise InsufficientCredits(f"this takes {-delta} credits, the balance is {balance}")
-    # What was charged comes back whatever was granted meanwhile, or its request could never end.
+    # A refund must not fail, or its request could never end.
     if after > LARGEST and reason not in ("simulation_refund", "evaluation_refund"):
         raise Conflict(f"no balance may exceed {LARGEST} credits")
     return after
 
 
 def check_amount(delta: Decimal) -> None:
-    """Raise InvalidInput unless ``delta`` is finite, not zero, to three places, and of sane size."""
+    """Raise InvalidInput unless ``delta`` is finite, not 0, within limits, and has at most three decimals."""
     if not delta.is_finite() or delta == 0 or abs(delta) > LARGEST:
         raise InvalidInput(f"an amount of credits is a number between -{LARGEST} and {LARGEST}, and not 0")
     if delta != delta.quantize(PLACES):
@@ -115,7 +115,7 @@ def check_amount(delta: Decimal) -> None:
 
 
 async def entries(account_id: int, *, limit: int, before: int | None = None) -> list[Transaction]:
-    """Up to ``limit`` entries of an account, newest first, those with an id below ``before``."""
+    """Return up to ``limit`` entries of an account with an id below ``before``, newest first."""
     query = CreditTransaction.filter(account_id=account_id)
     if before is not None:
         query = query.filter(id__lt=before)
@@ -123,13 +123,13 @@ async def entries(account_id: int, *, limit: int, before: int | None = None) -> 
 
 
 async def count_entries(account_id: int, reason: Reason, references: Collection[str]) -> int:
-    """How many of the ``references`` an account has an entry for."""
+    """Count the ``references`` for which an account has an entry."""
     query = CreditTransaction.filter(account_id=account_id, reason=reason, reference__in=list(references))
     return await query.count() if references else 0
 
 
 async def audit() -> list[Mismatch]:
-    """Every account whose balance is not the exact sum of its entries; none is the proof."""
+    """Return the accounts whose balance is not the exact sum of their entries."""
     _, rows = await connection().execute_query(_MISMATCHES)
     return [
         Mismatch(row["hub_username"], Decimal(row["balance"]) * PLACES, Decimal(row["total"]) * PLACES)
@@ -137,8 +137,7 @@ async def audit() -> list[Mismatch]:
     ]
 
 
-#: One statement, so that balances and entries are those of one moment; summed in whole thousandths, because
-#: SQLite would sum decimals as floats.
+#: One statement, for a consistent snapshot; summed in thousandths, because SQLite sums decimals as floats.
 _MISMATCHES: Final = """
 SELECT * FROM (
     SELECT a.id, a.hub_username, CAST(ROUND(a.credits * 1000) AS BIGINT) AS balance,

@@ -1,4 +1,4 @@
-"""Tables of accounts and the credit ledger. Only this package reads and writes them."""
+"""Database tables of accounts and the credit ledger; private to this package."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tortoise.models import Model
 
 
 class Account(Model):
-    """Someone with a hub account (the row may exist (banned) before the first sign-in)."""
+    """An account of the hub or of single sign-on; a banned name may have a row before its first sign-in."""
 
     id = fields.BigIntField(primary_key=True)
     hub_username = fields.CharField(max_length=96, unique=True)
-    # The name without its case: to a hub, Alice and alice are one account.
+    # Case-insensitive: to a hub, Alice and alice are one account.
     name_key = fields.CharField(max_length=96, unique=True)
     credits = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     banned = fields.BooleanField(default=False)
-    # Whether it submits the platform's own baselines: it earns nothing, and leaderboards mark it.
+    # Whether it submits the platform's baselines, which earn nothing and are marked on leaderboards.
     baseline = fields.BooleanField(default=False)
     created_at = fields.DatetimeField(auto_now_add=True)
     signed_up_at = fields.DatetimeField(null=True)
@@ -34,20 +34,20 @@ class Account(Model):
 
 
 def name_key(hub_username: str) -> str:
-    """What two spellings of one account's name have in common."""
+    """Return the key under which a name is unique, regardless of case."""
     return hub_username.casefold()
 
 
 class SsoAccount(Model):
-    """Who stands behind an account of single sign-on: a subject of an issuer, and nothing else."""
+    """The subject of an issuer to whom an account of single sign-on belongs."""
 
     id = fields.BigIntField(primary_key=True)
     issuer = fields.CharField(max_length=255)
     subject = fields.CharField(max_length=255)
     hub_username = fields.CharField(max_length=96, unique=True)
-    # Names of organisations, with spaces between.
+    # Names of organisations, separated by spaces.
     groups = fields.TextField(default="")
-    # The last time: how old the groups are.
+    # Last sign-in, which is the age of the groups.
     signed_in_at = fields.DatetimeField()
 
     class Meta(Model.Meta):
@@ -56,12 +56,12 @@ class SsoAccount(Model):
 
 
 class SsoToken(Model):
-    """A token that acts for an account of single sign-on."""
+    """A token of an account of single sign-on."""
 
     # The sha256 of the token.
     digest = fields.CharField(max_length=64, primary_key=True)
     hub_username = fields.CharField(max_length=96, db_index=True)
-    # Whether it is that of a browser's session; else the account's for programs, one at a time.
+    # Whether it belongs to a browser session; otherwise it is the account's only one for programs.
     of_session = fields.BooleanField()
     ends_at = fields.DatetimeField(db_index=True)
 
@@ -70,7 +70,7 @@ class SsoToken(Model):
 
 
 class CreditTransaction(Model):
-    """A ledger entry, never changed and never deleted (the database refuses both)."""
+    """A ledger entry; a database trigger prevents changes and deletion."""
 
     id = fields.BigIntField(primary_key=True)
     account: fields.ForeignKeyRelation[Account] = fields.ForeignKeyField(
@@ -80,7 +80,7 @@ class CreditTransaction(Model):
     delta = fields.DecimalField(max_digits=18, decimal_places=3)
     balance_after = fields.DecimalField(max_digits=18, decimal_places=3)
     reason = fields.CharField(max_length=32)
-    # What the entry is for, for example a submission's metric: with the reason, unique in an account.
+    # For example a submission's metric; together with the reason unique within an account.
     reference = fields.CharField(max_length=160)
     note = fields.TextField(default="")
     created_at = fields.DatetimeField(auto_now_add=True)

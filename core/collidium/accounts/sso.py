@@ -1,7 +1,7 @@
-"""Accounts of single sign-on, and the platform's own tokens with which they act.
+"""Accounts of single sign-on, and their tokens, which the platform issues.
 
-Such an account is a subject of an issuer. It is never joined with another one by its name or e-mail: the
-names end in :data:`~collidium.contracts.identity.SSO_SUFFIX`, which no account of a hub has.
+Such an account is a subject of an issuer. It is never matched to another account by name or e-mail: its name
+ends in :data:`~collidium.contracts.identity.SSO_SUFFIX`, which hub accounts cannot have.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from collidium.errors import Forbidden, UpstreamError
 
 #: How long the token for programs is valid.
 TOKEN_DAYS: Final = 90
-#: Characters of a subject (OpenID Connect Core, 2), and of the name that is made of what a provider calls it.
+#: Maximum lengths of a subject (OpenID Connect Core, 2), and of a name without suffix.
 LONGEST_SUBJECT: Final = 255
 LONGEST_NAME: Final = 64
-#: Groups that are kept of one account.
+#: Maximum number of stored groups per account.
 MAX_GROUPS: Final = 1000
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]+")
@@ -38,25 +38,25 @@ _by_name: Final = RowByKey(SsoAccount, "hub_username")
 async def recognise(
     issuer: str, subject: str, preferred: str, groups: Iterable[str], address: str = ""
 ) -> str:
-    """The name of the account of a subject, which is given one the first time.
+    """Return the account name of a subject, and create the account on the first sign-in.
 
     Parameters
     ----------
     issuer, subject
-        Checked claims of an id token.
+        Validated claims of an id token.
     preferred
-        What the provider calls the user, of which the name is made.
+        The user name at the provider, from which the account name is derived.
     groups
-        Those of the provider, which replace the ones of the last sign-in. Those that cannot be the name of an
-        organisation are left out.
+        Groups at the provider; they replace those of the last sign-in. Groups that cannot be the name of an
+        organisation are ignored.
     address
-        The e-mail address that the provider has verified. Its domain is kept, and nothing else of it: it
-        admits as an organisation ``@DOMAIN`` does, until a sign-in without it.
+        E-mail address that the provider has verified. Only its domain is stored; it admits as the
+        organisation ``@DOMAIN`` until a sign-in without it.
 
     Raises
     ------
     UpstreamError
-        For a subject that is none.
+        If the subject is invalid.
     """
     if not 0 < len(subject) <= LONGEST_SUBJECT or "\0" in subject:
         raise UpstreamError(f"a subject has 1 to {LONGEST_SUBJECT} characters, not {len(subject)}")
@@ -67,7 +67,7 @@ async def recognise(
     for name in _names(preferred):
         if await found.update(groups=kept, signed_in_at=now()):
             break
-        # A second sign-in at once, or another subject of that name, makes this do nothing.
+        # Does nothing after a concurrent sign-in of the subject, or of another one with that name.
         if not await Account.exists(name_key=name_key(name)):
             row = SsoAccount(
                 issuer=issuer, subject=subject, hub_username=name, groups=kept, signed_in_at=now()
@@ -78,9 +78,9 @@ async def recognise(
 
 @transactional
 async def issue(hub_username: str, *, session_seconds: float | None = None) -> tuple[str, datetime]:
-    """Make a token and return it with its end: one for a session, or the account's for programs.
+    """Create a token and return it with its expiry: for a session, or the account's only one for programs.
 
-    Of the latter an account has one: an earlier one ends. Raises Forbidden for accounts of the hub.
+    A new token for programs replaces the previous one. Raises Forbidden for accounts of the hub.
     """
     if await SsoAccount.select_for_update().get_or_none(hub_username=hub_username) is None:
         raise Forbidden(f"{hub_username} is an account of the hub: its tokens are made there")
@@ -98,15 +98,15 @@ async def issue(hub_username: str, *, session_seconds: float | None = None) -> t
 
 
 async def token_ends_at(hub_username: str) -> datetime | None:
-    """When the account's token for programs ends; None where it has none."""
+    """Return when the account's token for programs expires; None if it has none."""
     row = await SsoToken.filter(hub_username=hub_username, of_session=False, ends_at__gt=now()).first()
     return row.ends_at if row else None
 
 
 async def account_of(token: str, issuer: str) -> SsoAccount | None:
-    """Who acts by a token, as the database has it now; None for one that is not valid.
+    """Return the account of a valid token from the database, or None.
 
-    Also for accounts of another issuer than the one that the platform trusts now.
+    Accounts of another issuer than the currently trusted one are ignored.
     """
     row = await _by_digest.get_or_none(_digest(token))
     if row is None or row.ends_at <= now():
@@ -116,7 +116,7 @@ async def account_of(token: str, issuer: str) -> SsoAccount | None:
 
 
 async def owner(token: str, issuer: str) -> Identity | None:
-    """Whose token it is; None as of :func:`account_of`."""
+    """Return the identity of a token's owner, or None as :func:`account_of`."""
     account = await account_of(token, issuer)
     if account is None:
         return None
@@ -124,20 +124,20 @@ async def owner(token: str, issuer: str) -> Identity | None:
 
 
 async def prune(moment: datetime) -> None:
-    """Delete the tokens that had ended at a moment."""
+    """Delete tokens that had expired at a moment."""
     await SsoToken.filter(ends_at__lte=moment).delete()
 
 
 async def forget(hub_username: str) -> None:
-    """Forget who stands behind an account, and end its tokens; within the transaction that erases it."""
+    """Delete the identity and tokens of an account, in the transaction that erases it."""
     await SsoToken.filter(hub_username=hub_username).delete()
     await SsoAccount.filter(hub_username=hub_username).delete()
 
 
 def _names(preferred: str) -> Iterable[str]:
-    """Names to try: ``ada.sso``, ``ada-2.sso`` to ``ada-9.sso``, then ``ada-1f5e03b2.sso``.
+    """Yield candidate names: ``ada.sso``, ``ada-2.sso`` to ``ada-9.sso``, then ``ada-1f5e03b2.sso``.
 
-    Some providers give no names: the thousandth ``user`` tries no thousand.
+    Random suffixes bound the number of attempts if many users have the same name.
     """
     plain = _UNSAFE.sub("-", preferred[:LONGEST_NAME]).strip("._-").casefold() or "user"
     yield plain + SSO_SUFFIX

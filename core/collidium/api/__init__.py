@@ -1,1 +1,1 @@
-"""The HTTP API: a Quart application over the domain packages, which hold every rule."""
+"""The HTTP API: a Quart application on top of the domain packages."""

@@ -1,4 +1,4 @@
-"""Every request has an id: in its answer, its errors and its log lines."""
+"""Request ids and the access log."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from collidium.runtime import logs
 
 logger = logging.getLogger("collidium.access")
 
-#: Characters of a path that are logged; a client may send tens of thousands.
+#: Maximum number of characters of a path in the log.
 LOGGED_PATH: Final = 500
 
 
 def install(app: Quart) -> None:
-    """Give requests their ids and log each with its outcome, never its headers or query."""
+    """Give each request an id and log it with its outcome, but without headers and query."""
 
     @app.before_request
     async def begin() -> None:
@@ -28,14 +28,14 @@ def install(app: Quart) -> None:
         logs.http_request_id.set(g.request_id)
         logs.account.set("")
         _refuse_ambiguous()
-        # No name, id or cursor holds one, and PostgreSQL cannot even compare with it.
+        # No name, id or cursor contains it, and PostgreSQL rejects it.
         if "\0" in request.path or (request.query_string and "\0" in "".join(request.args.values())):
             raise NotFound("no address here holds a null character")
 
     @app.after_request
     async def end(response: Response) -> Response:
         response.headers["X-Request-ID"] = g.request_id
-        # Files that users sent, and text of theirs in JSON, are no pages of this origin.
+        # Users' files and texts must not be interpreted as pages of this origin.
         response.headers.setdefault("X-Content-Type-Options", "nosniff")
         if "caller" in g:
             response.headers.setdefault("Cache-Control", "private, no-store")
@@ -47,8 +47,8 @@ def install(app: Quart) -> None:
 
 
 def _refuse_ambiguous() -> None:
-    """Raise BadRequest where a proxy in front may have read something else than what is read here."""
-    names = [name.lower() for name, _ in request.headers]  # once: to look for one reads them all
+    """Raise BadRequest for requests that a proxy could interpret differently (request smuggling)."""
+    names = [name.lower() for name, _ in request.headers]  # a single pass over all headers
     for name in ("Authorization", "X-Admin-Token"):
         if names.count(name.lower()) > 1:
             raise BadRequest(f"there are two {name} headers")

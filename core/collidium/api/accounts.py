@@ -1,4 +1,4 @@
-"""``/v1/me``: the caller's account and ledger, its webhook, and what it is notified of by e-mail."""
+"""``/v1/me``: the caller's account, ledger, webhook and notification settings."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ webhooks = Blueprint("webhooks", __name__, url_prefix="/v1/me/webhook")
 notifications_blueprint = Blueprint("notifications", __name__)
 
 _PATH: Final = "/v1/me/notifications"
-#: Question, button, and what is said when it was done.
+#: Question, button and confirmation.
 _ASKS: Final = {
     "confirm": ("Send notifications to {}?", "Confirm", "Notifications are sent to {} from now on."),
     "unsubscribe": ("Send no more notifications to {}?", "Unsubscribe", "Nothing more is sent to {}."),
@@ -46,27 +46,29 @@ _HEADERS: Final = {
 
 
 class WebhookBody(Body):
-    """How an account wants to be notified."""
+    """Settings of an account's webhook."""
 
     model_config = example({"url": "https://hooks.example.org/collidium"}, strict=True)
 
     url: str | None = Field(
         None,
         max_length=LONGEST_URL,
-        description="HTTPS address notified of every request; null: none. Left out, it stays as it is.",
+        description="HTTPS address notified of every request; null: none. If omitted, it does not change.",
     )
-    rotate_secret: bool = Field(False, description="Make a new signing secret; the old one ends at once.")
+    rotate_secret: bool = Field(
+        False, description="Create a new signing secret; the old one expires at once."
+    )
 
 
 class NotificationsBody(Body):
-    """What an account wants to be notified of."""
+    """Notification settings of an account."""
 
     model_config = example({"email": "alice@example.org", "kinds": {"deadline": False}}, strict=True)
 
     email: str | None = Field(
-        None, max_length=254, description="E-mail address; null: none. Left out, it stays as it is."
+        None, max_length=254, description="E-mail address; null: none. If omitted, it does not change."
     )
-    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off; others stay.")
+    kinds: dict[Kind, bool] = Field({}, description="Kinds of events to switch on or off.")
 
 
 @blueprint.get("/v1/me")
@@ -87,7 +89,7 @@ async def transactions(query_args: Page) -> Response:
 
 
 async def ledger_page(account_id: int, query: Page) -> Response:
-    """A page of an account's ledger; for operators, too."""
+    """A page of an account's ledger; also for operators."""
     entries = await accounts.entries(account_id, limit=query.limit + 1, before=id_cursor(query))
     return answer_page(entries, query, lambda last: last.id)
 
@@ -97,9 +99,9 @@ async def ledger_page(account_id: int, query: Page) -> Response:
 @validate_request(WebhookBody)
 @document_response(Webhook)
 async def set_webhook(data: WebhookBody) -> Response:
-    """Set the address that is notified of your requests, and make a signing secret the first time.
+    """Set the address that is notified of your requests; the first call creates a signing secret.
 
-    The secret is in the answer that makes it and in no other: keep it where the receiver can read it.
+    Only the response that creates a secret contains it: store it where the receiver can read it.
     """
     account = await caller()
     url = data.url
@@ -130,7 +132,7 @@ async def webhook() -> Response:
 @signed_in
 @document_response(WebhookRemoved)
 async def remove_webhook() -> Response:
-    """Forget your webhook, its secret too; what is still to be delivered is given up."""
+    """Remove your webhook and its secret; pending deliveries are given up."""
     removed = await outbox.remove((await caller()).id)
     return answer(WebhookRemoved(removed=removed))
 
@@ -141,7 +143,7 @@ async def remove_webhook() -> Response:
 @validate_querystring(Page)
 @document_response(list[WebhookDelivery])
 async def deliveries(query_args: Page) -> Response:
-    """What was delivered to you, or was not, newest first."""
+    """Deliveries to you and their outcome, newest first."""
     account = await caller()
     log = await outbox.log_of(account.id, limit=query_args.limit + 1, before=id_cursor(query_args))
     return answer_page(log, query_args, lambda last: last.id)
@@ -151,7 +153,7 @@ async def deliveries(query_args: Page) -> Response:
 @signed_in
 @document_response(Notifications)
 async def notifications() -> Response:
-    """What you are notified of, and your e-mail address."""
+    """Your notification settings and e-mail address."""
     return answer(await recipients.find((await caller()).id))
 
 
@@ -161,7 +163,7 @@ async def notifications() -> Response:
 @validate_request(NotificationsBody)
 @document_response(Notifications)
 async def set_notifications(data: NotificationsBody) -> Response:
-    """Switch kinds of events on and off; set the e-mail address, which is sent a link to confirm it first."""
+    """Switch kinds of notifications on and off; set the e-mail address, which must be confirmed by a link."""
     changed = await recipients.change(
         (await caller()).id,
         platform().settings,
@@ -175,14 +177,14 @@ async def set_notifications(data: NotificationsBody) -> Response:
 @notifications_blueprint.get(LINK_PATH)
 @hide
 async def ask() -> Response:
-    """Show what a link is for. Nothing changes: programs that look for harm in e-mail open links, too."""
+    """Show the purpose of a link without following it: mail scanners open links, too."""
     return await _page(done=False)
 
 
 @notifications_blueprint.post(LINK_PATH)
 @hide
 async def act() -> Response:
-    """Do what a link is for: sent by the page's button, and by mail programs (RFC 8058)."""
+    """Follow a link: sent by the page's button, and by mail programs (RFC 8058)."""
     return await _page(done=True)
 
 

@@ -1,4 +1,4 @@
-"""Builds the application: blueprints, plugins, error rendering."""
+"""Create the application: blueprints, plugins and error handlers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from collidium.settings import Settings
 
 P = ParamSpec("P")
 
-#: In the order of their tags in the API's documents.
+#: In the order of their tags in the OpenAPI document.
 BLUEPRINTS: Final = (
     accounts.blueprint,
     simulations.blueprint,
@@ -56,7 +56,7 @@ BLUEPRINTS: Final = (
 
 
 class Rule(QuartRule):
-    """A rule that compiles how its address is built when one is, which is most of its cost."""
+    """A URL rule that compiles its builder on first use; compiling is most of the cost of creating a rule."""
 
     def _compile_builder(self, append_unknown: bool = True) -> Callable[..., tuple[str, str]]:
         compiled = cache(partial(super()._compile_builder, append_unknown))
@@ -64,12 +64,12 @@ class Rule(QuartRule):
 
 
 class App(Quart):
-    """An application that goes on whatever a handler raises."""
+    """An application that survives all exceptions of handlers."""
 
     url_rule_class = Rule
 
     def ensure_async(self, func: Callable[P, Any]) -> Callable[P, Awaitable[Any]]:
-        """Return coroutine functions as they are, found out faster than by Quart."""
+        """Return coroutine functions unchanged; a faster check than Quart's."""
         code = getattr(func, "__code__", None)
         if code is not None and code.co_flags & CO_COROUTINE:
             return func
@@ -78,12 +78,12 @@ class App(Quart):
     async def full_dispatch_request(self, request_context: RequestContext | None = None) -> ResponseTypes:
         try:
             return await super().full_dispatch_request(request_context)
-        except SystemExit as error:  # a plugin's: left alone, it would end the event loop and all requests
-            raise RuntimeError("a handler asked the process to end") from error
+        except SystemExit as error:  # of a plugin; it would stop the event loop
+            raise RuntimeError("a handler raised SystemExit") from error
 
 
 def create_monitor() -> Quart:
-    """The application of a process that serves nothing else: its health and its metrics."""
+    """Create the application of a worker process, which serves only health and metrics."""
     app = App("collidium.monitor", static_folder=None)
     problems.install(app)
     access_log.install(app)
@@ -93,15 +93,15 @@ def create_monitor() -> Quart:
 
 
 def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
-    """The application; it can answer once it has its platform (:func:`~collidium.api.context.give`).
+    """Create the application; it needs a platform to serve requests (:func:`~collidium.api.context.give`).
 
-    ``loaded`` are the plugins of this process, if they are loaded already.
+    ``loaded`` are the plugins of this process, if they are already loaded.
     """
     loaded = loaded or plugins.load(settings.plugins_blocked)
     app = App("collidium.api", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
-    # Hub paths hold %2F and doubled slashes with a meaning.
+    # In hub paths, %2F and double slashes are significant.
     app.url_map.merge_slashes = False
     bodies.install(app)
     problems.install(app)

@@ -1,4 +1,4 @@
-"""Who calls: bearer tokens of hub accounts, sessions of browsers, and tokens of operators."""
+"""Authentication of requests: bearer tokens of accounts, browser sessions, and operators' tokens."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ T = TypeVar("T")
 
 
 async def caller() -> AccountView:
-    """The account whose token or session the request carries; a header decides where there are both.
+    """Return the account of the request's token or session; an Authorization header takes precedence.
 
-    Raises Unauthenticated without a valid token, TooManyRequests for too many unknown ones, Forbidden for a
-    banned account and for what a browser sent that no page of ours did, and
-    :class:`~collidium.contracts.identity.IdentityUnavailable` when tokens cannot be checked now.
+    Raises Unauthenticated without a valid token, TooManyRequests after too many unknown ones, Forbidden for a
+    banned account or a cross-site request, and :class:`~collidium.contracts.identity.IdentityUnavailable` if
+    tokens cannot be validated now.
     """
     if "caller" not in g:
         session = None if "Authorization" in request.headers else await _session()
@@ -53,21 +53,21 @@ async def caller() -> AccountView:
 
 
 async def hub_token() -> str | None:
-    """The caller's hub token, None for accounts that have none; raises as :func:`caller` does."""
+    """Return the caller's hub token, or None for accounts without one; raises as :func:`caller` does."""
     await caller()
     return cast(str, g.token) if cast(Identity, g.identity).on_hub else None
 
 
 async def token_is_read_only() -> bool:
-    """Whether nothing can be published with the caller's token; raises as :func:`caller` does."""
+    """Whether the caller's token cannot publish; raises as :func:`caller` does."""
     await caller()
     return cast(Identity, g.identity).read_only
 
 
 async def memberships() -> frozenset[str]:
-    """The organisations of the hub that the caller is in; raises as :func:`caller` does.
+    """Return the caller's organisations on the hub; raises as :func:`caller` does.
 
-    Domains of e-mail addresses are among them, which no hub verifies, for accounts of single sign-on alone.
+    E-mail domains are included only for accounts of single sign-on, because hubs do not verify them.
     """
     await caller()
     identity = cast(Identity, g.identity)
@@ -75,15 +75,15 @@ async def memberships() -> frozenset[str]:
 
 
 async def check_claim(model_repo: str) -> links.Claim | None:
-    """What the caller may claim of a model repository, checked with its token; None: the hub is away."""
+    """Check the caller's claim to a model repository with its token; None if the hub is unavailable."""
     await caller()
     return await links.check_claim(platform().identities, g.identity, g.token, model_repo)
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Ask who calls before anything of the request is read; goes above what validates it.
+    """Authenticate the caller before the request is read; place it above decorators that validate.
 
-    The OpenAPI document says so, too.
+    It also documents the requirement in the OpenAPI document.
     """
 
     @security_scheme([{"hub_token": []}])
@@ -96,9 +96,10 @@ def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
 
 
 async def _session() -> Session | None:
-    """The session of the browser that calls, on ``/v1`` alone; None without a cookie.
+    """Return the session of a browser's request to ``/v1``, or None without a cookie.
 
-    What changes something has to prove that a page of ours sent it, before anything is looked up or written.
+    Requests that change something must prove that they come from one of our pages, before any database
+    access.
     """
     settings = platform().settings
     key = browsers.read_cookie(settings, browsers.SESSION)
@@ -123,7 +124,7 @@ def _bearer_token() -> str:
     return token.strip()
 
 
-#: The scopes that open the addresses below ``/admin``, by their first segment; any other needs all of them.
+#: Scopes of paths below ``/admin`` by their first segment; others require the scope ``all``.
 SCOPES: Final = {
     **dict.fromkeys(("accounts", "grant", "ban"), Scope.ACCOUNTS),
     **dict.fromkeys(("requests", "refunds", "freeze"), Scope.SIMULATIONS),
@@ -132,15 +133,15 @@ SCOPES: Final = {
 }
 
 
-#: How long groups of single sign-on make an operator: who left one signs in with it no more.
+#: How long after a sign-in groups make an operator, so that removed members lose access.
 OPERATES: Final = timedelta(hours=12)
 
 
 async def only_operators() -> None:
-    """Admit operators whose scopes open the address, before anything else of a request is read.
+    """Admit operators whose scopes include the path, before the request is read.
 
-    An address that has ``<challenge>`` is open to the organisers of that challenge, too. Raises
-    Unauthenticated and Forbidden.
+    Paths with ``<challenge>`` are also open to the organisers of that challenge. Raises Unauthenticated and
+    Forbidden.
     """
     await find_operator()
     segment = str(request.url_rule).partition("/admin/")[2].partition("/")[0]
@@ -175,7 +176,7 @@ async def find_operator() -> Operator:
 
 
 async def _operator_by_sign_on(token: str) -> Operator | None:
-    """Whom groups of single sign-on make an operator, for some hours after each time that they signed in."""
+    """Return the operator that a token's groups of single sign-on define, for hours after a sign-in."""
     settings = platform().settings
     account = await sso.account_of(token, settings.oidc_issuer) if settings.oidc_operators else None
     if account is None or account.signed_in_at + OPERATES < now():
@@ -196,12 +197,12 @@ def require(scope: Scope, challenge: str | None = None) -> None:
 
 
 def is_allowed(scope: Scope) -> bool:
-    """Whether the operator who was admitted has a scope for everything, not for one challenge alone."""
+    """Whether the request's operator has a scope for all challenges."""
     return operations.allows(cast(Operator, g.operator), scope, None)
 
 
 async def require_metrics_token() -> None:
-    """Raise Unauthenticated without the token of ``/metrics``, which that of an operator replaces."""
+    """Raise Unauthenticated unless the request has the token of ``/metrics`` or that of an operator."""
     configured = platform().settings.metrics_token
     expected = f"Bearer {configured.get_secret_value()}" if configured else ""
     if not expected or not hmac.compare_digest(

@@ -1,4 +1,4 @@
-"""``/v1/benchmark``, ``/v1/submissions``: tasks, predictions for them, and what became of these."""
+"""``/v1/benchmark`` and ``/v1/submissions``: tasks, submitting predictions, and submissions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from collidium.scoring.predictions import ExtraColumns
 
 blueprint = Blueprint("benchmarks", __name__, url_prefix="/v1")
 
-#: The form part that holds the file, when it is not the body itself.
+#: The form part with the file.
 PART = "predictions"
 
 _IN_FLIGHT = "collidium.in_flight"
@@ -57,7 +57,7 @@ def _prepare(state: BlueprintSetupState) -> None:
 @blueprint.get("/benchmark/tasks")
 @document_response(list[TaskCard])
 async def tasks() -> Response:
-    """The tasks that can be worked on, each with its card."""
+    """The listed tasks with their cards."""
     listed = await tasklist.listed_cards(platform())
     return answer_list(listed)
 
@@ -76,12 +76,12 @@ async def task_card(task: str) -> Response:
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
 async def submit(task: str, query_args: SubmitQuery) -> Response:
-    """Score predictions, keep them, and earn credits for new bests.
+    """Score predictions, store them, and earn credits for new bests.
 
-    The body is a parquet file, or a form whose part `predictions` is one. The same file again returns the
-    first submission, and links it to `model_repo` if it has no model yet; 409 if it has another one. All
-    problems of a refused file are listed at once. With `Upload-Complete: ?0` and no body it begins a
-    resumable upload: 201 with a Location.
+    The body is a parquet file, or a form with the parquet file as part `predictions`. Submitting the same
+    file again returns the first submission, and links it to `model_repo` if it has no model yet; 409 if it
+    has another. All problems of an invalid file are reported at once. `Upload-Complete: ?0` without a body
+    starts a resumable upload: 201 with a Location.
     """
     return await submitted(task, query_args.model_repo)
 
@@ -91,10 +91,10 @@ async def submit(task: str, query_args: SubmitQuery) -> Response:
 @validate_request(FromHubBody)
 @document_response(Receipt)
 async def submit_from_hub(task: str, data: FromHubBody) -> Response:
-    """Submit predictions that are in a dataset repository of the hub.
+    """Submit predictions from a dataset repository of the hub.
 
-    The server downloads them with your token, at the commit that is named or that the branch or tag has now;
-    where you have none of the hub, the repository has to be public.
+    The server downloads them with your token, at the named commit or the current one of the branch or tag. If
+    you have no token of the hub, the repository must be public.
     """
     settings, token = platform().settings, await hub_token()
     async with (
@@ -109,12 +109,12 @@ async def submit_from_hub(task: str, data: FromHubBody) -> Response:
 @predictions_body(PART)
 @document_response(Checked)
 async def check(task: str) -> Response:
-    """Check predictions without submitting them: a dry run that keeps nothing and returns no score."""
+    """Validate predictions without submitting them: nothing is stored, and no score is returned."""
     return await checked(task)
 
 
 async def checked(challenge: str) -> Response:
-    """Answer what is wrong with the predictions that the request carries."""
+    """Validate the predictions of the request."""
     async with _received(challenge) as (admission, predictions, _):
         evaluation = await submitting.check(platform(), admission, predictions)
     return answer(Checked(True, rows=evaluation.rows, warnings=tuple(evaluation.warnings)))
@@ -123,7 +123,7 @@ async def checked(challenge: str) -> Response:
 @blueprint.get("/submissions/<submission_id>")
 @document_response(Submission)
 async def submission(submission_id: str) -> Response:
-    """A submission: its scores, and the versions and file they belong to."""
+    """A submission with its scores, file and versions."""
     return answer(await reading.find(platform(), submission_id))
 
 
@@ -132,7 +132,7 @@ async def submission(submission_id: str) -> Response:
 @validate_querystring(ComparisonQuery)
 @document_response(Comparison)
 async def compare(submission_id: str, query_args: ComparisonQuery) -> Response:
-    """The differences between the scores of two submissions to a task, the first less the other."""
+    """The differences between the scores of two submissions to a task, the first minus the other."""
     return answer(await reading.compare(submission_id, query_args.other))
 
 
@@ -141,15 +141,15 @@ async def compare(submission_id: str, query_args: ComparisonQuery) -> Response:
 @validate_request(LinksBody)
 @document_response(Submission)
 async def set_links(submission_id: str, data: LinksBody) -> Response:
-    """Set links of your submission: its model on the hub, its code, its paper; choose it for final results.
+    """Set the links of your submission (model, code, paper), or choose it for the final results.
 
-    What is left out stays as it is; null removes it. A model that is named is checked with your token:
-    `model_claim`.
+    Omitted fields stay as they are; null removes a link. The model is checked with your token, with the
+    result in `model_claim`.
     """
     account = await caller()
     changes = data.model_dump(exclude_unset=True)
     final = changes.pop("final", None)
-    if final is not None and not changes:  # it may be another's of the same team
+    if final is not None and not changes:  # also allowed to other members of the team
         await standing.choose(account, submission_id, final)
         return answer(await reading.find(platform(), submission_id))
     with _in_flight().one_more(account.id, platform().settings.evaluations_in_flight):
@@ -160,12 +160,12 @@ async def set_links(submission_id: str, data: LinksBody) -> Response:
 @signed_in
 @document_response(Submission)
 async def withdraw(submission_id: str) -> Response:
-    """Withdraw your submission while its challenge is open: it loses its rank, for good."""
+    """Withdraw your submission permanently while its challenge is open; it loses its rank."""
     return answer(await standing.withdraw(platform(), await caller(), submission_id))
 
 
 async def submitted(challenge: str, model_repo: str | None) -> Response:
-    """Answer the predictions that the request carries, or announces."""
+    """Score the predictions of the request, or start a resumable upload."""
     if request.headers.get("Upload-Complete", "").strip() != "?0":
         return answer(await received_submission(challenge, model_repo))
     headers = convert_headers(request.headers, UploadHeaders, RequestHeadersValidationError)
@@ -188,7 +188,7 @@ async def received_submission(
     model_repo_field: str = "model_repo",
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
-    """Take the predictions that the request carries; the form may name the model's repository, too."""
+    """Score the predictions of the request; the form may also name the model's repository."""
     async with _received(challenge, again=True) as (admission, predictions, fields):
         model_repo = model_repo or fields.get(model_repo_field) or None
         return await scored(admission, predictions, model_repo, extra_columns)
@@ -200,7 +200,7 @@ async def scored(
     model_repo: str | None,
     extra_columns: ExtraColumns = "refuse",
 ) -> Receipt:
-    """Score predictions that are there, and keep them."""
+    """Score and store predictions, and count the submission."""
     outcome = await submitting.submit(
         platform(),
         admission,
@@ -218,7 +218,7 @@ async def scored(
 async def admission_to(
     challenge: str, began_at: datetime | None = None, *, again: bool = False
 ) -> AsyncIterator[Admission]:
-    """Admit one more file of the caller, for the duration of the context; arguments as of `admitted`."""
+    """Admit one more file of the caller for the duration of the context; arguments as of `admitted`."""
     settings, account = platform().settings, await caller()
     with _in_flight().one_more(account.id, settings.evaluations_in_flight):
         options = platform(), account, challenge, await memberships(), began_at
@@ -230,10 +230,10 @@ async def admission_to(
 async def _received(
     challenge: str, *, again: bool = False
 ) -> AsyncIterator[tuple[Admission, Predictions, dict[str, str]]]:
-    """Receive the caller's predictions and the form's other fields, for the duration of the context.
+    """Receive the caller's predictions and the form's other fields for the duration of the context.
 
-    Rejected before a byte is read: predictions for a challenge that accepts none (``again``: unless the
-    account may have sent them before), and more at once than an account may send.
+    Rejected before the body is read: predictions for a challenge that accepts none (``again``: unless the
+    account may have sent them before), and uploads above the account's limit of concurrent ones.
     """
     async with (
         admission_to(challenge, again=again) as admission,
@@ -257,7 +257,7 @@ async def submissions(query_args: MySubmissionsQuery) -> Response:
 
 
 async def listed(query: MySubmissionsQuery, account_id: int | None, *, unverified: bool = False) -> Response:
-    """A page of one account's submissions, or of everybody's; for operators, too."""
+    """A page of one account's submissions, or of all accounts'; also for operators."""
     found = await reading.list_submissions(
         platform(),
         limit=query.limit + 1,

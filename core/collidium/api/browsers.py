@@ -1,7 +1,7 @@
-"""Signed-in browsers: their cookies, and the proof that a request comes from a page of ours.
+"""Cookies of browsers, and protection against cross-site request forgery (CSRF).
 
-A browser sends its cookie whichever site made it send a request. So what changes something has to name our
-own origin and carry the secret of its session, which no other site can read (CSRF).
+Browsers send cookies with requests from any site. So requests that change something must have our own Origin
+and carry the CSRF token of the session, which other sites cannot read.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collidium.sessions import derived
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: The cookies of a session, and of a sign-in that is under way at the hub.
+#: Cookies of a session, and of a sign-in in progress at the hub.
 SESSION: Final = "collidium_session"
 SIGN_IN: Final = "collidium_sign_in"
 
@@ -30,12 +30,12 @@ _FOREIGN: Final = "this was not sent from a page of ours, so nothing was done; g
 
 
 def origin(settings: Settings) -> str:
-    """Where browsers reach the server: scheme and host, no slash at the end."""
+    """Return the public origin of the server: scheme and host without a trailing slash."""
     return settings.public_url or f"{caller_scheme(settings.trusted_proxies)}://{request.host}"
 
 
 def wants_page() -> bool:
-    """Whether the request asks for a page, as browsers do; programs accept anything, or JSON."""
+    """Whether the request prefers HTML, as browsers do, to JSON."""
     kinds = ("application/problem+json", "application/json", "text/html")
     return request.accept_mimetypes.best_match(kinds) == kinds[-1]
 
@@ -44,14 +44,14 @@ def wants_page() -> bool:
 
 
 def read_cookie(settings: Settings, cookie: str) -> str:
-    """What the browser holds; empty where it holds nothing."""
+    """Return the value of a cookie, or an empty string."""
     return request.cookies.get(_name(settings, cookie), "")
 
 
 def set_cookie(settings: Settings, response: Response, cookie: str, value: str, seconds: float) -> None:
-    """Have the browser hold it, out of reach of scripts and of other sites' posts.
+    """Set a cookie that scripts and cross-site posts cannot use.
 
-    Lax and not strict: the hub's redirect back has to bring it.
+    SameSite is Lax rather than Strict because the redirect from the hub must include it.
     """
     response.set_cookie(
         _name(settings, cookie),
@@ -65,14 +65,14 @@ def set_cookie(settings: Settings, response: Response, cookie: str, value: str, 
 
 
 def delete_cookie(settings: Settings, response: Response, cookie: str) -> None:
-    """Have the browser drop it."""
+    """Delete a cookie."""
     response.delete_cookie(
         _name(settings, cookie), path="/", httponly=True, samesite="Lax", secure=_is_secure(settings)
     )
 
 
 def _name(settings: Settings, cookie: str) -> str:
-    # Browsers take a cookie of such a name from this very host alone, over TLS: no sibling can plant one.
+    # Browsers accept this prefix only from this host over TLS, so that siblings cannot set the cookie.
     return f"__Host-{cookie}" if _is_secure(settings) else cookie
 
 
@@ -81,16 +81,16 @@ def _is_secure(settings: Settings) -> bool:
 
 
 def is_from_another_site() -> bool:
-    """Whether the browser says that a page of another site, also of a sibling, makes it send the request."""
+    """Whether the browser reports that another site, including a sibling, caused the request."""
     return request.headers.get("Sec-Fetch-Site") in {"cross-site", "same-site"}
 
 
-# -- the proof ----------------------------------------------------------------------------------------
+# -- CSRF protection ----------------------------------------------------------------------------------
 
 
 def require_own_origin(settings: Settings) -> None:
-    """Raise Forbidden unless the browser says that a page of ours sent the request."""
-    # Hosts alone: a proxy in front may have taken the TLS off.
+    """Raise Forbidden unless the browser reports that one of our pages sent the request."""
+    # Compare hosts only: a proxy may have terminated TLS.
     sent, own = (
         address.partition("://")[2].lower()
         for address in (request.headers.get("Origin", ""), origin(settings))
@@ -100,6 +100,6 @@ def require_own_origin(settings: Settings) -> None:
 
 
 def require_secret(key: str, secret: str) -> None:
-    """Raise Forbidden unless ``secret`` is the one that pages of the session with that key carry."""
+    """Raise Forbidden unless ``secret`` is the CSRF token of the session with that key."""
     if not hmac.compare_digest(derived(key, "csrf").encode(), secret.encode()):
         raise Forbidden(_FOREIGN)

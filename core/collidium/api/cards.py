@@ -1,4 +1,4 @@
-"""Cards of repositories as markup. Their owners write them: no HTML, no pictures, no script of theirs."""
+"""Render repository cards, which are untrusted Markdown, without their HTML, images and scripts."""
 
 from __future__ import annotations
 
@@ -9,22 +9,22 @@ from urllib.parse import urljoin
 
 from markupsafe import Markup
 
-#: Between these lines stands what the hub reads.
+#: YAML metadata of the hub.
 _FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
-#: A card's first heading is below those of the page.
+#: Heading levels are shifted below those of the page.
 _DEEPER: Final = 2
 
 
 async def rendered(text: str, base: str) -> Markup:
-    """The card as markup; links without a host are those of ``base``."""
-    # Loading what reads Markdown takes longer than a leaderboard.
+    """Render a card as HTML; relative links are resolved against ``base``."""
+    # Importing the parser is slow.
     return await asyncio.to_thread(_rendered, text, base) if text else Markup()
 
 
 def _rendered(text: str, base: str) -> Markup:
     from markdown_it import MarkdownIt
 
-    # This preset escapes HTML and refuses addresses like javascript:.
+    # This preset escapes HTML and rejects URLs such as javascript:.
     markdown = MarkdownIt("js-default", {"linkify": False}).disable(["image", "linkify"])
     tokens = markdown.parse(_FRONT_MATTER.sub("", text.replace("\r\n", "\n"), count=1))
     for token in tokens:

@@ -1,6 +1,6 @@
-"""``/v1/challenges``: tasks with dates, and how an account takes part in one, and with whom.
+"""``/v1/challenges``: challenges, submissions to them, and teams.
 
-What belongs to a challenge is what there is of a task, by its name.
+A challenge has the same sub-resources as a task.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def _prepare(state: BlueprintSetupState) -> None:
 @operation_id("challenges")
 @document_response(list[Challenge])
 async def list_() -> Response:
-    """The challenges, the next to close first; the endless ones of the tasks last."""
+    """The challenges, the next to close first; those without a deadline last."""
     return answer_list(await challenges.list_challenges(platform()))
 
 
@@ -70,7 +70,7 @@ async def show(name: str) -> Response:
 @signed_in
 @document_response(Quota)
 async def quota(name: str) -> Response:
-    """How many submissions you have left today, and until when they are taken."""
+    """Your remaining submissions of today, and the deadline."""
     return answer(await admissions.quota(platform(), await caller(), name))
 
 
@@ -81,7 +81,7 @@ async def quota(name: str) -> Response:
 @validate_querystring(SubmitQuery)
 @document_response(Receipt)
 async def submit(name: str, query_args: SubmitQuery) -> Response:
-    """Submit predictions, as to a task."""
+    """Submit predictions to a challenge, as to a task."""
     return await benchmarks.submitted(name, query_args.model_repo)
 
 
@@ -91,7 +91,7 @@ async def submit(name: str, query_args: SubmitQuery) -> Response:
 @predictions_body(PART)
 @document_response(Checked)
 async def check(name: str) -> Response:
-    """Check predictions without submitting them, as for a task."""
+    """Validate predictions without submitting them, as for a task."""
     return await benchmarks.checked(name)
 
 
@@ -100,7 +100,7 @@ async def check(name: str) -> Response:
 @validate_querystring(LeaderboardQuery)
 @document_response(list[Place])
 async def leaderboard(name: str, query_args: LeaderboardQuery) -> Response:
-    """The leaderboard of a challenge, as that of a task."""
+    """The leaderboard of a challenge, like that of a task."""
     return await leaderboards.board(name, query_args)
 
 
@@ -110,10 +110,9 @@ async def leaderboard(name: str, query_args: LeaderboardQuery) -> Response:
 @validate_querystring(ResultsQuery)
 @document_response(list[Result])
 async def all_results(name: str, query_args: ResultsQuery) -> Response:
-    """All places of a challenge's leaderboard as it is now, in one file; `format=csv`: a table.
+    """All places of a challenge's current leaderboard in one file; `format=csv` for a table.
 
-    With `all=true` every submission, and behind them those that were disqualified
-    (with the reason) or withdrawn.
+    With `all=true`, every submission, followed by disqualified ones (with the reason) and withdrawn ones.
     """
     return await leaderboards.written(name, query_args)
 
@@ -123,7 +122,7 @@ async def all_results(name: str, query_args: ResultsQuery) -> Response:
 @validate_querystring(HistoryQuery)
 @document_response(list[BestStep])
 async def history(name: str, query_args: HistoryQuery) -> Response:
-    """How the best value of a metric came about, as for a task."""
+    """The submissions that improved the best value of a metric, as for a task."""
     return await leaderboards.steps(name, query_args)
 
 
@@ -132,7 +131,7 @@ async def history(name: str, query_args: HistoryQuery) -> Response:
 @validate_querystring(Page)
 @document_response(list[Team])
 async def list_teams(name: str, query_args: Page) -> Response:
-    """The teams of a challenge and who is in them, the latest first."""
+    """The teams of a challenge and their members, the latest first."""
     rows, cursor = await teams.list_teams(name, limit=query_args.limit, before=id_cursor(query_args))
     return page_of(rows, query_args, cursor).response()
 
@@ -143,7 +142,7 @@ async def list_teams(name: str, query_args: Page) -> Response:
 @validate_querystring(TeamQuery)
 @document_response(Participation)
 async def show_team(name: str, query_args: TeamQuery) -> Response:
-    """Whether you may submit to a challenge, your team, and the one that an invitation is to."""
+    """Whether you may submit to a challenge, your team, and the team of an invitation."""
     return await _participation(name, code=query_args.invitation)
 
 
@@ -153,7 +152,7 @@ async def show_team(name: str, query_args: TeamQuery) -> Response:
 @validate_request(TeamBody)
 @document_response(Participation, 201)
 async def new(name: str, data: TeamBody) -> Response:
-    """Make a team, and be its captain."""
+    """Create a team with you as its captain."""
     await teams.create(await caller(), name, data.name, await memberships())
     return await _participation(name, 201)
 
@@ -164,7 +163,7 @@ async def new(name: str, data: TeamBody) -> Response:
 @validate_querystring(Page)
 @document_response(list[Submission])
 async def submissions(name: str, query_args: Page) -> Response:
-    """The submissions of your team, each with who sent it, newest first."""
+    """The submissions of your team with their senders, newest first."""
     team = await teams.own(await caller(), name)
     found = await reading.list_submissions(
         platform(),
@@ -182,7 +181,7 @@ async def submissions(name: str, query_args: Page) -> Response:
 @validate_request(InvitationBody)
 @document_response(Invitation, 201)
 async def invite(name: str, data: InvitationBody) -> Response:
-    """Make an invitation to your team, whose captain you are; its code is shown only here."""
+    """Create an invitation to your team as its captain; its code is shown only here."""
     account = await caller()
     return answer(await teams.invite(account, name, uses=data.uses, expires_at=data.expires_at), 201)
 
@@ -193,7 +192,7 @@ async def invite(name: str, data: InvitationBody) -> Response:
 @validate_request(JoinBody)
 @document_response(Participation)
 async def join(name: str, data: JoinBody) -> Response:
-    """Join the team, or the members of the challenge, that an invitation is for."""
+    """Join the team, or the members of the challenge, of an invitation."""
     await teams.join(await caller(), name, data.code, await memberships())
     return await _participation(name)
 
@@ -203,7 +202,7 @@ async def join(name: str, data: JoinBody) -> Response:
 @operation_id("remove_from_team")
 @document_response(Participation)
 async def remove(name: str, hub_username: str) -> Response:
-    """Leave your team, or remove another from it as its captain; not once the team has submitted."""
+    """Leave your team, or remove a member as its captain; not after the team has submitted."""
     await teams.remove(await caller(), name, hub_username)
     return await _participation(name)
 

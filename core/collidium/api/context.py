@@ -1,7 +1,4 @@
-"""What a handler works with: the platform, whether its parts answer, and from where its request comes.
-
-Parts are asked every few seconds at most, in bounded time.
-"""
+"""The platform of the current application, its readiness probes, and the origin of a request."""
 
 from __future__ import annotations
 
@@ -23,17 +20,20 @@ from collidium.runtime.logs import message_of
 _EXTENSION = "platform"
 _PARTS = "readiness"
 
-#: How long an answer of a part is good for, and how long it may take.
+#: Lifetime of a result, and timeout of a check.
 FRESH_SECONDS: Final = 5.0
 PATIENCE_SECONDS: Final = 2.0
-#: Never stored: looking for it shows whether the storage answers.
+#: Key that is never stored; looking it up checks the storage.
 KEY: Final = "readiness"
 
 logger = logging.getLogger(__name__)
 
 
 class Probe:
-    """Asks one part. A question that hangs is not asked again before it ends: it may hold a thread."""
+    """Checks one component, at most every few seconds.
+
+    While a check hangs no other starts: it may block a thread.
+    """
 
     def __init__(self, part: str, ask: Callable[[], Awaitable[object]]) -> None:
         self._part = part
@@ -43,7 +43,7 @@ class Probe:
         self._answers = True
 
     async def answers(self) -> bool:
-        """Return whether the part answered lately."""
+        """Return whether the last check succeeded."""
         if self._asking is None:
             if monotonic() < self._asked_at + FRESH_SECONDS:
                 return self._answers
@@ -59,7 +59,7 @@ class Probe:
         try:
             await self._ask()
             self._answers = True
-        except Exception as error:  # of any kind: it is a plugin's
+        except Exception as error:  # of a plugin
             self._answers = False
             logger.warning("%s is away: %s", self._part, message_of(error))
         finally:
@@ -67,7 +67,7 @@ class Probe:
 
 
 class Parts:
-    """The storage and the executor of a platform, and whether the server is about to stop."""
+    """Readiness probes of storage and executor, and whether the server is about to stop."""
 
     def __init__(self, platform: Platform) -> None:
         self.is_stopping = False
@@ -76,46 +76,46 @@ class Parts:
 
 
 async def frozen() -> bool | None:
-    """Return whether submissions are frozen; None while the database is away."""
+    """Return whether simulation requests are frozen; None if the database is unavailable."""
     try:
         async with asyncio.timeout(PATIENCE_SECONDS):
             return await operations.is_frozen()
     except TimeoutError:
         return None
     except Exception as error:
-        if not is_away(error) and not isinstance(error, BaseORMException):  # a table that is missing
+        if not is_away(error) and not isinstance(error, BaseORMException):  # missing table
             raise
         return None
 
 
 def give(app: Quart, opened: Platform) -> Parts:
-    """Let the application serve that platform; returns what it asks whether it is ready."""
+    """Set the platform that the application serves; return its readiness probes."""
     app.extensions[_EXTENSION] = opened
     app.extensions[_PARTS] = parts = Parts(opened)
     return parts
 
 
 def platform() -> Platform:
-    """The platform that the current application serves."""
+    """Return the platform of the current application."""
     return cast(Platform, current_app.extensions[_EXTENSION])
 
 
 def parts() -> Parts:
-    """What the current application asks whether it is ready."""
+    """Return the readiness probes of the current application."""
     return cast(Parts, current_app.extensions[_PARTS])
 
 
 def caller_address(proxies: int) -> str:
-    """Return the IP address of the caller, behind that many proxies of ours.
+    """Return the IP address of the caller, behind that many trusted proxies.
 
-    Any caller can write ``X-Forwarded-For``, but for the entries that our proxies added: the last ones.
+    Callers can forge ``X-Forwarded-For`` except for the entries that trusted proxies append.
     """
     entry = _passed_on("X-Forwarded-For", proxies)
     return (entry and _address(entry)) or request.remote_addr or ""
 
 
 def caller_scheme(proxies: int) -> str:
-    """Return ``http`` or ``https``: how the caller reached the outermost of that many proxies of ours."""
+    """Return ``http`` or ``https``: the caller's protocol at the outermost trusted proxy."""
     passed = _passed_on("X-Forwarded-Proto", proxies)
     return passed if passed in {"http", "https"} else request.scheme
 
@@ -126,7 +126,7 @@ def _passed_on(header: str, proxies: int) -> str | None:
 
 
 def _address(entry: str) -> str:
-    """The IP address of an entry, which may have brackets and a port; empty where there is none."""
+    """Parse the IP address of an entry, which may have brackets and a port; empty if invalid."""
     if entry.startswith("["):
         entry = entry[1:].partition("]")[0]
     elif entry.count(":") == 1:

@@ -1,4 +1,4 @@
-"""``/v1/datasets``, ``/v1/models``, ``/v1/cards``: what the hub has to look at, and single events."""
+"""``/v1/datasets``, ``/v1/models`` and ``/v1/cards``: datasets, their events, and models on the hub."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ models = Blueprint("models", __name__, url_prefix="/v1")
 @validate_querystring(DatasetsQuery)
 @document_response(list[DatasetEntry])
 async def datasets(query_args: DatasetsQuery) -> Response:
-    """Public datasets of the hub that carry the platform's tag, the latest first, after the built-in sample.
+    """Public datasets on the hub that carry the platform's tag, the latest first, after the built-in sample.
 
-    Each config is an entry of its own. While the hub is away, the last list is sent: `Age` is how many
-    seconds old it is, and `X-Warning` has the reason.
+    Each config is an entry. While the hub is unavailable, the last list is sent: `Age` is its age in seconds,
+    and `X-Warning` the reason.
     """
     listed = await platform().event_display.datasets(query_args.repo)
     found = listed.entries
@@ -46,11 +46,11 @@ async def datasets(query_args: DatasetsQuery) -> Response:
 @event_answer
 @validate_querystring(EventQuery)
 async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
-    """One event, its tables with a row for each hit, cell, particle, track or jet.
+    """One event, with tables of one row per hit, cell, particle, track or jet.
 
-    Consecutive Arrow IPC streams, uncompressed, one for each table; the metadata of each schema has
-    `table`, `repo`, `config`, `revision` and `event_id`. What made the hits of an event that a listed task
-    is scored on is not sent; `withheld` then has the reason.
+    Consecutive uncompressed Arrow IPC streams, one per table; the metadata of each schema has `table`,
+    `repo`, `config`, `revision` and `event_id`. The truth of an event that a listed task is scored on is not
+    sent; `withheld` then has the reason.
     """
     wanted = Wanted(
         config=config,
@@ -60,7 +60,7 @@ async def event(config: str, event_id: str, query_args: EventQuery) -> Response:
         revision=query_args.revision,
         format=query_args.format,
     )
-    # Asked for every time: what was shown yesterday may be evaluated today.
+    # Not cached: an event that was public may be evaluated now.
     withheld = await is_evaluated(config, wanted.event_id)
     found = await platform().event_display.event(wanted, withheld=withheld)
     response = Response(found.content, content_type=found.media_type)
@@ -102,8 +102,8 @@ def _place(found: Sequence[DatasetEntry], cursor: str) -> int:
 async def listed(query_args: ModelsQuery) -> Response:
     """Models on the hub that carry the platform's tag, the latest first.
 
-    The tag is all it takes to be listed; the tag `<platform's tag>-task:NAME` says what task a model is for.
-    A page may be shorter than `limit` and still have a next one.
+    The tag suffices to be listed; the tag `<platform's tag>-task:NAME` names the task of a model. A page may
+    be shorter than `limit` and still have a next one.
     """
     question = ModelQuery(
         search=query_args.search,

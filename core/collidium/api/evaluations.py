@@ -1,4 +1,4 @@
-"""``/v1/benchmark/<task>/submit/model``, ``/v1/evaluations``: models that the server runs."""
+"""``/v1/evaluations``: models that the server runs."""
 
 from __future__ import annotations
 
@@ -30,10 +30,11 @@ blueprint = Blueprint("evaluations", __name__, url_prefix="/v1")
 @validate_querystring(SubmitQuery)
 @document_response(Evaluation, 202)
 async def submit(task: str, query_args: SubmitQuery) -> Response:
-    """Submit a model, which the server runs on the events of the task or challenge: 202 with a Location.
+    """Submit a model that the server runs on the events of the task or challenge: 202 with a Location.
 
-    The body is a form whose part `model` is an ONNX file and whose part `manifest` is its manifest (TOML).
-    All problems of the manifest are listed at once. The same model again returns its first evaluation.
+    The body is a form with an ONNX file as part `model` and its manifest (TOML) as part `manifest`. All
+    problems of the manifest are reported at once. Submitting the same model again returns its first
+    evaluation.
     """
     settings = platform().settings
     async with (
@@ -67,7 +68,7 @@ async def list_(query_args: EvaluationsQuery) -> Response:
 
 
 async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
-    """A page of one account's evaluations, or of everybody's; for operators, too."""
+    """A page of one account's evaluations, or of all accounts'; also for operators."""
     found = await evaluations.list_evaluations(
         limit=query.limit + 1, account_id=account_id, after=query.cursor, state=query.state
     )
@@ -79,7 +80,7 @@ async def listed(query: EvaluationsQuery, account_id: int | None) -> Response:
 @operation_id("evaluation")
 @document_response(Evaluation)
 async def show(evaluation_id: str) -> Response:
-    """How far your model is, and what became of it."""
+    """The progress or result of your model."""
     return answer(evaluations.view(await evaluations.find(evaluation_id, (await caller()).id)))
 
 
@@ -88,10 +89,10 @@ async def show(evaluation_id: str) -> Response:
 @signed_in
 @stream_answer
 async def watch(evaluation_id: str) -> Response:
-    """The same as server-sent events: its JSON at once, and again within two seconds of a change.
+    """The evaluation as server-sent events: its JSON at once, and within two seconds of each change.
 
-    The stream ends with the evaluation, after some minutes, and when the server stops: call again. An account
-    has a few at once (429).
+    The stream ends with the evaluation, after some minutes, and when the server stops: reconnect then. The
+    number of streams per account is limited (429).
     """
     account = await caller()
     await evaluations.find(evaluation_id, account.id)
@@ -109,8 +110,8 @@ async def watch(evaluation_id: str) -> Response:
 async def reproduce(submission_id: str) -> Response:
     """Run the model of your submission on public events, at the price of a model, and compare the scores.
 
-    The submission shows them (`reproduction`); they never count. It is run once on the same events: asked
-    again, the answer is the same run.
+    The submission shows the result (`reproduction`), which never counts. The model runs once on the same
+    events: repeated calls return the same run.
     """
     return answer(await reruns.reproduce(platform(), await caller(), submission_id), 202)
 
@@ -120,6 +121,6 @@ async def reproduce(submission_id: str) -> Response:
 @operation_id("cancel_evaluation")
 @document_response(Evaluation)
 async def cancel(evaluation_id: str) -> Response:
-    """Cancel the evaluation of your model; it counts for your quota all the same."""
+    """Cancel the evaluation of your model; it still counts towards your quota."""
     row = await evaluations.find(evaluation_id, (await caller()).id)
     return answer(evaluations.view(await evaluations.cancel(row)))

@@ -1,4 +1,4 @@
-"""Operator actions in one transaction each, and once for each Idempotency-Key."""
+"""A decorator for operator actions: one transaction each, performed once per Idempotency-Key."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Action = Callable[..., Awaitable[Response]]
 
 
 def idempotent(action: Action) -> Action:
-    """Do an action once for each key, and repeat its first answer; goes below what validates a request."""
+    """Perform an action once per key and repeat its first answer; place it below decorators that validate."""
 
     @document_headers(IdempotencyHeaders)
     @wraps(action)
@@ -34,7 +34,7 @@ def idempotent(action: Action) -> Action:
 
 @transactional
 async def _first_answer(action: Action, arguments: dict[str, object]) -> tuple[int, str]:
-    # Again: the token may have been withdrawn while the request was read.
+    # Check again: the token may have been withdrawn while the request was read.
     operator = await find_operator()
     owner, key = f"operator:{operator.name}", request.headers.get("Idempotency-Key")
     question = [request.endpoint, {name: _plain(value) for name, value in arguments.items()}]

@@ -1,4 +1,4 @@
-"""What monitors ask: ``/healthz`` (it runs), ``/readyz`` (it can work), ``/metrics`` (what is counted)."""
+"""Monitoring: ``/healthz`` (liveness), ``/readyz`` (readiness) and ``/metrics`` (Prometheus)."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ from collidium.runtime.metrics import DURATION, REQUESTS
 from collidium.simulations import reports
 from collidium.simulations.follower import followers
 
-#: Any other word may stand where the method does, and each would be a series of its own.
+#: Other methods are counted together, because each would be a series of its own.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
-#: A process that follows requests writes every five seconds that it does.
+#: Followers report their presence every five seconds.
 FOLLOWS = timedelta(seconds=30)
 blueprint = Blueprint("health", __name__)
 
 
 def install(app: Quart) -> None:
-    """Count every request, by route and not by path, so that the number of series stays bounded."""
+    """Count requests by route rather than path, which bounds the number of series."""
 
     @app.after_request
     async def count(response: Response) -> Response:
@@ -64,7 +64,7 @@ def install(app: Quart) -> None:
 
 @functools.cache
 def _series(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    """Look up once what every request of its kind counts in."""
+    """Return the counter and histogram of a kind of requests."""
     return REQUESTS.labels(method, route, status), DURATION.labels(route)
 
 
@@ -77,7 +77,7 @@ def _counted() -> CollectorRegistry:
 
 
 class _Families(Collector):
-    """Gauges that were read for one answer."""
+    """Gauges that are read for one scrape."""
 
     def __init__(self) -> None:
         self._families: list[GaugeMetricFamily] = []
@@ -98,7 +98,7 @@ class _Families(Collector):
 
 
 async def _known_now() -> CollectorRegistry:
-    """Gauges of what all processes share; those of the database are missing while it is away."""
+    """Return gauges that all processes share; those of the database are missing if it is unavailable."""
     families = _Families()
     frozen, storage, scoring = await asyncio.gather(
         context.frozen(), parts().storage.answers(), parts().scoring.answers()
@@ -150,7 +150,7 @@ async def _add_backlogs(families: _Families) -> None:
 @document_response(Health)
 @document_response(Health, 503)
 async def healthz() -> Response:
-    """Whether the process runs, and takes requests: 503 for a server that is about to stop."""
+    """Liveness: 503 if the server is about to stop."""
     stopping = parts().is_stopping
     state = Health(status="stopping" if stopping else "ok", version=__version__)
     return answer(state, 503 if stopping else 200)
@@ -161,9 +161,9 @@ async def healthz() -> Response:
 @document_response(Readiness)
 @document_response(Readiness, 503)
 async def readyz() -> Response:
-    """Whether the server can do its work now, and which part of it is away; also plugins that failed to load.
+    """Readiness of the server and its components, and plugins that failed to load.
 
-    Storage and scoring are asked every few seconds at most.
+    Storage and scoring are checked at most every few seconds.
     """
     frozen, storage, scoring = await asyncio.gather(
         context.frozen(), parts().storage.answers(), parts().scoring.answers()

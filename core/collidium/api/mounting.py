@@ -1,7 +1,7 @@
-"""Mounts the blueprints of plugins, each in isolation: one that cannot be mounted is its plugin's failure.
+"""Mount the blueprints of plugins in isolation: a failure is recorded for its plugin.
 
-The hub is also at the root of a port of its own: ``huggingface_hub`` before 1.2 fails after every write where
-the endpoint has a path.
+The hub is also served at the root of its own port, because ``huggingface_hub`` before 1.2 fails after writes
+to endpoints with a path.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from collidium.errors import Unavailable
 from collidium.plugins import Plugins
 from collidium.settings import Settings
 
-#: First path segments that belong to the platform; no plugin may mount there.
+#: First path segments that are reserved for the platform.
 RESERVED: Final = frozenset({"v1", "admin", "healthz", "readyz", "mail", "metrics", "openapi.json"})
 
-#: The front page: one plugin may have this address, and nothing below it.
+#: Path of the front page, which one plugin may provide.
 FRONT: Final = "/"
 
-#: No empty segments, no variables, and none that leads upwards.
+#: No empty segments, variables or dot segments.
 _PREFIX: Final = re.compile(r"(/(?!\.+(/|\Z))[A-Za-z0-9._~-]+)+")
 
 #: Where the hub is mounted on the server's port.
@@ -34,7 +34,7 @@ _AT_ROOT: Final = "collidium.hub_at_root"
 
 
 def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
-    """Mount every blueprint that can be; the others are recorded among the failures of ``loaded``."""
+    """Mount all valid blueprints; failures are recorded in ``loaded``."""
     provided = loaded.blueprints(settings)
     mounted: list[str] = []
     for prefix, blueprint in provided.things.items():
@@ -47,7 +47,7 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
 
 
 def has_front_page(app: Quart) -> bool:
-    """Whether a plugin brought one."""
+    """Whether a plugin provides the front page."""
     return any(rule.rule == FRONT for rule in app.url_map.iter_rules())
 
 
@@ -70,7 +70,7 @@ def _overlap(prefix: str, other: str) -> bool:
 
 
 def _try_aside(app: Quart, blueprint: Blueprint, prefix: str) -> None:
-    """Mount it elsewhere first: what breaks off in the middle leaves nothing in the application."""
+    """Mount the blueprint on a scratch application first: a failure leaves the application unchanged."""
     scratch = _scratch(app)
     scratch.register_blueprint(blueprint)
     if prefix == FRONT and any(rule.rule != FRONT for rule in scratch.url_map.iter_rules()):
@@ -86,10 +86,10 @@ def _scratch(app: Quart) -> Quart:
 
 
 class Isolation:
-    """Stands between the application and one blueprint of the plugin ``origin``.
+    """Isolates the startup and shutdown functions of one blueprint.
 
-    Its functions for start and end run as ever. One that does not start answers its requests with 503, and
-    nothing more of it is started or, but for generators that were, ended.
+    If one fails at startup, requests to the blueprint get 503, and its other functions are not called, except
+    to finish generators that started.
     """
 
     def __init__(self, app: Quart, blueprint: Blueprint, loaded: Plugins, origin: str) -> None:
@@ -131,7 +131,7 @@ class Isolation:
     async def _start(self, function: Callable[[], Awaitable[Any]]) -> bool:
         if self._starts and not await self._attempt("start", function):
             self._starts = False
-            # Before what the plugin itself does first, which may need what has not started.
+            # Before the plugin's own functions, which may depend on its startup.
             self._app.before_request_funcs[self._blueprint.name].insert(0, self._refuse)
         return self._starts
 
@@ -157,9 +157,9 @@ async def _run_out(generator: AsyncGenerator[None]) -> None:
 
 
 class HubPort:
-    """The application, of which requests to ``port`` reach the hub alone, without its path.
+    """ASGI middleware that routes requests to ``port`` to the hub, without its path prefix.
 
-    What counts is the socket that took the connection: no header of a client or a proxy decides it.
+    The socket that accepted the connection decides, not a header that clients can forge.
     """
 
     def __init__(self, app: ASGIFramework, port: int) -> None:
@@ -181,10 +181,10 @@ def _below_hub(scope: Scope) -> Scope:
 
 
 def _path(target: str) -> str:
-    """The path of a request's target, which may be a whole address (RFC 9112, section 3.2.2)."""
+    """Return the path of a request's target, which may be an absolute URL (RFC 9112, section 3.2.2)."""
     return target if target.startswith("/") else "/" + target.partition("://")[2].partition("/")[2]
 
 
 def hub_path() -> str:
-    """Return where the caller of this request has the hub: :data:`HUB_PATH`, or nothing at its own port."""
+    """Return the path prefix of the hub: :data:`HUB_PATH`, or empty on the hub's own port."""
     return "" if cast(dict[str, Any], request.scope).get(_AT_ROOT) else HUB_PATH

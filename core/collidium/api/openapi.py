@@ -31,10 +31,10 @@ from collidium.api.schemas import Problem
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: What the document describes; plugins document their own mounts.
+#: Documented paths; plugins document their own.
 DOCUMENTED = ("/v1/", "/admin/", "/healthz", "/readyz")
 
-#: Which groups concern whom.
+#: Groups of operations by audience.
 TAG_GROUPS = {
     "Public": ("benchmark", "datasets", "models", "health"),
     "Account": ("account", "simulation", "webhooks", "notifications"),
@@ -54,7 +54,7 @@ TAGS = {
     "health": "Whether the server runs.",
 }
 
-#: Groups of blueprints that are not named as their group is.
+#: Tags of blueprints that have another name.
 _TAG_OF = {
     "accounts": "account",
     "benchmarks": "benchmark",
@@ -89,7 +89,7 @@ _TABLE = "_collidium_table"
 
 
 def predictions_body(part: str) -> Callable[[F], F]:
-    """Document that a handler takes a parquet file, as the body itself or as the form part ``part``."""
+    """Document that the body is a parquet file, or a form with it as part ``part``."""
     form = {
         "type": "object",
         "required": [part],
@@ -106,7 +106,7 @@ def predictions_body(part: str) -> Callable[[F], F]:
 
 
 def _documents(what: str, content: object) -> Callable[[F], F]:
-    """Attach to a handler the content of its body or answer."""
+    """Return a decorator that attaches documentation to a handler."""
 
     def decorate(handler: F) -> F:
         setattr(handler, what, content)
@@ -115,7 +115,7 @@ def _documents(what: str, content: object) -> Callable[[F], F]:
     return decorate
 
 
-#: A form with a model and its manifest; a part that is appended to an upload.
+#: Bodies: a form with a model and its manifest; data that is appended to an upload.
 model_body = _documents(_BODY, {FORM: {"schema": _MODEL_FORM}})
 partial_body = _documents(_BODY, {PARTIAL: {"schema": _BINARY}})
 parquet_answer = _documents(_ANSWER, {"description": "The file.", "content": {PARQUET: {"schema": _BINARY}}})
@@ -131,7 +131,7 @@ table_answer = _documents(_TABLE, {"text/csv": {"schema": {"type": "string"}}})
 
 
 class Provider(OpenAPIProvider):
-    """Adds what quart-schema cannot know: file bodies, required queries, problem documents."""
+    """Adds to quart-schema's document: file bodies, required query parameters and problem documents."""
 
     def generate_rules(self) -> Iterable[Rule]:
         return (rule for rule in super().generate_rules() if rule.rule.startswith(DOCUMENTED))
@@ -145,7 +145,7 @@ class Provider(OpenAPIProvider):
         return document
 
     def build_response_object(self, model: Any, headers_model: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A record, or a list of one, by reference to the shared schemas of all records."""
+        """Refer to the shared schema of a record, or of the records of a list."""
         record = get_args(model)[0] if get_origin(model) is list else model
         (schema,), components = schema_components([model], ref_template=_REFERENCE)
         described = {
@@ -155,7 +155,7 @@ class Provider(OpenAPIProvider):
         return described, {name: _as_answered(shape) for name, shape in components.items()}
 
     def operation_id(self, method: str, path: str, func: Callable[..., Any]) -> str:
-        """The name of the client's method; of an operator's call with ``admin_``."""
+        """Return the name of the client's method; operators' calls begin with ``admin_``."""
         name = getattr(func, QUART_SCHEMA_OPERATION_ID_ATTRIBUTE, func.__name__)
         return f"admin_{name}" if path.startswith("/admin/") else name
 
@@ -167,7 +167,7 @@ class Provider(OpenAPIProvider):
 
     def build_paths(self, rule: Rule) -> tuple[dict[str, Any], dict[str, Any]]:
         written, components = super().build_paths(rule)
-        # quart-schema loses what stands before a parameter with a converter.
+        # quart-schema drops the path before a parameter with a converter.
         paths = {_PARAMETER.sub(r"{\1}", rule.rule): operations for operations in written.values()}
         handler = self._app.view_functions[rule.endpoint]
         blueprint = rule.endpoint.partition(".")[0]
@@ -211,12 +211,12 @@ def install(app: Quart, version: str) -> None:
         openapi_provider_class=Provider,
     )
     _convert_models_only(app, plain)
-    # Of several media types of a response, generators of clients take the first.
+    # Keep the order of media types: client generators use the first.
     cast(DefaultJSONProvider, app.json).sort_keys = False
 
 
 def _convert_models_only(app: Quart, plain: Callable[[Any], Awaitable[Any]]) -> None:
-    """Return responses as ``plain`` does, without quart-schema's conversion: only plugins return models."""
+    """Restore Quart's ``make_response`` for responses; quart-schema's conversion is for models of plugins."""
     converting = app.make_response
 
     async def make_response(value: Any) -> Response:
@@ -227,7 +227,7 @@ def _convert_models_only(app: Quart, plain: Callable[[Any], Awaitable[Any]]) -> 
 
 
 def redirect_front_page(app: Quart) -> None:
-    """Redirect the printed address to the document, where no plugin has a front page."""
+    """Redirect ``/`` to the OpenAPI document, if no plugin provides a front page."""
 
     @app.get("/")
     @hide
@@ -236,7 +236,7 @@ def redirect_front_page(app: Quart) -> None:
 
 
 def _as_answered(shape: Any) -> Any:
-    """A schema as it holds for answers: every field is there, and decimals are numbers."""
+    """Adapt a schema to responses: all fields are present, and decimals are numbers."""
     if isinstance(shape, list):
         return [_as_answered(item) for item in shape]
     if not isinstance(shape, dict):
@@ -245,7 +245,7 @@ def _as_answered(shape: Any) -> Any:
         shape = {**shape, "type": "number", "format": "double"}
     found = {name: _as_answered(part) for name, part in shape.items() if name != "default"}
     if "prefixItems" in found:
-        # Tuples here have items of one type; generators of clients do not know `prefixItems`.
+        # Tuples have items of one type, and client generators do not support `prefixItems`.
         found["items"] = found.pop("prefixItems")[0]
     if "properties" in found:
         found["required"] = list(found["properties"])

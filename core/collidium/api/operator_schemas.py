@@ -1,4 +1,4 @@
-"""Requests of operators."""
+"""Bodies and queries of the operators' API."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ def _number(value: object) -> object:
     return value
 
 
-#: Credits as they come in: a JSON number; text that looks like one is refused.
+#: Credits as a JSON number; numeric strings are rejected.
 Amount = Annotated[Decimal, BeforeValidator(_number), WithJsonSchema({"type": "number"})]
 
 
 class GrantBody(Body):
-    """A grant or, with a negative delta, a deduction."""
+    """A grant, or with a negative delta a deduction."""
 
     model_config = example({"hub_username": "alice", "delta": 25, "reason": "for the tutorial"})
 
     hub_username: HubUsername
     delta: Amount = Field(description="Credits, to three decimal places.")
-    reason: Text = Field(description="Kept as the entry's note.")
+    reason: Text = Field(description="Note of the ledger entry.")
 
 
 class BanBody(Body):
@@ -49,18 +49,18 @@ class BanBody(Body):
 
     hub_username: HubUsername
     banned: bool
-    note: Text | None = Field(None, description="Kept in the audit log.")
+    note: Text | None = Field(None, description="For the audit log.")
 
 
 class FreezeQuery(BaseModel):
-    """Whether to freeze."""
+    """The new state of the freeze."""
 
     frozen: bool
-    note: Text | None = Field(None, description="What for; operators see it while submissions are frozen.")
+    note: Text | None = Field(None, description="Reason, which operators see while requests are frozen.")
 
 
 class OperatorBody(Body):
-    """An operator to add."""
+    """A new operator."""
 
     model_config = example({"name": "anna", "scopes": ["accounts", "reports"]})
 
@@ -70,42 +70,42 @@ class OperatorBody(Body):
 
 
 class AccountsQuery(Page):
-    """Which accounts are listed, and in what order."""
+    """Filters and order of a list of accounts."""
 
-    search: str = Field("", max_length=96, description="Only names that contain this, in any case.")
-    banned: bool | None = Field(None, description="Only accounts that are banned (true), or that are not.")
-    sort: Sort = Field(Sort.NEWEST, description="newest, name, or credits: most first.")
+    search: str = Field("", max_length=96, description="Part of the names, case-insensitive.")
+    banned: bool | None = Field(None, description="Only banned accounts (true), or only others (false).")
+    sort: Sort = Field(Sort.NEWEST, description="newest, name, or credits (most first).")
 
 
 class SubmissionsQuery(MySubmissionsQuery):
-    """Which submissions are listed."""
+    """Filters of a list of submissions."""
 
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
-    unverified: bool = Field(False, description="Only self-reported ones that no operator has verified.")
+    user: str | None = Field(None, max_length=96, description="Only submissions of this account.")
+    unverified: bool = Field(False, description="Only self-reported submissions that are not verified.")
 
 
 class ChallengeSubmissionsQuery(Page):
-    """Which submissions to a challenge are listed."""
+    """Filters of a list of submissions to a challenge."""
 
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+    user: str | None = Field(None, max_length=96, description="Only submissions of this account.")
 
 
 class UsageQuery(BaseModel):
-    """How much of a usage report."""
+    """Length of a usage report."""
 
-    limit: int = Field(50, ge=1, le=1000, description="Most users returned.")
+    limit: int = Field(50, ge=1, le=1000, description="Maximum number of users.")
 
 
 class MonthQuery(BaseModel):
-    """Which month."""
+    """Month of a report."""
 
-    month: str | None = Field(None, description="YYYY-MM in UTC; this month without it.", max_length=20)
+    month: str | None = Field(None, description="YYYY-MM in UTC; by default this month.", max_length=20)
 
 
 class DaysQuery(BaseModel):
-    """How far back."""
+    """Number of days of a report."""
 
-    days: int = Field(30, ge=1, le=3660, description="Days reported, today included.")
+    days: int = Field(30, ge=1, le=3660, description="Number of days, including today.")
 
 
 _RFC3339: Final = re.compile(
@@ -125,12 +125,16 @@ Time = Annotated[
 
 
 class RefundsBody(Body):
-    """Which failures are refunded: those from ``from`` until before ``to``."""
+    """Period of failures to refund: from ``from`` until before ``to``."""
 
     model_config = example({"from": "2026-11-21T09:00:00Z", "to": "2026-11-21T11:30:00Z"})
 
     begin: Time = Field(alias="from")
     end: Time = Field(alias="to", description="At most 31 days later.")
-    apply: bool = Field(False, strict=True, description="Without it, nothing is paid: a preview.")
-    digest: str | None = Field(None, max_length=64, description="To apply: that of the preview.")
-    note: Text | None = Field(None, description="Kept as the entries' note, and in the audit log.")
+    apply: bool = Field(
+        False, strict=True, description="Make the refunds; by default they are only previewed."
+    )
+    digest: str | None = Field(
+        None, max_length=64, description="`digest` of the preview; required with `apply`."
+    )
+    note: Text | None = Field(None, description="Note of the ledger entries and the audit log.")

@@ -1,4 +1,4 @@
-"""Errors as problem documents (RFC 9457): one shape for every error that leaves the server."""
+"""Render errors as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
 
-#: Of what was sent: an answer is no larger for what it complains about.
+#: Limits of the problems of a request that a response contains.
 SHOWN_PROBLEMS: Final = 20
 LONGEST_FIELD: Final = 100
 
 
 def install(app: Quart) -> None:
-    """Render every error, wherever it was raised."""
+    """Register handlers for all errors."""
     app.register_error_handler(CollidiumError, _own)
     app.register_error_handler(RequestSchemaValidationError, _invalid)
     app.register_error_handler(HTTPException, of_http)
@@ -46,7 +46,7 @@ def problem(
     errors: Sequence[Mapping[str, Any]] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """A problem document as a response."""
+    """Return a problem document as a response."""
     members = {"request_id": g.get("request_id", "")} | ({"errors": list(errors)} if errors else {})
     response = Response(document(status, detail, title, **members), status=status, content_type=MEDIA_TYPE)
     response.headers.update(headers or {})
@@ -54,7 +54,7 @@ def problem(
 
 
 def document(status: int, detail: str, title: str | None = None, **members: Any) -> bytes:
-    """A problem document; its title is the status's own where none is given."""
+    """Return a problem document; the default title is that of the status."""
     title = title or HTTPStatus(status).phrase
     fields = {"type": "about:blank", "title": title, "status": status, "detail": detail, **members}
     return json.dumps(fields, default=str).encode()
@@ -82,7 +82,7 @@ async def _invalid(error: RequestSchemaValidationError) -> Response:
 
 
 async def of_http(error: HTTPException) -> Response:
-    """An error of Quart or werkzeug, such as an unknown address, as a problem document."""
+    """Return a problem document for an error of Quart or werkzeug, such as an unknown path."""
     status = error.code or 500
     headers = {name: value for name, value in error.get_headers() if name in {"Allow", "Retry-After"}}
     return problem(status, error.name, error.description or error.name, headers=headers)
@@ -100,7 +100,7 @@ async def _storage_unavailable(error: StorageUnavailable) -> Response:
 
 
 def database_away(error: Exception) -> Unavailable | None:
-    """What to answer where ``error`` means that the database is away; None where it does not."""
+    """Return the error to report if ``error`` means that the database is unavailable, else None."""
     if not is_away(error):
         return None
     logger.error("database: %s", error)

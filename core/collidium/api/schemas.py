@@ -1,4 +1,4 @@
-"""The shapes of requests, all problems of which are reported at once; answers are records."""
+"""Bodies and queries of the API. All problems of an input are reported at once."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Organisation = Annotated[
     str, StringConstraints(pattern=f"^({USERNAME.pattern}|{DOMAIN.pattern})$", max_length=96)
 ]
 
-#: What a person typed: PostgreSQL stores no null character.
+#: Free text; PostgreSQL cannot store null characters.
 Text = Annotated[str, StringConstraints(pattern=r"^[^\x00]*$", min_length=1, max_length=1000)]
 
 
@@ -36,20 +36,20 @@ def _in_reach(moment: datetime) -> datetime:
     return moment.astimezone(UTC)
 
 
-#: A date with a time zone, which arithmetic and databases can take.
+#: A time with time zone, in a range that arithmetic and databases support.
 Date = Annotated[AwareDatetime, AfterValidator(_in_reach)]
 
 
 class Body(BaseModel):
-    """Base of request bodies: unknown fields are refused."""
+    """Base of request bodies; unknown fields are rejected."""
 
     model_config = ConfigDict(extra="forbid")
 
 
 def example(fields: dict[str, JsonValue], *, strict: bool = False) -> ConfigDict:
-    """A model's configuration that adds an example of it to the OpenAPI document."""
+    """Return a model configuration with an example for the OpenAPI document."""
     config = ConfigDict(json_schema_extra={"examples": [fields]})
-    if strict:  # else what the base class has
+    if strict:  # otherwise inherited
         config["strict"] = True
     return config
 
@@ -60,12 +60,12 @@ class IdempotencyHeaders(BaseModel):
     idempotency_key: str | None = Field(
         None,
         alias="Idempotency-Key",
-        description="1 to 128 visible ASCII characters: the same key again gives the first answer.",
+        description="1 to 128 visible ASCII characters. Repeats with the same key get the first answer.",
     )
 
 
 class FieldProblem(BaseModel):
-    """One thing wrong with what was sent."""
+    """One problem of the input."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -95,15 +95,15 @@ class Problem(BaseModel):
 class LeaderboardQuery(Page):
     """Query of a leaderboard."""
 
-    model_config = ConfigDict(frozen=True)  # pages are kept by what was asked for
+    model_config = ConfigDict(frozen=True)  # cached pages are keyed by their query
 
     pareto: bool = Field(False, description="Only the submissions on the Pareto front.")
-    all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
+    all: bool = Field(False, description="Every submission instead of the best of each participant.")
     hub_username: str | None = Field(
-        None, max_length=96, description="Only the places of this account and its team."
+        None, max_length=96, description="Only places of this account and its team."
     )
     model_repo: str | None = Field(
-        None, max_length=200, description="Only the places of this hub model, NAMESPACE/NAME."
+        None, max_length=200, description="Only places of this hub model, NAMESPACE/NAME."
     )
 
 
@@ -112,55 +112,61 @@ class ResultsQuery(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    format: Literal["json", "csv"] = Field("json", description="As a list of places, or as a table.")
-    all: bool = Field(False, description="Every submission, and not the best of each participant alone.")
+    format: Literal["json", "csv"] = Field("json", description="A list of places, or a table.")
+    all: bool = Field(False, description="Every submission instead of the best of each participant.")
     status: Literal["disqualified", "withdrawn"] | None = Field(
-        None, description="Only the submissions that were disqualified, or withdrawn."
+        None, description="Only submissions that are disqualified, or withdrawn."
     )
 
 
 class HistoryQuery(BaseModel):
-    """Query of how a best came about."""
+    """Query of a history of bests."""
 
     model_config = ConfigDict(frozen=True)
 
     metric: str | None = Field(
-        None, max_length=64, description="A metric of the task; the primary one if none."
+        None, max_length=64, description="A metric of the task; by default the primary one."
     )
-    limit: int = Field(1000, ge=1, le=1000, description="Most steps returned: the last ones.")
+    limit: int = Field(1000, ge=1, le=1000, description="Maximum number of steps: the latest ones.")
 
 
 class ChallengeBody(Body):
-    """What operators set of a challenge."""
+    """Settings of a challenge."""
 
     model_config = example({"title": "Jets for beginners", "closes_at": "2027-06-30T12:00:00+02:00"})
 
-    title: str = Field("", pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200, description="A name for people.")
-    opens_at: Date | None = Field(None, description="With a time zone; null: from the beginning.")
-    closes_at: Date | None = Field(None, description="With a time zone; null: never.")
+    title: str = Field("", pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200, description="Display name.")
+    opens_at: Date | None = Field(None, description="With a time zone; null: from the start.")
+    closes_at: Date | None = Field(None, description="With a time zone; null: no deadline.")
     public_percent: int | None = Field(
-        None, ge=1, le=99, description="Per cent of the events that count until it closes; the rest then."
+        None,
+        ge=1,
+        le=99,
+        description="Percentage of the events that count until it closes; then the others count.",
     )
     submissions_per_day: int | None = Field(
-        None, ge=1, le=10_000, description="Of a participant in a UTC day; null: as the platform has it."
+        None, ge=1, le=10_000, description="Per participant and UTC day; null: the platform's default."
     )
     final_submissions: int = Field(
-        2, ge=1, le=100, description="How many of a participant final results are chosen from."
+        2,
+        ge=1,
+        le=100,
+        description="Number of a participant's submissions that final results are chosen from.",
     )
-    practice: bool = Field(False, description="Whether submissions are scored after closing, unranked.")
+    practice: bool = Field(False, description="Whether submissions after closing are scored, unranked.")
     rewarded: bool = Field(False, description="Whether new bests earn credits.")
     access: Literal["open", "members"] = Field("open", description="Who may submit.")
     organisation: Organisation | None = Field(
         None,
-        description="An organisation of the hub that is admitted in addition to members, a group of single "
-        "sign-on (`lab.sso`), or a domain of e-mail addresses that it has verified (`@cern.ch`).",
+        description="Admitted in addition to members: an organisation of the hub, a group of single sign-on "
+        "(`lab.sso`), or an e-mail domain that it has verified (`@cern.ch`).",
     )
-    team_size: int = Field(0, ge=0, le=100, description="How many people a team may have; below 2: no teams.")
+    team_size: int = Field(0, ge=0, le=100, description="Maximum number of team members; below 2: no teams.")
     teams_frozen_at: Date | None = Field(
-        None, description="With a time zone: from when on teams stay as they are; null: from closing on."
+        None, description="When teams become fixed, with a time zone; null: at closing."
     )
     rules: str = Field("", pattern=r"^[^\x00]*$", max_length=50_000, description="Markdown.")
-    announcement: Text | None = Field(None, description="Markdown; the latest is shown first.")
+    announcement: Text | None = Field(None, description="Markdown; the latest announcement is shown first.")
 
 
 class NewChallengeBody(ChallengeBody):
@@ -169,12 +175,12 @@ class NewChallengeBody(ChallengeBody):
     model_config = example({"name": "jets-2027", "task": "jets", "public_percent": 30})
 
     name: str = Field(max_length=64, description="Words of a-z and 0-9, joined by hyphens.")
-    task: str = Field(max_length=64, description="A task that is installed and has truth.")
+    task: str = Field(max_length=64, description="An installed task with truth.")
     truth_version: str | None = Field(
         None,
         pattern=r"^[^\x00]*$",
         max_length=64,
-        description="Of the task; null: that of the task's own challenge.",
+        description="A truth of the task; null: that of the task's own challenge.",
     )
 
 
@@ -183,14 +189,14 @@ class CorrectionBody(Body):
 
     model_config = example({"at": "2027-06-01T08:00:00.123456Z", "text": "The room is B 12."})
 
-    at: Date = Field(description="Which: when it was announced.")
-    text: Text | None = Field(description="Markdown; null: it is withdrawn.")
+    at: Date = Field(description="Time of the announcement.")
+    text: Text | None = Field(description="Markdown; null withdraws it.")
 
 
 class OpenQuery(BaseModel):
-    """Until when a challenge is open."""
+    """Deadline of a challenge that is opened."""
 
-    closes_at: Date | None = Field(None, description="With a time zone; none: until it is closed.")
+    closes_at: Date | None = Field(None, description="With a time zone; by default no deadline.")
 
 
 class RefreshBody(Body):
@@ -199,16 +205,16 @@ class RefreshBody(Body):
     model_config = example({"truth_version": "5f0c2b6a91d3"}, strict=True)
 
     truth_version: str = Field(
-        max_length=64, pattern=r"^[^\x00]*$", description="Of a truth imported with inputs of models."
+        max_length=64, pattern=r"^[^\x00]*$", description="A truth that was imported with inputs of models."
     )
 
 
 class DissolveBody(Body):
-    """A team that is taken apart."""
+    """A team to dissolve."""
 
     model_config = example({"name": "Überflieger"}, strict=True)
 
-    name: str = Field(max_length=64, pattern=r"^[^\x00]*$", description="As the leaderboard has it.")
+    name: str = Field(max_length=64, pattern=r"^[^\x00]*$", description="As on the leaderboard.")
 
 
 class TeamBody(Body):
@@ -220,18 +226,20 @@ class TeamBody(Body):
 
 
 class InvitationBody(Body):
-    """Whom an invitation admits."""
+    """A new invitation."""
 
     model_config = example({"uses": 30, "expires_at": "2027-06-30T12:00:00+02:00"})
 
-    uses: int = Field(1, ge=1, le=10_000, strict=True, description="How many accounts.")
+    uses: int = Field(1, ge=1, le=10_000, strict=True, description="Number of accounts.")
     expires_at: Date | None = Field(None, description="With a time zone; null: in 14 days.")
 
 
 class TeamQuery(BaseModel):
-    """Query of how an account takes part."""
+    """Query of an account's participation."""
 
-    invitation: str | None = Field(None, max_length=200, description="A code: to which team it admits.")
+    invitation: str | None = Field(
+        None, max_length=200, description="Code of an invitation, to return its team."
+    )
 
 
 class JoinBody(Body):
@@ -253,14 +261,14 @@ class MembersBody(Body):
 
 
 class MySubmissionsQuery(Page):
-    """Which of an account's submissions are listed."""
+    """Filters of a list of an account's submissions."""
 
-    task: str | None = Field(None, max_length=64, description="Only those to this task, or challenge.")
-    challenge: str | None = Field(None, max_length=64, description="Only those to this challenge.")
+    task: str | None = Field(None, max_length=64, description="Only submissions to this task or challenge.")
+    challenge: str | None = Field(None, max_length=64, description="Only submissions to this challenge.")
 
 
 class ComparisonQuery(BaseModel):
-    """What a submission is compared with."""
+    """The submission to compare with."""
 
     other: str = Field(max_length=64, description="The id of the other submission.")
 
@@ -272,22 +280,22 @@ class SubmitQuery(BaseModel):
 
 
 class EvaluationsQuery(Page):
-    """Which evaluations of models are listed."""
+    """Filters of a list of evaluations."""
 
-    state: EvaluationState | None = Field(None, description="Only those in this state.")
+    state: EvaluationState | None = Field(None, description="Only evaluations in this state.")
 
 
 class AllEvaluationsQuery(EvaluationsQuery):
-    """Which of everybody's evaluations are listed."""
+    """Filters of a list of evaluations of all accounts."""
 
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
+    user: str | None = Field(None, max_length=96, description="Only evaluations of this account.")
 
 
 class UploadHeaders(BaseModel):
-    """Headers that begin an upload in several requests."""
+    """Headers that start a resumable upload."""
 
-    upload_complete: Literal["?0"] = Field(description="The file follows in other requests.")
-    upload_length: int = Field(ge=1, le=2**53, description="Bytes of the file.")
+    upload_complete: Literal["?0"] = Field(description="The file follows in further requests.")
+    upload_length: int = Field(ge=1, le=2**53, description="Size of the file in bytes.")
     repr_digest: str = Field(
         pattern="^sha-256=:[A-Za-z0-9+/]{43}=:$", description="The file's checksum, RFC 9530."
     )
@@ -296,8 +304,8 @@ class UploadHeaders(BaseModel):
 class AppendHeaders(BaseModel):
     """Headers of a request that appends to an upload."""
 
-    upload_complete: Literal["?0", "?1"] = Field(description="`?1`: the file ends with this request.")
-    upload_offset: int = Field(ge=0, le=2**53, description="Bytes that came before.")
+    upload_complete: Literal["?0", "?1"] = Field(description="`?1`: this request completes the file.")
+    upload_offset: int = Field(ge=0, le=2**53, description="Number of bytes before this request.")
 
 
 class FromHubBody(Body):
@@ -305,12 +313,14 @@ class FromHubBody(Body):
 
     model_config = example({"source": "alice/predictions:tracking.parquet@main"}, strict=True)
 
-    source: str = Field(max_length=500, description="NAMESPACE/NAME:PATH@COMMIT; or a branch or tag.")
+    source: str = Field(
+        max_length=500, description="NAMESPACE/NAME:PATH@COMMIT, or a branch or tag instead of the commit."
+    )
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
 
 
 class LinksBody(Body):
-    """Links of a submission; what is left out stays as it is, null removes it."""
+    """Links of a submission; omitted ones stay as they are, null removes one."""
 
     model_config = example(
         {"model_repo": "alice/helix-fitter", "code_url": "https://code.example.org/helix"}, strict=True
@@ -319,20 +329,22 @@ class LinksBody(Body):
     model_repo: str | None = Field(None, max_length=200, description="Hub model repository, NAMESPACE/NAME.")
     code_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the code.")
     paper_url: str | None = Field(None, max_length=LONGEST_LINK, description="HTTPS address of the paper.")
-    final: bool = Field(False, description="Whether it is chosen for the final results of its challenge.")
+    final: bool = Field(
+        False, description="Whether it is a candidate for the final results of its challenge."
+    )
 
 
 class DisqualifyBody(Body):
-    """Why a submission is disqualified."""
+    """Reason of a disqualification."""
 
     model_config = example({"reason": "trained on the evaluation events"}, strict=True)
 
-    reason: Text = Field(description="Everybody sees it.")
-    take_back: bool = Field(False, description="Take what it earned, down to a balance of zero.")
+    reason: Text = Field(description="Shown to everyone.")
+    take_back: bool = Field(False, description="Take back what it earned, down to a balance of zero.")
 
 
 class RescoreBody(Body):
-    """How the submissions to a challenge are scored again."""
+    """Options of a rescoring."""
 
     model_config = example({"public_percent": 30, "apply": True}, strict=True)
 
@@ -340,15 +352,17 @@ class RescoreBody(Body):
         None,
         ge=1,
         le=99,
-        description="Per cent of the events that are the public part from now on; null: as it is.",
+        description="Percentage of the events that are public from now on; null: unchanged.",
     )
-    apply: bool = Field(False, description="Apply the new scores; else only find what would change.")
+    apply: bool = Field(False, description="Store the new scores; by default only report what would change.")
 
 
 # -- datasets, events, models --------------------------------------------------------------------------
 
 
-_REPO = Field(None, max_length=200, description="Dataset repository, NAMESPACE/NAME; `sample`: the built-in.")
+_REPO = Field(
+    None, max_length=200, description="Dataset repository, NAMESPACE/NAME; `sample`: the built-in one."
+)
 
 
 class DatasetsQuery(Page):
@@ -358,17 +372,20 @@ class DatasetsQuery(Page):
 
 
 class EventQuery(BaseModel):
-    """Which event, and how it is sent."""
+    """Selection and format of an event."""
 
     repo: str | None = _REPO
-    tables: str | None = Field(None, max_length=200, description="Tables, separated by commas; default: all.")
+    tables: str | None = Field(
+        None, max_length=200, description="Tables, separated by commas; by default all."
+    )
     revision: str = Field("main", min_length=1, max_length=200, description="Branch, tag or commit.")
     format: Literal["arrow", "phoenix"] = Field(
-        "arrow", description="`arrow`: IPC streams, one for each table; `phoenix`: JSON for that display."
+        "arrow",
+        description="`arrow`: one IPC stream per table; `phoenix`: JSON for the Phoenix event display.",
     )
 
 
-#: Part of a name, or a tag: the hub is asked for it.
+#: Part of a name, or a tag, in a query to the hub.
 _Wanted = Annotated[str, StringConstraints(pattern=r"^[^\x00-\x1f\x7f]*$", max_length=200)]
 
 
@@ -376,5 +393,5 @@ class ModelsQuery(Page):
     """Query of the models."""
 
     search: _Wanted = Field("", description="Part of the repository's name.")
-    tag: _Wanted = Field("", description="A tag that they have.")
-    task: str = Field("", pattern=r"^([a-z][a-z0-9_]{0,63})?$", description="A task that they are for.")
+    tag: _Wanted = Field("", description="Only models with this tag.")
+    task: str = Field("", pattern=r"^([a-z][a-z0-9_]{0,63})?$", description="Only models for this task.")

@@ -1,4 +1,4 @@
-"""``/v1/simulate``, ``/v1/requests``, ``/v1/estimate``, ``/v1/presets``: ordering events, and its bodies."""
+"""``/v1/simulate``, ``/v1/requests``, ``/v1/estimate`` and ``/v1/presets``: orders of simulated events."""
 
 from __future__ import annotations
 
@@ -44,21 +44,22 @@ blueprint = Blueprint("simulations", __name__, url_prefix="/v1")
 
 
 class OrderBody(BaseModel):
-    """How an order is to be made and delivered, whatever is ordered."""
+    """Fields that all orders have."""
 
-    #: Limits are the domain's to check: all problems are reported at once, in its words.
+    #: The domain checks limits, and reports all problems at once.
     model_config = ConfigDict(extra="forbid", strict=True)
 
     seed: int = Field(
         DEFAULT_SEED,
-        description="The same config with the same seed gives the same events.",
+        description="The same config and seed give the same events.",
         json_schema_extra={"minimum": 0, "maximum": LARGEST_SEED},
     )
     vary: str = Field(
-        "", description="Systematic variation, as `field=0.99,material=1.1`: `variations` of GET /v1/limits."
+        "",
+        description="Systematic variation, such as `field=0.99`; see `variations` of GET /v1/limits.",
     )
-    private: bool = Field(False, description="Whether the output's repository is to be private.")
-    webhook_url: str | None = Field(None, description="Address that is notified of the end; https:// only.")
+    private: bool = Field(False, description="Whether to publish the output in a private repository.")
+    webhook_url: str | None = Field(None, description="HTTPS address that is notified when the request ends.")
 
 
 class ChannelBody(OrderBody):
@@ -69,7 +70,8 @@ class ChannelBody(OrderBody):
     channel: str = Field(description="Physics process.")
     events: int = Field(description="Number of hard-scatter events.", json_schema_extra={"minimum": 1})
     pileup: int = Field(
-        description="Average soft interactions overlaid per event.", json_schema_extra={"minimum": 0}
+        description="Average number of soft interactions overlaid per event.",
+        json_schema_extra={"minimum": 0},
     )
 
 
@@ -86,20 +88,20 @@ class SimulateBody(RootModel[ChannelBody | PresetBody]):
 
 
 class RequestsQuery(Page):
-    """Which requests are listed."""
+    """Filters of a list of requests."""
 
-    state: State | None = Field(None, description="Only those in this state.")
+    state: State | None = Field(None, description="Only requests in this state.")
 
 
 class AllRequestsQuery(RequestsQuery):
-    """Which of everybody's requests are listed."""
+    """Filters of a list of requests of all accounts."""
 
-    user: str | None = Field(None, max_length=96, description="Only those of this account.")
-    channel: str | None = Field(None, max_length=64, description="Only those of this channel.")
+    user: str | None = Field(None, max_length=96, description="Only requests of this account.")
+    channel: str | None = Field(None, max_length=64, description="Only requests of this channel.")
 
 
 class EstimateQuery(BaseModel):
-    """What an estimate is asked for."""
+    """The order to estimate."""
 
     channel: str
     events: int
@@ -114,16 +116,16 @@ class EstimateQuery(BaseModel):
 @document_response(SimulationRequest)
 @document_response(SimulationRequest, 202)
 async def simulate() -> Response:
-    """Order simulated events, and pay for them.
+    """Order simulated events and pay for them.
 
-    A request that completed lately with the same config answers at once and costs nothing (200, `cached`);
-    else the request is queued (202) and can be followed at its Location.
+    If a request with the same config completed recently, it is returned at no cost (200, `cached`); otherwise
+    the request is queued (202), and its Location returns its progress.
     """
     return await ordered(ChannelBody)
 
 
 async def ordered(channel_body: type[ChannelBody]) -> Response:
-    """Place the order in the body: one by a preset, or a ``channel_body``."""
+    """Place the order of the request: a preset, or a ``channel_body``."""
     account = await caller()
     body = await _body(channel_body)
     delivery = DeliveryOptions(
@@ -144,7 +146,7 @@ async def ordered(channel_body: type[ChannelBody]) -> Response:
 @validate_querystring(EstimateQuery)
 @document_response(Estimate)
 async def estimate(query_args: EstimateQuery) -> Response:
-    """What an order would cost, before it is paid for."""
+    """The price of an order."""
     order = Order(query_args.channel, query_args.events, query_args.pileup, vary=query_args.vary)
     return answer(simulations.estimate(order, platform().settings, platform().pipeline))
 
@@ -159,7 +161,7 @@ async def limits() -> Response:
 @blueprint.get("/presets")
 @document_response(list[Preset])
 async def presets() -> Response:
-    """The presets that can be ordered, and what each costs."""
+    """The presets that can be ordered, with their prices."""
     return answer_list([preset for name, order in PRESETS.items() if (preset := _preset(name, order))])
 
 
@@ -177,7 +179,7 @@ async def requests(query_args: RequestsQuery) -> Response:
 @signed_in
 @document_response(SimulationRequest)
 async def find(request_id: str) -> Response:
-    """A simulation request that you ordered, or were answered with."""
+    """A simulation request that you ordered, or received as a cached answer."""
     account = await caller()
     return answer(await simulations.find_with_progress(platform(), request_id, account.id))
 
@@ -187,10 +189,10 @@ async def find(request_id: str) -> Response:
 @signed_in
 @stream_answer
 async def watch(request_id: str) -> Response:
-    """The request as server-sent events: its JSON at once, and again within two seconds of a change.
+    """The request as server-sent events: its JSON at once, and within two seconds of each change.
 
-    The stream ends with the request, after some minutes, and when the server stops: call again. An account
-    has a few at once (429).
+    The stream ends with the request, after some minutes, and when the server stops: reconnect then. The
+    number of streams per account is limited (429).
     """
     account = await caller()
     return answer_stream(await simulations.watch(platform(), request_id, account.id))
@@ -200,7 +202,7 @@ async def watch(request_id: str) -> Response:
 @signed_in
 @document_response(list[OutputFile])
 async def output(request_id: str) -> Response:
-    """The files of a completed request of yours that the platform keeps, also those of no hub."""
+    """The files of your completed request that the platform stores, whether or not they are on a hub."""
     account = await caller()
     return answer_list(await simulations.output_of(request_id, account.id))
 
@@ -209,7 +211,7 @@ async def output(request_id: str) -> Response:
 @signed_in
 @parquet_answer
 async def output_file(request_id: str, path: str) -> Response:
-    """One file of the output of a completed request of yours."""
+    """An output file of your completed request."""
     account = await caller()
     return await answer_with_output(request_id, path, account.id)
 
@@ -227,11 +229,11 @@ async def cancel(request_id: str) -> Response:
     return cancelling(await simulations.cancel(platform(), request_id, account))
 
 
-# -- for operators, too --------------------------------------------------------------------------------
+# -- also for operators --------------------------------------------------------------------------------
 
 
 async def answer_with_output(request_id: str, path: str, account_id: int | None) -> Response:
-    """One file of the output that an account may have, or with None an operator. Raises NotFound."""
+    """Return an output file that the account (None: an operator) may read. Raises NotFound."""
     files = {file.path: file.sha256 for file in await simulations.output_of(request_id, account_id)}
     if path not in files:
         raise NotFound(f"the request's output has no file {path[:100]!r}")
@@ -242,7 +244,7 @@ async def answer_with_output(request_id: str, path: str, account_id: int | None)
 
 
 async def listed(query: RequestsQuery, account_id: int | None, channel: str | None = None) -> Response:
-    """A page of one account's requests, or of everybody's."""
+    """A page of one account's requests, or of all accounts'."""
     found = await simulations.list_requests(
         limit=query.limit + 1,
         before=id_cursor(query),
@@ -255,16 +257,16 @@ async def listed(query: RequestsQuery, account_id: int | None, channel: str | No
 
 
 def cancelling(request: SimulationRequest) -> Response:
-    """The answer to a cancellation."""
+    """Return the response to a cancellation."""
     status = 200 if request.state == State.CANCELLED else 202
     return answer(request, status)
 
 
-# -- what is ordered -----------------------------------------------------------------------------------
+# -- parsing of orders ---------------------------------------------------------------------------------
 
 
 async def _body(channel_body: type[ChannelBody]) -> ChannelBody | PresetBody:
-    """The body as the kind of order that it is; raises for everything that is wrong with its shape."""
+    """Parse the body as a preset or ``channel_body``; raises with all problems."""
     data = await request.get_json()
     if not isinstance(data, dict):
         raise InvalidInput("the body must be a JSON object with channel, events and pileup, or a preset")
@@ -281,7 +283,7 @@ def _order(body: ChannelBody | PresetBody) -> Order:
 
 
 def _preset(name: str, order: Order) -> Preset | None:
-    """The preset, unless this platform does not take orders like it."""
+    """Return a preset with its price, or None if the platform does not accept it."""
     try:
         price = simulations.estimate(order, platform().settings, platform().pipeline)
     except InvalidInput:

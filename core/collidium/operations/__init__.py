@@ -1,4 +1,4 @@
-"""Operators, what they do (freeze, ban, grant), and the log of it all."""
+"""Operators, their actions (freeze, ban, grant), and the audit log."""
 
 from collidium.operations.actions import (
     READ_FREEZE,

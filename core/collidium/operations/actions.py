@@ -24,7 +24,7 @@ from collidium.records import AuditEntry, Transaction
 async def grant(
     hub_username: str, delta: Decimal, note: str, *, actor: str, http_request_id: str
 ) -> Transaction:
-    """Give or take credits. Raises NotFound, InvalidInput, and Conflict where it would go below zero."""
+    """Grant or deduct credits. Raises NotFound, InvalidInput, and Conflict for a negative balance."""
     account = await accounts.find(hub_username)
     try:
         entry = await accounts.post(
@@ -41,7 +41,7 @@ async def grant(
 async def ban(
     hub_username: str, banned: bool, note: str | None = None, *, actor: str, http_request_id: str
 ) -> accounts.AccountView:
-    """Ban or unban an account; it takes effect on the account's next request."""
+    """Ban or unban an account, effective from its next request."""
     account = await accounts.set_banned(hub_username, banned)
     action = "ban" if banned else "unban"
     await record(actor, action, account.hub_username, _noted(note), http_request_id)
@@ -50,7 +50,7 @@ async def ban(
 
 @transactional
 async def freeze(frozen: bool, note: str | None = None, *, actor: str, http_request_id: str) -> None:
-    """Turn the kill switch on or off."""
+    """Stop or resume accepting simulation requests."""
     await set_frozen(frozen, actor, note)
     action = "freeze" if frozen else "unfreeze"
     await record(actor, action, "submissions", _noted(note), http_request_id)
@@ -63,22 +63,23 @@ def _noted(note: str | None) -> dict[str, str]:
 async def record(
     actor: str, action: str, target: str, details: Mapping[str, Any], http_request_id: str
 ) -> None:
-    """Record an action; call it inside its transaction."""
+    """Add an entry to the audit log; call it inside the transaction of the action."""
     await models.AuditEntry.create(
         actor=actor, action=action, target=target, details=dict(details), http_request_id=http_request_id
     )
 
 
 async def recorded(action: str, target: str) -> AuditEntry | None:
-    """The first time that an action was done to a target."""
+    """Return the first entry for an action on a target."""
     entry = await models.AuditEntry.filter(action=action, target=target).order_by("id").first()
     return None if entry is None else AuditEntry.of(entry)
 
 
 async def forget(name: str, becomes: str) -> None:
-    """Give what was done to an account its neutral name, without notes; and what it did by single sign-on.
+    """Replace the name of an erased account in the audit log, and remove notes about it.
 
-    An operator with the name of an account of a hub may be another person.
+    As an actor, only an account of single sign-on is renamed: an operator with the name of a hub account may
+    be another person.
     """
     if name.endswith(SSO_SUFFIX):
         await models.AuditEntry.filter(actor=name).update(actor=becomes)
@@ -89,7 +90,7 @@ async def forget(name: str, becomes: str) -> None:
 
 
 async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry]:
-    """Up to ``limit`` actions, newest first, those with an id below ``before``."""
+    """Return up to ``limit`` entries with an id below ``before``, newest first."""
     query = models.AuditEntry.all()
     if before is not None:
         query = query.filter(id__lt=before)
@@ -97,13 +98,13 @@ async def audit_log(*, limit: int, before: int | None = None) -> list[AuditEntry
 
 
 _ROW = "platform"
-#: Any number, the same in every process: the advisory lock of the kill switch on PostgreSQL.
+#: Key of the advisory lock of the freeze on PostgreSQL; an arbitrary constant.
 FREEZE_LOCK = 7266022
 
 
 @dataclass(frozen=True, slots=True)
 class Freeze:
-    """The kill switch as it stands; since when, by whom and what for are known while it is on."""
+    """The state of the freeze; time, operator and note are set while it is on."""
 
     frozen: bool
     since: datetime | None
@@ -112,40 +113,39 @@ class Freeze:
 
 
 async def is_frozen() -> bool:
-    """Whether submissions are frozen, without a lock."""
+    """Whether simulation requests are frozen; takes no lock."""
     return (await GlobalConfig.get(name=_ROW)).submissions_frozen
 
 
-#: Whether submissions are frozen, as ``submissions_frozen``. Once SHARE_FREEZE was called, in an earlier
-#: statement of the transaction, that stays true until it ends: many may hold this answer at once, and a
-#: freeze waits for them, so that after it nothing is accepted that was decided before it.
+#: Reads ``submissions_frozen``. After SHARE_FREEZE in an earlier statement of the transaction, the value
+#: cannot change until the transaction ends: a freeze waits for all holders of the shared lock, so that no
+#: request is accepted after it.
 READ_FREEZE: Final = Statement("SELECT submissions_frozen FROM global_config WHERE name = ?", (_ROW,))
-#: A function of PostgreSQL; on SQLite a transaction is alone anyway.
+#: A PostgreSQL function; on SQLite, transactions are serial.
 SHARE_FREEZE: Final = f"pg_advisory_xact_lock_shared({FREEZE_LOCK})"
 
 
 async def current_freeze() -> Freeze:
-    """The kill switch with what is known of it, without a lock."""
+    """Return the state of the freeze; takes no lock."""
     config = await GlobalConfig.get(name=_ROW)
     return Freeze(config.submissions_frozen, config.frozen_at, config.frozen_by, config.frozen_note)
 
 
 async def note_backup() -> None:
-    """Note that a whole backup was made just now."""
+    """Record that a full backup was made now."""
     await GlobalConfig.filter(name=_ROW).update(backed_up_at=now())
 
 
 async def last_backup() -> datetime | None:
-    """When the last whole backup was made; None before the first."""
+    """Return the time of the last full backup, or None."""
     return (await GlobalConfig.get(name=_ROW)).backed_up_at
 
 
 @transactional
 async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
-    """Turn the kill switch.
+    """Set the freeze.
 
-    What is frozen already keeps since when and by whom it is, and takes a new ``note``: the audit log records
-    whose it is.
+    If it is already on, its time and operator stay, and only a new ``note`` replaces the old one.
     """
     await _lock()
     config = await GlobalConfig.get(name=_ROW)
@@ -160,10 +160,10 @@ async def set_frozen(frozen: bool, by: str, note: str | None) -> None:
 
 
 async def _lock() -> None:
-    """Lock the kill switch until the transaction ends; on SQLite a transaction is alone anyway.
+    """Lock the freeze for the transaction; on SQLite, transactions are serial.
 
-    Not the row: those that share its lock overtake the one that waits to change it, for as long as others
-    come. The queue of an advisory lock is fair.
+    An advisory lock rather than a row lock: holders of shared row locks can overtake a writer indefinitely,
+    while advisory locks are granted in order.
     """
     if not isinstance(connection(), SqliteClient):
         await connection().execute_query(f"SELECT pg_advisory_xact_lock({FREEZE_LOCK})")

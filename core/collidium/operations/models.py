@@ -1,4 +1,4 @@
-"""Tables of the operators: the global config, operators and the audit log. Only this package uses them."""
+"""Database tables of the global configuration, operators and the audit log; private to this package."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from tortoise.models import Model
 
 
 class GlobalConfig(Model):
-    """What holds for the whole platform (one row, named platform)."""
+    """Global state of the platform, in one row named ``platform``."""
 
     name = fields.CharField(max_length=16, primary_key=True)
     submissions_frozen = fields.BooleanField(default=False)
-    # Since when, by whom and what for, while submissions are frozen.
+    # Set while frozen.
     frozen_at: datetime | None = fields.DatetimeField(null=True)
     frozen_by = fields.CharField(max_length=96, null=True)
     frozen_note = fields.CharField(max_length=1000, null=True)
-    # When the last whole backup was made.
+    # Time of the last full backup.
     backed_up_at: datetime | None = fields.DatetimeField(null=True)
     updated_at = fields.DatetimeField(auto_now=True)
 
@@ -27,14 +27,14 @@ class GlobalConfig(Model):
 
 
 class Operator(Model):
-    """An operator with a token of its own."""
+    """An operator with its own token."""
 
     name = fields.CharField(max_length=64, primary_key=True)
     # The sha256 of the token.
     digest = fields.CharField(max_length=64, unique=True)
-    # With spaces between.
+    # Separated by spaces.
     scopes = fields.TextField(default="")
-    # The only challenge that an organiser may touch.
+    # The challenge of an organiser.
     challenge = fields.CharField(max_length=64, null=True)
     created_at = fields.DatetimeField(auto_now_add=True)
     withdrawn_at: datetime | None = fields.DatetimeField(null=True)
@@ -44,7 +44,7 @@ class Operator(Model):
 
 
 class AuditEntry(Model):
-    """Who did what, when, to whom."""
+    """An operator action: actor, action, target and time."""
 
     id = fields.BigIntField(primary_key=True)
     at = fields.DatetimeField(auto_now_add=True)

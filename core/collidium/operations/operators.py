@@ -1,4 +1,4 @@
-"""Operators with names, scopes and tokens of their own. ADMIN_TOKEN is that of the first, who has no row."""
+"""Operators with scopes and tokens. The first one authenticates with ADMIN_TOKEN and has no row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from collidium.records import Operator
 
 
 class Scope(StrEnum):
-    """What an operator may see and do."""
+    """A permission of an operator."""
 
     ALL = "all"
     ACCOUNTS = "accounts"
@@ -31,9 +31,9 @@ class Scope(StrEnum):
     SIMULATIONS = "simulations"
 
 
-#: Who has ADMIN_TOKEN.
+#: The operator who authenticates with ADMIN_TOKEN.
 FIRST: Final = Operator(name="admin", scopes=(Scope.ALL,), created_at=datetime.fromtimestamp(0, UTC))
-#: Names in the audit log that no operator may have.
+#: Actors in the audit log that are not operators.
 _RESERVED: Final = frozenset({FIRST.name, "command", "calendar"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -42,21 +42,21 @@ _by_digest: Final = RowByKey(models.Operator, "digest")
 
 
 def allows(operator: Operator, scope: Scope, challenge: str | None = None) -> bool:
-    """Return whether the operator has the scope; an organiser has it for one ``challenge`` alone."""
+    """Whether an operator has the scope; an organiser has it only for its ``challenge``."""
     held = scope in operator.scopes or Scope.ALL in operator.scopes
     return held and operator.challenge in {None, challenge}
 
 
 async def operator_of(token: str) -> Operator | None:
-    """Return the operator of a token; None for one that is unknown or withdrawn."""
+    """Return the operator of a token; None if it is unknown or withdrawn."""
     row = await _by_digest.get_or_none(_digest(token)) if _TOKEN.fullmatch(token) else None
     return None if row is None or row.withdrawn_at else _view(row)
 
 
 def operator_by_groups(name: str, groups: Collection[str], opens: Collection[str]) -> Operator | None:
-    """Return the operator that someone is by groups of single sign-on; None where these open nothing.
+    """Return the operator whom groups of single sign-on define, or None.
 
-    ``opens`` are groups with a scope each, as ``helpdesk=accounts``.
+    ``opens`` are groups with their scopes, for example ``helpdesk=accounts``.
     """
     held = (one.partition("=") for one in opens)
     scopes = {scope for group, _, scope in held if f"{group}{SSO_SUFFIX}" in groups}
@@ -64,7 +64,7 @@ def operator_by_groups(name: str, groups: Collection[str], opens: Collection[str
 
 
 async def operators() -> list[Operator]:
-    """All operators by name, also withdrawn ones."""
+    """Return all operators by name, including withdrawn ones."""
     return [_view(row) for row in await models.Operator.all().order_by("name")]
 
 
@@ -72,22 +72,22 @@ async def operators() -> list[Operator]:
 async def add_operator(
     name: str, scopes: Collection[str], challenge: str | None = None, *, actor: str, http_request_id: str
 ) -> Operator:
-    """Add an operator and return it with its token, which is stored as a hash alone.
+    """Add an operator and return it with its token, of which only a hash is stored.
 
     Parameters
     ----------
     name : str
-        As in the audit log. The name of a withdrawn operator may be given again.
+        As in the audit log. The name of a withdrawn operator can be reused.
     scopes : collection of str
     challenge : str, optional
-        Makes an organiser, who has the scope ``benchmarks`` for this challenge and no other scope.
+        Makes an organiser, who has only the scope ``benchmarks`` and only for this challenge.
 
     Raises
     ------
     InvalidInput
         With all problems.
     Conflict
-        For a name that is in use.
+        If the name is in use.
     """
     if problems := _problems(name, set(scopes), challenge):
         raise InvalidInput("the operator was not added", errors=problems)
@@ -107,7 +107,7 @@ async def add_operator(
 
 @transactional
 async def withdraw_operator(name: str, *, actor: str, http_request_id: str) -> Operator:
-    """Withdraw an operator, whose token is refused from the next call on. Idempotent; raises NotFound."""
+    """Withdraw an operator; its token is rejected from the next call on. Idempotent; raises NotFound."""
     row = None
     if _NAME.fullmatch(name):
         row = await models.Operator.select_for_update().get_or_none(name=name)

@@ -1,4 +1,4 @@
-"""What the API answers, each thing once: domains return records, the API writes them, clients read them."""
+"""The data model of the API: domain packages return records, the API encodes them, clients decode them."""
 
 from collidium.records.accounts import (
     Account,

@@ -1,4 +1,4 @@
-"""Accounts and their ledger."""
+"""Accounts, ledger entries, webhooks and notification settings."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ class Transaction(Record, frozen=True):
 
 
 class Webhook(Record, frozen=True):
-    """An account's webhook; without a URL it receives only events of requests that come with one."""
+    """An account's webhook; without a URL it only receives events of requests that have their own."""
 
     url: str | None
     created_at: Time
     secret: Annotated[
-        str | None, Meta(description="The signing secret, in the answer that made it and never again.")
+        str | None, Meta(description="The signing secret; only in the response that created it.")
     ] = None
 
     def __repr__(self) -> str:
@@ -46,30 +46,34 @@ class Webhook(Record, frozen=True):
 
 
 class WebhookRemoved(Record, frozen=True):
-    """Whether there was a webhook; now there is none."""
+    """Whether there was a webhook to remove."""
 
     removed: bool
 
 
 class Notifications(Record, frozen=True):
-    """What an account is notified of, and where by e-mail."""
+    """Notification settings of an account."""
 
     email: str | None
     confirmed_at: Annotated[
-        Time | None, Meta(description="null: nothing is sent there before the link sent to it was followed.")
+        Time | None, Meta(description="null: the address is not confirmed, and nothing else is sent there.")
     ]
-    kinds: Annotated[Mapping[str, bool], Meta(description="Which events are sent, by e-mail and webhook.")]
-    problem: Annotated[str | None, Meta(description="Why nothing more is sent there.")] = None
+    kinds: Annotated[
+        Mapping[str, bool], Meta(description="Kinds of events that are sent by e-mail and webhook.")
+    ]
+    problem: Annotated[str | None, Meta(description="Why nothing is sent there any more.")] = None
 
 
 class WebhookDelivery(Record, frozen=True):
-    """An event on its way to one address; ``event_id`` is its webhook-id header."""
+    """The delivery of an event to one address; ``event_id`` is its webhook-id header."""
 
     id: int
     event_id: str
     type: str
-    reference: Annotated[str, Meta(description="The request, submission or challenge that it is about.")]
-    url: Annotated[str, Meta(description="`mailto:` of an e-mail.")]
+    reference: Annotated[
+        str, Meta(description="The request, submission or challenge that the event is about.")
+    ]
+    url: Annotated[str, Meta(description="`mailto:` for e-mail.")]
     state: Annotated[str, Meta(extra_json_schema={"enum": ["pending", "delivered", "given_up"]})]
     attempts: int
     created_at: Time

@@ -1,4 +1,4 @@
-"""What records are made of: the base class, the types of their fields, and how they are written as JSON."""
+"""The base class of records, types of their fields, and their JSON encoding."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from msgspec import Meta
 #: An amount of credits or node-hours, to three decimal places; a number in JSON.
 Credits = Annotated[Decimal, Meta(description="To three decimal places.")]
 
-#: A moment with its time zone; RFC 3339 in JSON.
+#: A time with time zone; RFC 3339 in JSON.
 Time = Annotated[datetime, Meta(tz=True)]
 
 
 class Record(msgspec.Struct, frozen=True):
-    """Base of records: immutable, equal when their fields are.
+    """Base of records: immutable, compared by their fields.
 
-    Decimals carry no trailing zeros. Unknown fields are ignored when a record is decoded, so that a client
-    understands a newer server.
+    Decimals have no trailing zeros. Decoding ignores unknown fields, so that a client understands newer
+    servers.
 
     Raises
     ------
     ValueError
-        For a number that no float64 holds; decoding reports it as ``msgspec.ValidationError``.
+        For a number that float64 cannot represent; decoding reports it as ``msgspec.ValidationError``.
     """
 
     def __post_init__(self) -> None:
@@ -48,7 +48,7 @@ class Record(msgspec.Struct, frozen=True):
         Parameters
         ----------
         source : object
-            Its attributes that have the names of fields are taken.
+            Its attributes with the names of fields are copied.
         **more
             Values of fields, which take precedence.
 
@@ -97,7 +97,7 @@ def as_json(record: Record) -> dict[str, Any]:
 
 
 def _require_float(name: str, number: Decimal | int) -> None:
-    """Raise ValueError for what fits no memory when it is written out."""
+    """Raise ValueError for numbers that would be huge when written out."""
     try:
         if isfinite(float(number)):
             return
@@ -107,7 +107,7 @@ def _require_float(name: str, number: Decimal | int) -> None:
 
 
 def _without_zeros(number: Decimal) -> Decimal:
-    """18 and not 18.0 or 1.8E+1: programs print credits as they are."""
+    """Return 18 instead of 18.0 or 1.8E+1, because programs print credits unformatted."""
     whole = number.to_integral_value()
     return Decimal(int(whole)) if whole == number else number.normalize()
 
@@ -117,11 +117,11 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Item]):
-    """One page of a list; ``cursor=page.next_cursor`` asks for the next one, None means there is none."""
+    """One page of a list; ``cursor=page.next_cursor`` requests the next one, unless it is None."""
 
     items: tuple[Item, ...]
     next_cursor: str | None = None
-    #: The server's warning about the list, such as its age; mostly empty.
+    #: The server's warning about the list, such as its age; usually empty.
     warning: str = ""
 
     def __iter__(self) -> Iterator[Item]:

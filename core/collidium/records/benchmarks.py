@@ -1,4 +1,4 @@
-"""Submissions and leaderboards."""
+"""Submissions, scores and leaderboards."""
 
 from __future__ import annotations
 
@@ -11,33 +11,31 @@ from collidium.records.base import Credits, Record, Time
 from collidium.records.evaluations import ModelThatRan, Reproduction
 from collidium.records.tasks import EvalEvents, PublicPercent
 
-#: Score by metric.
+#: Scores by metric.
 Scores = Mapping[str, float]
 
-#: Standard error by metric.
+#: Standard errors by metric.
 StandardErrors = Annotated[
     Mapping[str, float],
-    Meta(description="Standard errors of the scores, by a bootstrap over events; empty where unknown."),
+    Meta(description="Standard errors of the scores, from a bootstrap over events; empty if unknown."),
 ]
 
 VerifiedAt = Annotated[
     Time | None,
-    Meta(description="When an operator verified what was self-reported; null: not verified."),
+    Meta(description="When an operator verified the self-reported scores; null: not verified."),
 ]
 
-Baseline = Annotated[
-    bool, Meta(description="Whether the platform submitted it as a baseline: it earns nothing.")
-]
+Baseline = Annotated[bool, Meta(description="Whether it is a baseline of the platform, which earns nothing.")]
 
-Unranked = Annotated[str | None, Meta(description="Why it has no rank now; null: it has one.")]
+Unranked = Annotated[str | None, Meta(description="Why it has no rank; null: it has one.")]
 
-TeamName = Annotated[str | None, Meta(description="The team that it was submitted for; null: none.")]
+TeamName = Annotated[str | None, Meta(description="Team of the submission; null: none.")]
 
 ModelClaim = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["verified", "unverified", "missing"]})] | None,
     Meta(
-        description="When it was set, `verified`: the submitter or an organisation of theirs owned it; "
-        "`unverified`: another did, or the hub could not be asked; `missing`: the submitter saw no such "
+        description="`verified`: the submitter or one of their organisations owned the model when it was "
+        "linked; `unverified`: another did, or the hub was unavailable; `missing`: the submitter saw no such "
         "repository; null: there is no model."
     ),
 ]
@@ -62,7 +60,7 @@ class Receipt(Record, frozen=True):
 
 
 class Checked(Record, frozen=True):
-    """The answer to predictions that were only checked; problems are an error (422) instead."""
+    """The result of validating predictions; problems are an error (422) instead."""
 
     valid: Annotated[bool, Meta(extra_json_schema={"enum": [True]})]
     rows: int
@@ -70,18 +68,18 @@ class Checked(Record, frozen=True):
 
 
 class BinnedScore(Record, frozen=True):
-    """A fraction in bins of a quantity; those of few events are merged, values rounded."""
+    """A fraction in bins of a quantity; bins with few events are merged, values rounded."""
 
     name: str
     title: str
-    quantity: Annotated[str, Meta(description="What the bins are of, with its unit.")]
-    edges: Annotated[tuple[float, ...], Meta(description="Of the bins: one more than there are values.")]
+    quantity: Annotated[str, Meta(description="The binned quantity, with its unit.")]
+    edges: Annotated[tuple[float, ...], Meta(description="Edges of the bins: one more than values.")]
     values: tuple[float, ...]
     errors: Annotated[tuple[float, ...], Meta(description="Standard errors of the values.")]
 
 
 class LocalScores(Record, frozen=True):
-    """What predictions score on this machine, as a server scores them."""
+    """Scores of predictions on this machine, identical to those of a server."""
 
     task: str
     scores: Scores
@@ -97,7 +95,7 @@ class LocalScores(Record, frozen=True):
 
 
 class EarlierScores(Record, frozen=True):
-    """Scores of a submission that once counted, by another scorer or against other truth."""
+    """Former scores of a submission, by another scorer or against other truth."""
 
     scores: Scores
     scorer_version: str
@@ -107,7 +105,7 @@ class EarlierScores(Record, frozen=True):
 
 
 class Submission(Record, frozen=True):
-    """The public record of a submission; earlier scores the latest first."""
+    """The public record of a submission; earlier scores, the latest first."""
 
     submission_id: str
     challenge: str
@@ -123,9 +121,9 @@ class Submission(Record, frozen=True):
     scorer_version: str | None = None
     truth_version: str | None = None
     uncertainties: StandardErrors = field(default_factory=dict)
-    dataset: Annotated[str | None, Meta(description="What the truth is from; null in lists.")] = None
+    dataset: Annotated[str | None, Meta(description="Source of the truth; null in lists.")] = None
     dataset_revision: Annotated[
-        str | None, Meta(description="That dataset's revision on the hub, or `local`; null in lists.")
+        str | None, Meta(description="Revision of that dataset on the hub, or `local`; null in lists.")
     ] = None
     verified_at: VerifiedAt = None
     earlier_scores: tuple[EarlierScores, ...] = ()
@@ -140,30 +138,32 @@ class Submission(Record, frozen=True):
     team: TeamName = None
     chosen_at: Annotated[
         Time | None,
-        Meta(description="When it was chosen for the final results; null: it was not."),
+        Meta(description="When it was chosen for the final results; null: not chosen."),
     ] = None
     baseline: Baseline = False
     curves: Annotated[tuple[BinnedScore, ...], Meta(description="Scores in bins; empty in lists.")] = ()
     model: ModelThatRan = None
     reproduction: Annotated[
-        Reproduction | None, Meta(description="On public events; null: it was not asked for, and in lists.")
+        Reproduction | None, Meta(description="On public events; null if not requested, and in lists.")
     ] = None
 
 
 class Difference(Record, frozen=True):
-    """How far two submissions are apart in a metric."""
+    """The difference between two submissions in a metric."""
 
-    value: Annotated[float, Meta(description="That of the first less that of the other.")]
-    uncertainty: Annotated[float | None, Meta(description="Its standard error; null: not known.")]
-    paired: Annotated[bool, Meta(description="Whether the error is of the same resampled events of both.")]
+    value: Annotated[float, Meta(description="The first submission minus the other.")]
+    uncertainty: Annotated[float | None, Meta(description="Its standard error; null: unknown.")]
+    paired: Annotated[
+        bool, Meta(description="Whether the error is computed from the same resampled events of both.")
+    ]
 
 
 class Comparison(Record, frozen=True):
-    """Two submissions to the same task."""
+    """The differences between two submissions to the same task."""
 
     submission_id: str
     other_id: str
-    differences: Annotated[dict[str, Difference], Meta(description="By metric, those that both have.")]
+    differences: Annotated[dict[str, Difference], Meta(description="By metric, for metrics that both have.")]
 
 
 class Place(Record, frozen=True):
@@ -184,7 +184,7 @@ class Place(Record, frozen=True):
         bool | None,
         Meta(
             description="Whether no other place beats it in one of the task's two `pareto` metrics without "
-            "being worse in the other; null where the task names none."
+            "being worse in the other; null if the task has none."
         ),
     ] = None
     model_claim: ModelClaim = None
@@ -194,28 +194,28 @@ class Place(Record, frozen=True):
     rank_low: Annotated[
         int | None,
         Meta(
-            description="The best rank within its interval of 95%, from a bootstrap over events that all "
-            "share; null: not known, or not yet."
+            description="Lower end of the 95% interval of the rank, from a bootstrap over common events; "
+            "null: unknown, or not computed yet."
         ),
     ] = None
-    rank_high: Annotated[int | None, Meta(description="The worst rank within that interval.")] = None
+    rank_high: Annotated[int | None, Meta(description="Upper end of that interval.")] = None
     may_be_equal: Annotated[
         bool | None,
-        Meta(description="Whether the next better place is less than two standard errors of the gain away."),
+        Meta(description="Whether the next better place is less than two standard errors away."),
     ] = None
 
 
 class Result(Record, frozen=True):
     """A submission in the file of results."""
 
-    rank: Annotated[int | None, Meta(description="null for baselines, and for what is not ranked.")]
+    rank: Annotated[int | None, Meta(description="null for baselines and unranked submissions.")]
     status: Annotated[
         Annotated[
             str, Meta(extra_json_schema={"enum": ["ranked", "not_final", "disqualified", "withdrawn"]})
         ],
         Meta(
-            description="Those without a rank are only in the file of all submissions; `not_final`: not among"
-            " its participant's final submissions."
+            description="Unranked submissions are only in the file of all submissions; `not_final`: not "
+            "among its participant's final submissions."
         ),
     ]
     submission_id: str
@@ -239,17 +239,17 @@ class Result(Record, frozen=True):
 
 
 class RankChange(Record, frozen=True):
-    """How the rank of a submission changes; null: it has none."""
+    """A change of the rank of a submission; null: no rank."""
 
     submission_id: str
     hub_username: str
     rank_before: int | None
     rank: int | None
-    earns: Annotated[Credits, Meta(description="Credits that are paid now.")]
+    earns: Annotated[Credits, Meta(description="Credits that it earns by the change.")]
 
 
 class Ranking(Record, frozen=True):
-    """What changes on a leaderboard, or would change."""
+    """Changes of a leaderboard, made or previewed."""
 
     challenge: str
     applied: bool
@@ -257,37 +257,37 @@ class Ranking(Record, frozen=True):
 
 
 class Rescoring(Record, frozen=True):
-    """An operator's order to score the submissions to a challenge again, and what became of it."""
+    """A rescoring of the submissions to a challenge, and its result."""
 
     challenge: str
     applies: Annotated[
-        bool, Meta(description="Whether the new scores come into force; else this shows what would change.")
+        bool, Meta(description="Whether the new scores are stored; otherwise this is a preview.")
     ]
     asked_at: Time
     done: Annotated[int, Meta(description="Submissions scored so far.")]
     submissions: Annotated[
-        int, Meta(description="Submissions to score; 0 where nothing has to be, or it has not begun.")
+        int, Meta(description="Submissions to score; 0 if there are none, or it has not started.")
     ]
     public_percent: PublicPercent = None
     seen_whole: Annotated[
         int,
         Meta(
-            description="Of a split: submissions whose participants have seen scores on all events, "
-            "those of the final part included."
+            description="With a new split: submissions whose participants have seen scores on all events, "
+            "including those of the final part."
         ),
     ] = 0
-    ended_at: Annotated[Time | None, Meta(description="null: it is under way.")] = None
-    problem: Annotated[str | None, Meta(description="Why it failed, and nothing has changed.")] = None
+    ended_at: Annotated[Time | None, Meta(description="null: in progress.")] = None
+    problem: Annotated[str | None, Meta(description="Why it failed; nothing has changed then.")] = None
     changes: Annotated[
-        tuple[RankChange, ...], Meta(description="How ranks change, when it has ended: the first 10,000.")
+        tuple[RankChange, ...], Meta(description="Rank changes, once it has ended: the first 10,000.")
     ] = ()
     unscored: Annotated[
-        dict[str, str], Meta(description="Why submissions were not scored again, by their ids.")
+        dict[str, str], Meta(description="Reasons why submissions were not scored again, by their ids.")
     ] = field(default_factory=dict)
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing changes any more."""
+        """Whether it has ended."""
         return self.ended_at is not None
 
     @property
@@ -297,15 +297,15 @@ class Rescoring(Record, frozen=True):
 
 
 class BestStep(Record, frozen=True):
-    """A submission that was better in a metric than all before it."""
+    """A submission that improved the best value of a metric."""
 
     submission_id: str
     hub_username: str
     submitted_at: Time
     value: float
-    uncertainty: Annotated[
-        float | None, Meta(description="Standard error of the value; null where it is not known.")
-    ] = None
+    uncertainty: Annotated[float | None, Meta(description="Standard error of the value; null: unknown.")] = (
+        None
+    )
     model_repo: str | None = None
     verified_at: VerifiedAt = None
     model_claim: ModelClaim = None

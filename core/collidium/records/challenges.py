@@ -1,4 +1,4 @@
-"""Challenges, and who takes part in them."""
+"""Challenges and their participants."""
 
 from __future__ import annotations
 
@@ -14,21 +14,23 @@ State = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["upcoming", "open", "closed", "practice"]})],
     Meta(
         description="`upcoming`: card and data are visible; `open`: submissions are scored and ranked; "
-        "`closed`: none is taken; `practice`: closed, but submissions are scored, and never ranked."
+        "`closed`: submissions are rejected; `practice`: closed; submissions are scored but not ranked."
     ),
 ]
 
 
 class Announcement(Record, frozen=True):
-    """What the organisers announced of a challenge."""
+    """An announcement of the organisers."""
 
     at: Time
     text: Annotated[str, Meta(description="Markdown.")]
-    edited_at: Annotated[Time | None, Meta(description="When its text was corrected; null: never.")] = None
+    edited_at: Annotated[
+        Time | None, Meta(description="When its text was corrected; null: not corrected.")
+    ] = None
 
 
 class Challenge(Record, frozen=True):
-    """A task with its truth and leaderboard; each task has one of its own name, which has no dates."""
+    """A task with its truth and leaderboard; each task has a challenge with its own name and no dates."""
 
     name: str
     title: str
@@ -36,76 +38,78 @@ class Challenge(Record, frozen=True):
     state: State
     submissions_per_day: int
     final_submissions: Annotated[
-        int, Meta(description="How many submissions of a participant the final results are chosen from.")
+        int, Meta(description="Number of a participant's submissions that the final results are chosen from.")
     ]
     practice: bool
     rewarded: bool
     access: Annotated[
         Annotated[str, Meta(extra_json_schema={"enum": ["open", "members"]})],
-        Meta(description="Who may submit: everybody, or members and those in the organisation."),
+        Meta(description="Who may submit: all accounts, or members and the organisation."),
     ] = "open"
     organisation: Annotated[
         str | None,
-        Meta(description="An organisation, or a domain of e-mail addresses as `@cern.ch`, that may submit."),
+        Meta(description="An organisation, or an e-mail domain such as `@cern.ch`, that may submit."),
     ] = None
-    team_size: Annotated[int, Meta(description="How many people a team may have; below 2: no teams.")] = 0
+    team_size: Annotated[int, Meta(description="Maximum number of team members; below 2: no teams.")] = 0
     teams_frozen_at: Annotated[
-        Time | None, Meta(description="From when on teams stay as they are; null: from closing on.")
+        Time | None, Meta(description="When teams become fixed; null: at closing.")
     ] = None
-    opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
+    opens_at: Annotated[Time | None, Meta(description="null: open from the start.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
-    results_at: Annotated[Time | None, Meta(description="When final results came; null: not yet.")] = None
+    results_at: Annotated[
+        Time | None, Meta(description="When final results were published; null: not yet.")
+    ] = None
     results_wait_for: Annotated[
         tuple[str, ...],
-        Meta(description="Challenges that hold back the same events and close later; empty in lists."),
+        Meta(description="Challenges with the same hidden events that close later; empty in lists."),
     ] = ()
     truth_version: str | None = None
     phase: Phase = None
     public_percent: PublicPercent = None
     rules: Annotated[str, Meta(description="Markdown.")] = ""
     announcements: tuple[Announcement, ...] = ()
-    card: Annotated[TaskCard | None, Meta(description="Of its task; null in lists.")] = None
+    card: Annotated[TaskCard | None, Meta(description="Card of its task; null in lists.")] = None
 
     @property
     def shown_state(self) -> str:
-        """The state for people: a task's own is open before it has truth, and accepts no submissions."""
+        """The state to display: before it has truth, an open challenge accepts no submissions."""
         return self.state if self.truth_version else "no truth yet"
 
 
 class Team(Record, frozen=True):
-    """People who compete in a challenge as one participant."""
+    """A team, which is one participant of a challenge."""
 
     challenge: str
     name: str
     captain: str | None
-    members: Annotated[tuple[str, ...], Meta(description="Accounts, in the order in which they joined.")]
+    members: Annotated[tuple[str, ...], Meta(description="Accounts in the order of joining.")]
     created_at: Time
 
 
 class Participation(Record, frozen=True):
-    """How an account takes part in a challenge."""
+    """The participation of an account in a challenge."""
 
     challenge: str
-    admitted: Annotated[bool, Meta(description="Whether it may submit, where only members may.")]
-    team: Annotated[Team | None, Meta(description="null: it is in none.")] = None
+    admitted: Annotated[bool, Meta(description="Whether the account may submit.")]
+    team: Annotated[Team | None, Meta(description="null: none.")] = None
     team_stays: Annotated[
-        bool, Meta(description="Whether members cannot leave it: it has submitted, or teams are fixed.")
+        bool, Meta(description="Whether members cannot leave: it has submitted, or teams are fixed.")
     ] = False
     team_admits: Annotated[
         bool,
-        Meta(description="Whether someone may join that team: it is not full, and teams are not fixed."),
+        Meta(description="Whether others may join: it is not full, and teams are not fixed."),
     ] = False
     invited_to: Annotated[
-        Team | None, Meta(description="The team of the `invitation` asked about; null: of none, or ended.")
+        Team | None, Meta(description="Team of the given `invitation`; null: none, or it has expired.")
     ] = None
 
 
 class Invitation(Record, frozen=True):
-    """A code that admits to a team, or to the members of a challenge."""
+    """A code that admits accounts to a team, or to the members of a challenge."""
 
     challenge: str
     code: Annotated[str, Meta(description="Shown only here.")]
-    uses: Annotated[int, Meta(description="How many accounts it admits.")]
+    uses: Annotated[int, Meta(description="Number of accounts that it admits.")]
     expires_at: Time
 
 
@@ -117,35 +121,40 @@ class Member(Record, frozen=True):
 
 
 class MembersAdded(Record, frozen=True):
-    """How many accounts were added to the members of a challenge."""
+    """Number of accounts that were added to the members of a challenge."""
 
     challenge: str
     added: int
-    members: Annotated[int, Meta(description="How many there are now.")]
+    members: Annotated[int, Meta(description="Number of members now.")]
 
 
 class Quota(Record, frozen=True):
-    """What the caller may still submit to a challenge."""
+    """Remaining submissions of the caller to a challenge."""
 
     submissions_per_day: int
-    submissions_left: Annotated[int, Meta(description="Of this day, in UTC; 0 where none is taken now.")]
-    resets_at: Annotated[Time, Meta(description="When the next day begins.")]
+    submissions_left: Annotated[
+        int, Meta(description="Of this day in UTC; 0 if submissions are rejected now.")
+    ]
+    resets_at: Annotated[Time, Meta(description="Start of the next day.")]
     state: State = "open"
-    opens_at: Annotated[Time | None, Meta(description="null: it is open from the beginning.")] = None
+    opens_at: Annotated[Time | None, Meta(description="null: open from the start.")] = None
     closes_at: Annotated[Time | None, Meta(description="null: until an organiser closes it.")] = None
 
 
 class RosterEntry(Record, frozen=True):
-    """An account that takes part in a challenge: it submitted, is in a team, or on the list of members."""
+    """A participant of a challenge: an account that submitted, is in a team, or is a member."""
 
     hub_username: str
     submissions: int
     submissions_left: Annotated[
-        int, Meta(description="Of this day, in UTC, of its team if it is in one; 0 where none is taken now.")
+        int,
+        Meta(
+            description="Of this day in UTC, for its team if it has one; 0 if submissions are rejected now."
+        ),
     ]
-    joined_at: Annotated[Time | None, Meta(description="Its first submission; null: none yet.")] = None
+    joined_at: Annotated[Time | None, Meta(description="Time of its first submission; null: none.")] = None
     last_submitted_at: Time | None = None
     team: str | None = None
-    captain: Annotated[bool, Meta(description="Whether it is the captain of that team.")] = False
-    member: Annotated[bool, Meta(description="Whether it is on the list of members.")] = False
+    captain: Annotated[bool, Meta(description="Whether it is the team's captain.")] = False
+    member: Annotated[bool, Meta(description="Whether it is a member.")] = False
     baseline: Baseline = False

@@ -1,4 +1,4 @@
-"""What operators do, what was ordered, and the platform as a whole."""
+"""Operator actions, usage reports, and the state of the platform."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collidium.records.base import Credits, Record, Time
 
 
 class Granted(Record, frozen=True):
-    """What a grant did."""
+    """The result of a grant."""
 
     hub_username: str
     new_balance: Credits
@@ -19,34 +19,34 @@ class Granted(Record, frozen=True):
 
 
 class Banned(Record, frozen=True):
-    """Whether the account is banned now."""
+    """Whether the account is banned."""
 
     hub_username: str
     banned: bool
 
 
 class Frozen(Record, frozen=True):
-    """Whether submissions of simulation requests are frozen now."""
+    """Whether simulation requests are frozen."""
 
     submissions_frozen: bool
 
 
 class Operator(Record, frozen=True):
-    """An operator; an organiser has its scope for one ``challenge`` alone."""
+    """An operator; an organiser has its scope only for one ``challenge``."""
 
     name: str
     scopes: tuple[str, ...]
     created_at: Time
     challenge: str | None = None
     withdrawn_at: Time | None = None
-    token: Annotated[str | None, Meta(description="In the answer that made it and never again.")] = None
+    token: Annotated[str | None, Meta(description="Only in the response that created it.")] = None
 
     def __repr__(self) -> str:
         return f"Operator(name={self.name!r}, scopes={self.scopes!r}, challenge={self.challenge!r})"
 
 
 class AuditEntry(Record, frozen=True):
-    """A line of the audit log: who did what, to whom."""
+    """An entry of the audit log."""
 
     id: int
     at: Time
@@ -58,7 +58,7 @@ class AuditEntry(Record, frozen=True):
 
 
 class UserUsage(Record, frozen=True):
-    """What one account ordered this month; ``node_hours`` used, or estimated where a job has not ended."""
+    """Usage of one account this month; ``node_hours`` are estimated for jobs that have not ended."""
 
     hub_username: str
     node_hours: Credits
@@ -66,7 +66,7 @@ class UserUsage(Record, frozen=True):
 
 
 class Usage(Record, frozen=True):
-    """This month (UTC) as a whole, and the accounts with most node-hours, most first."""
+    """Usage of this month (UTC), and the accounts with most node-hours, most first."""
 
     month: str
     total_node_hours: Credits
@@ -75,7 +75,7 @@ class Usage(Record, frozen=True):
 
 
 class ChannelUsage(Record, frozen=True):
-    """What was ordered of one channel in a month."""
+    """Usage of one channel in a month."""
 
     channel: str
     requests: int
@@ -83,7 +83,7 @@ class ChannelUsage(Record, frozen=True):
 
 
 class DayUsage(Record, frozen=True):
-    """What was ordered on one day (UTC, ``YYYY-MM-DD``)."""
+    """Usage of one day (UTC, ``YYYY-MM-DD``)."""
 
     date: str
     node_hours: Credits
@@ -91,7 +91,7 @@ class DayUsage(Record, frozen=True):
 
 
 class Failures(Record, frozen=True):
-    """How the requests ended that ended in a month; ``failure_rate`` in percent, 0 when none did."""
+    """Outcomes of the requests that ended in a month; ``failure_rate`` in percent, 0 without any."""
 
     month: str
     failure_rate: float
@@ -100,7 +100,7 @@ class Failures(Record, frozen=True):
 
 
 class Refund(Record, frozen=True):
-    """What is given back of one request, or would be; ``credits_refunded`` is what was before."""
+    """A refund for one request; ``credits_refunded`` were refunded before."""
 
     request_id: str
     hub_username: str
@@ -113,7 +113,7 @@ class Refund(Record, frozen=True):
 
 
 class Refunds(Record, frozen=True):
-    """What would be given back, or was (``applied``), oldest failure first; ``digest`` is of these alone."""
+    """Refunds that were made (``applied``) or would be, oldest failure first; ``digest`` identifies them."""
 
     applied: bool
     digest: str
@@ -122,7 +122,7 @@ class Refunds(Record, frozen=True):
 
 
 class Follower(Record, frozen=True):
-    """A process that follows requests, and when it last looked for work."""
+    """A process that follows requests, and when it last polled."""
 
     process: str
     looked_at: Time
@@ -136,7 +136,7 @@ class SilentTask(Record, frozen=True):
 
 
 class Overview(Record, frozen=True):
-    """The platform at one look; days and months of UTC; ``failure_rate`` in percent of this month's ends."""
+    """Summary of the platform in UTC; ``failure_rate`` in percent of the requests that ended this month."""
 
     version: str
     at: Annotated[Time, Meta(description="The server's clock.")]
@@ -150,7 +150,7 @@ class Overview(Record, frozen=True):
     requests_today: int
     node_hours_month: Credits
     requests_month: int
-    monthly_node_hours: Annotated[Credits, Meta(description="What all requests of a month may take.")]
+    monthly_node_hours: Annotated[Credits, Meta(description="Monthly limit of all requests.")]
     failed: int
     finished: int
     failure_rate: float
@@ -161,7 +161,7 @@ class Overview(Record, frozen=True):
     followers: Annotated[
         tuple[Follower, ...],
         Meta(
-            description="The latest first; one that was killed is named for a day. Empty: no process follows "
+            description="The latest first; a killed process is listed for a day. Empty: no process follows "
             "requests."
         ),
     ] = ()
@@ -171,18 +171,18 @@ class Overview(Record, frozen=True):
 
 
 class Health(Record, frozen=True):
-    """The process runs; ``stopping``: it takes the last requests before it stops."""
+    """Liveness of the process; ``stopping``: it finishes its last requests."""
 
     status: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "stopping"]})]
     version: str
 
 
 class Readiness(Record, frozen=True):
-    """Whether the process can do its work, and what an operator should know."""
+    """Readiness of the process and its components."""
 
     status: Annotated[str, Meta(extra_json_schema={"enum": ["ready", "not ready", "stopping"]})]
     database: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})]
-    #: The storage backend, and what runs the scoring; None: a server that does not ask them.
+    #: Storage backend and executor; None: not reported by an older server.
     storage: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
     scoring: Annotated[str, Meta(extra_json_schema={"enum": ["ok", "away"]})] | None = None
     submissions_frozen: bool | None = None

@@ -1,4 +1,4 @@
-"""Simulation requests: what was ordered, what it takes, what became of it."""
+"""Simulation requests, their output, and the limits and prices of orders."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Meta
 
 from collidium.records.base import Credits, Record, Time
 
-#: The states that a request never leaves.
+#: States in which a request has ended.
 TERMINAL_STATES: Final = frozenset({"completed", "failed", "cancelled"})
 
 State = Annotated[
@@ -17,7 +17,7 @@ State = Annotated[
 
 
 class Moment(Record, frozen=True):
-    """A line of a request's timeline: a state it came to, or another event on the way."""
+    """An entry of a request's timeline: a new state or another event."""
 
     at: Time
     state: State
@@ -25,7 +25,7 @@ class Moment(Record, frozen=True):
 
 
 class JobProgress(Record, frozen=True):
-    """How far a running job is; ``fraction`` (0 to 1) and ``seconds_left`` are those of its stage."""
+    """Progress of a running job; ``fraction`` (0 to 1) and ``seconds_left`` are those of its stage."""
 
     stage: int
     stages: int
@@ -35,9 +35,9 @@ class JobProgress(Record, frozen=True):
 
 
 class SimulationRequest(Record, frozen=True):
-    """An order of events and what became of it.
+    """An order of events and its outcome.
 
-    ``node_hours`` are estimated until the request has ended; ``reason`` is why it is as it is.
+    ``node_hours`` are estimated until the request has ended; ``reason`` explains its state.
     """
 
     request_id: str
@@ -63,30 +63,27 @@ class SimulationRequest(Record, frozen=True):
     runner: str | None = None
     pipeline_version: str | None = None
     vary: Annotated[str, Meta(description="Systematic variation of the detector; empty: none.")] = ""
-    progress: Annotated[JobProgress | None, Meta(description="As the runner reports it; null in lists.")] = (
-        None
-    )
+    progress: Annotated[JobProgress | None, Meta(description="Reported by the runner; null in lists.")] = None
     timeline: Annotated[tuple[Moment, ...], Meta(description="The oldest first; empty in lists.")] = ()
     cached: Annotated[
         bool,
         Meta(
-            description="In the answer to an order: whether a request that completed lately answered it for "
-            "nothing."
+            description="In the response to an order: whether it is a recently completed request, at no cost."
         ),
     ] = False
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing more will become of it."""
+        """Whether it has ended."""
         return self.state in TERMINAL_STATES
 
 
 class OperatedRequest(SimulationRequest, frozen=True):
-    """A simulation request as operators see it.
+    """A simulation request with details for operators.
 
-    ``runner_handle`` names the job at the runner. ``step`` is what is done next (submit, follow, store,
-    collect, publish, or nothing once it has ended), ``due_at`` when, and ``attempts`` how often in a row it
-    failed.
+    ``runner_handle`` identifies the job at the runner. ``step`` is the next step (submit, follow, store,
+    collect, publish, or empty once it has ended), ``due_at`` its time, and ``attempts`` its consecutive
+    failures.
     """
 
     runner_handle: str | None = None
@@ -98,7 +95,7 @@ class OperatedRequest(SimulationRequest, frozen=True):
 
 
 class OutputFile(Record, frozen=True):
-    """A parquet file of a request's output, as it is kept; ``rows`` are events."""
+    """A stored parquet file of a request's output; ``rows`` are events."""
 
     path: str
     sha256: str
@@ -107,7 +104,7 @@ class OutputFile(Record, frozen=True):
 
 
 class Estimate(Record, frozen=True):
-    """What an order takes; 1 credit is 1 node-hour, ``node_seconds`` are on one node."""
+    """Price of an order; 1 credit is 1 node-hour, ``node_seconds`` are those of one node."""
 
     channel: str
     events: int
@@ -118,14 +115,14 @@ class Estimate(Record, frozen=True):
 
 
 class Range(Record, frozen=True):
-    """The integers that a parameter of an order may have, both ends included."""
+    """Allowed integers of a parameter, both ends included."""
 
     minimum: int
     maximum: int
 
 
 class VariationLimits(Record, frozen=True):
-    """What can be varied in the detector, both ends included."""
+    """Range of a detector variation, both ends included."""
 
     name: str
     minimum: float
@@ -135,7 +132,7 @@ class VariationLimits(Record, frozen=True):
 
 
 class OrderLimits(Record, frozen=True):
-    """What can be ordered from this server, by its limits and those of its pipeline; channels by name."""
+    """Limits of orders by the server and its pipeline; channels by name."""
 
     channels: tuple[str, ...]
     events: Range
@@ -143,15 +140,13 @@ class OrderLimits(Record, frozen=True):
     seed: Range
     default_seed: int
     publishes: Annotated[
-        bool, Meta(description="Whether the events become a repository, made with the caller's token.")
+        bool, Meta(description="Whether events are published as a repository with the caller's token.")
     ] = True
-    variations: Annotated[
-        tuple[VariationLimits, ...], Meta(description="What `vary` of an order may contain.")
-    ] = ()
+    variations: Annotated[tuple[VariationLimits, ...], Meta(description="Possible contents of `vary`.")] = ()
 
 
 class Preset(Record, frozen=True):
-    """A named bundle of channel, events and pileup, and what it costs."""
+    """A named order, and its price."""
 
     name: str
     channel: str

@@ -1,4 +1,4 @@
-"""Benchmark tasks: what is scored, on which events, by which metrics; and datasets that may be looked at."""
+"""Benchmark tasks, and datasets and models on the hub."""
 
 from __future__ import annotations
 
@@ -10,15 +10,13 @@ from msgspec import Meta, field
 
 from collidium.records.base import Credits, Record, Time
 
-#: Which events count now.
+#: The part of the events that counts now.
 Phase = Annotated[
     Annotated[str, Meta(extra_json_schema={"enum": ["public", "final"]})] | None,
     Meta(description="Part of the events that counts now; null: all."),
 ]
 
-PublicPercent = Annotated[
-    int | None, Meta(description="How much of the events is public, where they are split.")
-]
+PublicPercent = Annotated[int | None, Meta(description="Percentage of public events; null: not split.")]
 
 
 class EvalEvents(Record, frozen=True):
@@ -29,14 +27,14 @@ class EvalEvents(Record, frozen=True):
 
 
 class TaskData(Record, frozen=True):
-    """Events of a task that anyone may fetch: some of a dataset, at one commit."""
+    """Public events of a task: part of a dataset at one commit."""
 
     repository: str
     revision: Annotated[str, Meta(description="A commit, 40 hexadecimal digits.")]
     config: str
     tables: tuple[str, ...]
     events: EvalEvents
-    bytes: Annotated[int, Meta(description="Of the shards that hold these events.")]
+    bytes: Annotated[int, Meta(description="Size of the shards with these events.")]
     hub: Annotated[
         str | None, Meta(description="Address of the hub; null: the server's local hub, at `/hub`.")
     ] = None
@@ -44,27 +42,25 @@ class TaskData(Record, frozen=True):
 
 
 class PredictionColumn(Record, frozen=True):
-    """A column that predictions must have."""
+    """A required column of predictions."""
 
     name: str
     kind: Annotated[str, Meta(extra_json_schema={"enum": ["integer", "float"]})]
     description: str
     bounds: Annotated[
         tuple[int | float | None, int | float | None],
-        Meta(description="The lowest and the highest value that is accepted; null: there is none."),
+        Meta(description="Minimum and maximum accepted value; null: unlimited."),
     ] = (None, None)
     one_per: Annotated[
         Annotated[str, Meta(extra_json_schema={"enum": ["event", "file"]})] | None,
-        Meta(
-            description="All rows of an event, or of the file, must have the same value; null: they need not."
-        ),
+        Meta(description="All rows of an event or of the file must have the same value; null: no such rule."),
     ] = None
 
 
 class Metric(Record, frozen=True):
-    """A metric of a task; ``reward`` is what a new best earns, ``floor`` what a first best must beat.
+    """A metric of a task; ``reward`` is earned by a new best, ``floor`` must be exceeded by the first.
 
-    What is self-reported was measured by the submitter, and earns nothing until an operator has verified it.
+    A self-reported metric is measured by the submitter, and earns nothing until an operator has verified it.
     """
 
     name: str
@@ -73,14 +69,10 @@ class Metric(Record, frozen=True):
     reward: Credits | None = None
     floor: float | None = None
     self_reported: bool = False
-    missing_when: Annotated[
-        str, Meta(description="When a submission has no such score; empty: it always has one.")
-    ] = ""
+    missing_when: Annotated[str, Meta(description="When a submission has no such score; empty: never.")] = ""
     formula: Annotated[str, Meta(description="How it is computed, in plain text; may be empty.")] = ""
-    source: Annotated[
-        str, Meta(description="The publication that defines it; empty where the task does.")
-    ] = ""
-    title: Annotated[str, Meta(description="Its name in a few words; may be empty.")] = ""
+    source: Annotated[str, Meta(description="The publication that defines it; empty if the task does.")] = ""
+    title: Annotated[str, Meta(description="Short display name; may be empty.")] = ""
 
 
 class TaskCard(Record, frozen=True):
@@ -100,41 +92,37 @@ class TaskCard(Record, frozen=True):
     truth_version: str | None = None
     phase: Phase = None
     public_percent: PublicPercent = None
-    left_out: Annotated[
-        str, Meta(description="What becomes of rows that are not submitted; may be empty.")
-    ] = ""
+    left_out: Annotated[str, Meta(description="How missing rows are scored; may be empty.")] = ""
     pareto: Annotated[
         tuple[str, str] | None,
-        Meta(
-            description="Two metrics that are traded for each other: the leaderboard marks their Pareto "
-            "front."
-        ),
+        Meta(description="Two competing metrics, whose Pareto front the leaderboard marks."),
     ] = None
     ranks_measured: Annotated[
         bool,
-        Meta(description="Whether only models are ranked that the platform has run and measured."),
+        Meta(description="Whether only models that the platform has run and measured are ranked."),
     ] = False
     largest_file_bytes: Annotated[
         int | None,
-        Meta(description="Bytes that a file of predictions may have; null while there is no truth."),
+        Meta(description="Maximum size of predictions; null: no truth yet."),
     ] = None
     largest_model_bytes: Annotated[
-        int | None, Meta(description="Bytes that a model may have; null: the server runs none.")
+        int | None, Meta(description="Maximum size of a model; null: the server runs none.")
     ] = None
     model_price: Annotated[Credits, Meta(description="Credits for running a model.")] = Decimal(0)
     truth_notes: Annotated[
-        Mapping[str, str], Meta(description="How the truth was made, such as what hits weigh; may be empty.")
+        Mapping[str, str],
+        Meta(description="How the truth was made, for example weights of hits; may be empty."),
     ] = field(default_factory=dict)
     training_data: Annotated[
-        TaskData | None, Meta(description="Events with truth to learn from; null: the operators name none.")
+        TaskData | None, Meta(description="Training events with truth; null: none given.")
     ] = None
     evaluation_data: Annotated[
-        TaskData | None, Meta(description="Inputs of the scored events; null: the operators name none.")
+        TaskData | None, Meta(description="Inputs of the scored events; null: none given.")
     ] = None
 
 
 class TaskStatus(Record, frozen=True):
-    """A task that is installed, or listed, or both; ``reason`` is why it accepts no submissions."""
+    """A task that is installed or listed; ``reason`` is why it accepts no submissions."""
 
     name: str
     title: str
@@ -151,9 +139,7 @@ class TaskStatus(Record, frozen=True):
 class DatasetEntry(Record, frozen=True):
     """A config of a dataset; null: unknown from its files."""
 
-    repo: Annotated[
-        str, Meta(description="`namespace/name` on the hub; `sample`: it comes with the platform.")
-    ]
+    repo: Annotated[str, Meta(description="`namespace/name` on the hub; `sample`: the built-in one.")]
     config: str
     revision: Annotated[str, Meta(description="Commit of the repository; `local` for the sample.")]
     tables: tuple[str, ...]
@@ -168,7 +154,7 @@ class DatasetEntry(Record, frozen=True):
 
 
 class RepoCard(Record, frozen=True):
-    """The card and the files of a public repository on the hub, as its owners wrote them."""
+    """The card and the files of a public repository on the hub, written by its owners."""
 
     repo: str
     revision: Annotated[str, Meta(description="Commit of the repository.")]
@@ -180,15 +166,13 @@ class RepoCard(Record, frozen=True):
 
 
 class HubModel(Record, frozen=True):
-    """A model on the hub, as its owners describe it; null: not given."""
+    """A model on the hub, described by its owners; null: not given."""
 
     model_repo: Annotated[str, Meta(description="`namespace/name` on the hub.")]
     author: str
     url: Annotated[str, Meta(description="Its page on the hub.")]
-    tags: Annotated[
-        tuple[str, ...], Meta(description="Its tags on the hub, without those of the platform.")
-    ] = ()
-    tasks: Annotated[tuple[str, ...], Meta(description="Benchmark tasks that its owners name.")] = ()
+    tags: Annotated[tuple[str, ...], Meta(description="Tags on the hub, except those of the platform.")] = ()
+    tasks: Annotated[tuple[str, ...], Meta(description="Benchmark tasks named by its owners.")] = ()
     updated_at: Time | None = None
     description: str | None = None
     library: str | None = None

@@ -1,7 +1,7 @@
-"""Browser sessions: which account is signed in, in which browser, and sign-ins that are under way.
+"""Browser sessions, and sign-ins in progress.
 
-A browser holds one random key in a cookie, the database its hash. All else that a sign-in or a form is
-recognised by is derived from that key (:func:`~collidium.sessions.sessions.derived`) and stored nowhere.
+The browser holds a random key in a cookie, the database its hash. All other secrets of a sign-in or a form
+are derived from the key (:func:`~collidium.sessions.sessions.derived`) and not stored.
 """
 
 from collidium.sessions.sessions import (

@@ -1,4 +1,4 @@
-"""Tables of browser sessions. Only this package reads and writes them."""
+"""Database tables of browser sessions; private to this package."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from tortoise.models import Model
 
 
 class WebSession(Model):
-    """An account that is signed in, in one browser."""
+    """The session of an account in one browser."""
 
     # The sha256 of the key in the browser's cookie.
     digest = fields.CharField(max_length=64, primary_key=True)
     hub_username = fields.CharField(max_length=96)
     # The hub token that acts for the account, encrypted.
     token = fields.TextField()
-    # What the hub granted to it, with spaces between.
+    # Scopes of the token on the hub, separated by spaces.
     scopes = fields.TextField(default="")
     begun_at = fields.DatetimeField()
     seen_at = fields.DatetimeField()
@@ -26,7 +26,7 @@ class WebSession(Model):
 
 
 class PendingSignIn(Model):
-    """A sign-in whose browser was sent to the hub and is not back."""
+    """A sign-in whose browser was redirected to the hub and has not returned."""
 
     # The sha256 of the key in the browser's cookie.
     digest = fields.CharField(max_length=64, primary_key=True)
@@ -40,10 +40,10 @@ class PendingSignIn(Model):
 
 
 class SignInAttempts(Model):
-    """How many attempts of one kind came from one network within a minute."""
+    """Number of attempts of one kind from one network within a minute."""
 
     key = fields.CharField(max_length=128, primary_key=True)
-    # Since 1970.
+    # Since the epoch.
     minute = fields.BigIntField(db_index=True)
     count = fields.IntField(default=0)
 

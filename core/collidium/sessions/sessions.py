@@ -1,4 +1,4 @@
-"""Who is signed in, in which browser; and sign-ins under way at the hub, how often they are attempted."""
+"""Browser sessions, sign-ins in progress at the hub, and limits on sign-in attempts."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ if TYPE_CHECKING:
 
 M = TypeVar("M", bound=Model)
 
-#: Browsers in which one account is signed in at once; beyond that the oldest session ends.
+#: Maximum number of sessions per account; beyond that the oldest one ends.
 MAX_PER_ACCOUNT: Final = 20
-#: ``seen_at`` is true to this much, so that reading does not write on every request.
+#: Precision of ``seen_at``, so that not every request writes.
 SEEN_PRECISION: Final = timedelta(minutes=1)
-#: Ended rows that are deleted at once.
+#: Maximum number of ended rows that are deleted at a time.
 SWEPT: Final = 1000
 
-#: 256 bits, as 43 characters that may stand in cookies and addresses.
+#: 256 bits as base64url.
 _KEY: Final = re.compile(r"[A-Za-z0-9_-]{43}")
 
 _by_digest: Final = RowByKey(WebSession, "digest")
-#: How long a sign-in may take at the hub.
+#: Maximum duration of a sign-in at the hub.
 PENDING_SECONDS: Final = 600
-#: All addresses together may make so many times the attempts of one.
+#: Limit of all addresses together, as a multiple of that of one.
 OVERALL: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """An account that is signed in, in one browser."""
+    """The session of an account in one browser."""
 
     hub_username: str
-    #: The hub token that acts for it; no browser ever sees it.
+    #: Its hub token, which is never sent to the browser.
     token: str = field(repr=False)
-    #: What the browser's cookie holds.
+    #: Value of the browser's cookie.
     key: str = field(repr=False)
-    #: When it ends at the latest.
+    #: Maximum lifetime.
     ends_at: datetime
-    #: What the hub granted to the token.
+    #: Scopes of the token on the hub.
     scopes: frozenset[str] = frozenset()
 
     @property
     def csrf(self) -> str:
-        """The secret that forms and scripts of its pages send."""
+        """The CSRF token that its forms and scripts send."""
         return derived(self.key, "csrf")
 
 
@@ -79,7 +79,7 @@ class Sessions:
     Parameters
     ----------
     settings
-        How long sessions last.
+        Lifetime of sessions.
     secrets
         Encrypts the hub tokens.
     clock
@@ -98,7 +98,7 @@ class Sessions:
     async def begin(
         self, hub_username: str, token: str, expires_in: float | None = None, scopes: Iterable[str] = ()
     ) -> Session:
-        """Begin a session under a new key; it ends with its token, in ``expires_in`` seconds."""
+        """Start a session with a new key; it ends with its token, in ``expires_in`` seconds."""
         now = self._clock()
         seconds = self._longest.total_seconds()
         if expires_in is not None:
@@ -120,7 +120,7 @@ class Sessions:
         return session
 
     async def find(self, key: str) -> Session | None:
-        """The session of that key; None where it has ended or the key of its encryption is gone."""
+        """Return the session with that key; None if it has ended or its token cannot be decrypted."""
         row = await _by_digest.get_or_none(digest(key)) if is_key(key) else None
         now = self._clock()
         if row is None:
@@ -130,7 +130,7 @@ class Sessions:
             return None
         try:
             token = self._secrets.decrypt(row.token)
-        except LostKey:  # the operator removed the key: its users sign in again
+        except LostKey:  # the operator removed the key: users have to sign in again
             return None
         if now - row.seen_at > SEEN_PRECISION:
             await WebSession.filter(digest=row.digest, seen_at__lt=now).update(seen_at=now)
@@ -141,7 +141,7 @@ class Sessions:
         await WebSession.filter(digest=digest(key)).delete()
 
     def seconds_left(self, session: Session) -> float:
-        """How long it lasts at the most."""
+        """Return its maximum remaining lifetime."""
         return (session.ends_at - self._clock()).total_seconds()
 
 
@@ -152,7 +152,7 @@ async def forget(hub_username: str) -> None:
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[Sessions]:
-    """Sessions of a process that opens no platform; the embedded SQLite database is made when absent."""
+    """Open the sessions of a process without a platform; creates the embedded SQLite database if absent."""
     await asyncio.to_thread(data_directory.make_database_file, settings)
     secrets = await asyncio.to_thread(open_secrets, settings)
     async with database.opened(settings):
@@ -160,7 +160,7 @@ async def opened(settings: Settings) -> AsyncIterator[Sessions]:
 
 
 async def delete(rows: QuerySet[M]) -> None:
-    """Delete rows but for those that others are just deleting: two transactions never wait in a circle."""
+    """Delete rows except those that another transaction has locked, which avoids deadlocks."""
     found = await rows.select_for_update(skip_locked=True).limit(SWEPT)
     if found:
         await rows.model.filter(pk__in=[row.pk for row in found]).delete()
@@ -170,63 +170,62 @@ async def delete(rows: QuerySet[M]) -> None:
 
 
 def new_key() -> str:
-    """A random key of 256 bits."""
+    """Return a random key of 256 bits."""
     return secrets.token_urlsafe(32)
 
 
 def is_key(text: str) -> bool:
-    """Whether it could be a key of ours."""
+    """Whether a text has the format of a key."""
     return _KEY.fullmatch(text) is not None
 
 
 def digest(key: str) -> str:
-    """What is stored of a key: enough to recognise it, not enough to act as its holder."""
+    """Return the hash of a key that is stored."""
     return hashlib.sha256(key.encode()).hexdigest()
 
 
 def derived(key: str, purpose: str) -> str:
-    """Another key for one purpose, which reveals nothing of this one (HMAC-SHA256).
+    """Derive another secret from a key, which does not reveal the key (HMAC-SHA256).
 
-    43 characters of base64url, which is also what RFC 7636 asks of a code verifier.
+    It has 43 characters of base64url, as RFC 7636 requires of a code verifier.
     """
     mac = hmac.digest(key.encode(), purpose.encode(), "sha256")
     return base64.urlsafe_b64encode(mac).rstrip(b"=").decode("ascii")
 
 
-# -- sign-ins that are under way ------------------------------------------------------------------------
+# -- sign-ins in progress -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PendingSignIn:
-    """One sign-in: the cookie's key, and the addresses to come back to."""
+    """A sign-in in progress: the cookie's key, and the addresses to return to."""
 
     key: str = field(repr=False)
-    #: Where the hub sends the browser.
     redirect_uri: str
-    #: The page of ours on which it goes on.
+    #: The page to return to.
     return_to: str
-    #: What the hub is asked for.
+    #: Requested scopes.
     scopes: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
-        """Goes through the hub; only this browser can come back with it (RFC 6749, 10.12)."""
+        """The ``state`` parameter, which binds the response to this browser (RFC 6749, 10.12)."""
         return derived(self.key, "state")
 
     @property
     def nonce(self) -> str:
-        """Comes back in the id token, which is thus made for this sign-in (OpenID Connect Core, 3.1.2.1)."""
+        """The ``nonce``, which binds the id token to this sign-in (OpenID Connect Core, 3.1.2.1)."""
         return derived(self.key, "nonce")
 
     @property
     def verifier(self) -> str:
-        """Proves that the code is redeemed by who asked for it (RFC 7636)."""
+        """The PKCE code verifier (RFC 7636)."""
         return derived(self.key, "verifier")
 
 
 @transactional
 async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -> PendingSignIn:
-    """Begin a sign-in under a new key."""
+    """Start a sign-in with a new key."""
     sign_in = PendingSignIn(new_key(), redirect_uri, return_to, tuple(scopes))
     await delete(models.PendingSignIn.filter(ends_at__lte=now()))
     await models.PendingSignIn.create(
@@ -241,7 +240,7 @@ async def begin(redirect_uri: str, return_to: str, scopes: Iterable[str] = ()) -
 
 @transactional
 async def finish(key: str, state: str) -> PendingSignIn | None:
-    """The sign-in that this browser began, if ``state`` belongs to it; None the second time."""
+    """Return and delete the sign-in that this browser began, or None if ``state`` does not match."""
     if not is_key(key) or not hmac.compare_digest(derived(key, "state").encode(), state.encode()):
         return None
     row = await models.PendingSignIn.select_for_update().get_or_none(digest=digest(key))
@@ -254,7 +253,7 @@ async def finish(key: str, state: str) -> PendingSignIn | None:
 
 
 async def count_attempt(kind: str, address: str, per_minute: int) -> None:
-    """Count an attempt from that address in this minute. Raises TooManyRequests beyond ``per_minute``."""
+    """Count a sign-in attempt from an address. Raises TooManyRequests above ``per_minute``."""
     seconds = time.time()
     minute = int(seconds // 60)
     limits = {
@@ -262,7 +261,7 @@ async def count_attempt(kind: str, address: str, per_minute: int) -> None:
         f"{minute} {kind} *": per_minute * OVERALL,
     }
     known = await SignInAttempts.filter(key__in=list(limits))
-    # A flood that is refused anyway writes nothing.
+    # A flood that is rejected anyway writes nothing.
     if any(row.count >= limits[row.key] for row in known) or not await _count(minute, limits):
         raise TooManyRequests(
             "too many sign-ins were begun in this minute; wait a little and try again",
@@ -276,7 +275,7 @@ async def _count(minute: int, limits: dict[str, int]) -> bool:
     for key, limit in limits.items():
         await SignInAttempts.bulk_create([SignInAttempts(key=key, minute=minute)], ignore_conflicts=True)
         await SignInAttempts.filter(key=key).update(count=F("count") + 1)
-        # One address that tries too often does not use up what all others have.
+        # Return early: one address must not use up the common limit.
         if (await SignInAttempts.get(key=key)).count > limit:
             return False
     return True

@@ -18,7 +18,7 @@ def test_every_operation_is_listed_with_its_fields(web: ServerProcess) -> None:
     assert listed == operations
     for field in ("hub_username", "delta", "reason", "banned", "Idempotency-Key", "preset", "model_claim"):
         assert f"<code>{field}</code>" in answer.text
-    assert "<code>node_seconds</code> are on one node" in answer.text  # as Markdown, not as text
+    assert "<code>node_seconds</code> are those of one node" in answer.text  # as Markdown, not as text
     assert "`" not in answer.text
     assert "default-src 'none'" in answer.headers["Content-Security-Policy"]
 

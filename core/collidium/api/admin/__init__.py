@@ -1,4 +1,4 @@
-"""``/admin``: what operators ask and do, with their tokens in X-Admin-Token."""
+"""``/admin``: the operators' API, authenticated by the header X-Admin-Token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``/admin``: accounts, operators, and what operators do, each action recorded with their names."""
+"""``/admin``: accounts, operators, audited actions and refunds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ blueprint = Blueprint("actions", __name__)
 @document_response(Granted)
 @idempotent
 async def grant(data: GrantBody) -> Response:
-    """Grant credits to an account, or take them with a negative delta."""
+    """Grant credits to an account, or deduct them with a negative delta."""
     entry = await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields())
     granted = Granted(
         hub_username=data.hub_username, new_balance=entry.balance_after, transaction_id=entry.id
@@ -52,7 +52,7 @@ async def grant(data: GrantBody) -> Response:
 @document_response(Banned)
 @idempotent
 async def ban(data: BanBody) -> Response:
-    """Ban or unban an account; a name that never signed in can be banned in advance."""
+    """Ban or unban an account; an unknown name can be banned in advance."""
     account = await standing.ban(platform(), data.hub_username, data.banned, data.note, **audit_fields())
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
@@ -62,7 +62,7 @@ async def ban(data: BanBody) -> Response:
 @document_response(Frozen)
 @idempotent
 async def freeze(query_args: FreezeQuery) -> Response:
-    """Turn the kill switch for new simulation requests on or off."""
+    """Stop accepting simulation requests, or accept them again."""
     await operations.freeze(query_args.frozen, query_args.note, **audit_fields())
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
@@ -71,7 +71,7 @@ async def freeze(query_args: FreezeQuery) -> Response:
 @validate_querystring(Page)
 @document_response(list[AuditEntry])
 async def audit(query_args: Page) -> Response:
-    """What operators did, newest first."""
+    """Operator actions, newest first."""
     records = await operations.audit_log(limit=query_args.limit + 1, before=id_cursor(query_args))
     return answer_page(records, query_args, lambda last: last.id)
 
@@ -82,7 +82,7 @@ async def audit(query_args: Page) -> Response:
 @validate_request(RefundsBody)
 @document_response(Refunds)
 async def refund(data: RefundsBody) -> Response:
-    """Show, and with `apply` give back, what is still charged for requests that failed in some time."""
+    """Preview, or with `apply` make, refunds for requests that failed in a period."""
     if not data.apply:
         return answer(await refunds.preview(refunds.Window(data.begin, data.end)))
     if data.digest is None:
@@ -102,7 +102,7 @@ async def _pay(data: RefundsBody, digest: str) -> Response:
 @blueprint.get("/operators")
 @document_response(list[Operator])
 async def operators() -> Response:
-    """Operators with tokens of their own, by name, also withdrawn ones."""
+    """Operators that have their own token, by name, including withdrawn ones."""
     return answer_list(await operations.operators())
 
 
@@ -111,7 +111,7 @@ async def operators() -> Response:
 @validate_request(OperatorBody)
 @document_response(Operator)
 async def add(data: OperatorBody) -> Response:
-    """Add an operator and return its token. It takes no key: the answer is kept nowhere."""
+    """Add an operator and return its token. It takes no Idempotency-Key, because the answer is not stored."""
     return answer(await operations.add_operator(data.name, data.scopes, data.challenge, **audit_fields()))
 
 
@@ -120,7 +120,7 @@ async def add(data: OperatorBody) -> Response:
 @document_response(Operator)
 @idempotent
 async def withdraw(name: str) -> Response:
-    """Withdraw an operator, whose token is refused from the next call on."""
+    """Withdraw an operator; its token is rejected from the next call on."""
     withdrawn = await operations.withdraw_operator(name, **audit_fields())
     return answer(withdrawn)
 
@@ -130,7 +130,7 @@ async def withdraw(name: str) -> Response:
 @validate_querystring(AccountsQuery)
 @document_response(list[Account])
 async def everybody(query_args: AccountsQuery) -> Response:
-    """Accounts, the newest first or as `sort` says."""
+    """Accounts, the newest first or in the order of `sort`."""
     found, following = await accounts.list_accounts(
         limit=query_args.limit,
         search=query_args.search,

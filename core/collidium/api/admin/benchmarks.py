@@ -1,7 +1,4 @@
-"""``/admin/tasks``, ``submissions``, ``benchmark``, ``evaluations``, ``challenges``: decisions of operators.
-
-They are about scores, models that the server runs, and who may submit to a challenge, and with whom.
-"""
+"""``/admin``: tasks, submissions, models that the server runs, challenges, and their members and teams."""
 
 from __future__ import annotations
 
@@ -53,7 +50,7 @@ blueprint = Blueprint("benchmarks", __name__)
 @blueprint.get("/tasks")
 @document_response(list[TaskStatus])
 async def tasks() -> Response:
-    """The tasks that are installed or listed, by name; why one accepts no submissions."""
+    """The installed or listed tasks by name, with the reason if one accepts no submissions."""
     return answer_list(await tasklist.list_tasks(platform().tasks))
 
 
@@ -61,7 +58,7 @@ async def tasks() -> Response:
 @validate_querystring(SubmissionsQuery)
 @document_response(list[Submission])
 async def submissions(query_args: SubmissionsQuery) -> Response:
-    """Everybody's submissions, newest first, without their earlier scores."""
+    """Submissions of all accounts, newest first, without their earlier scores."""
     account_id = await accounts.id_of(query_args.user)
     return await listed(query_args, account_id, unverified=query_args.unverified)
 
@@ -70,7 +67,7 @@ async def submissions(query_args: SubmissionsQuery) -> Response:
 @document_response(Submission)
 @idempotent
 async def verify(submission_id: str) -> Response:
-    """Verify what a submission reports of itself, so that it earns what it is worth; once, however often."""
+    """Verify the self-reported scores of a submission, which then earn their reward once."""
     verified = await standing.verify(platform(), submission_id, **audit_fields())
     return answer(verified)
 
@@ -81,7 +78,7 @@ async def verify(submission_id: str) -> Response:
 @document_response(Challenge, 201)
 @idempotent
 async def new(data: NewChallengeBody) -> Response:
-    """Make a challenge of a task, scored against the task's own truth."""
+    """Create a challenge of a task, with the task's truth."""
     fields = data.model_dump(exclude_unset=True, exclude={"name", "task"})
     made = await challenge_changes.create(platform(), data.name, data.task, fields, **audit_fields())
     return answer(made, 201)
@@ -93,7 +90,7 @@ async def new(data: NewChallengeBody) -> Response:
 @document_response(Challenge)
 @idempotent
 async def edit(challenge: str, data: ChallengeBody) -> Response:
-    """Change what is given of a challenge; what is left out stays as it is. Rewards are no organiser's."""
+    """Change settings of a challenge; omitted fields stay as they are. Organisers cannot change rewards."""
     fields = data.model_dump(exclude_unset=True)
     if "rewarded" in fields:
         require(Scope.BENCHMARKS)
@@ -106,7 +103,7 @@ async def edit(challenge: str, data: ChallengeBody) -> Response:
 @document_response(Challenge)
 @idempotent
 async def correct_announcement(challenge: str, data: CorrectionBody) -> Response:
-    """Correct an announcement, or withdraw it."""
+    """Correct or withdraw an announcement."""
     corrected = await challenge_changes.correct_announcement(
         platform(), challenge, data.at, data.text, **audit_fields()
     )
@@ -118,7 +115,7 @@ async def correct_announcement(challenge: str, data: CorrectionBody) -> Response
 @document_response(Challenge)
 @idempotent
 async def close(challenge: str) -> Response:
-    """Take no more submissions; final results come when those under way are scored."""
+    """Close a challenge; its final results follow when all submissions in progress are scored."""
     return answer(await closing.close(platform(), challenge, **audit_fields()))
 
 
@@ -128,7 +125,7 @@ async def close(challenge: str) -> Response:
 @document_response(Challenge)
 @idempotent
 async def open_(challenge: str, query_args: OpenQuery) -> Response:
-    """Open a challenge now, or again; not where results on the events that were held back were shown."""
+    """Open or reopen a challenge; not after results on its hidden events were shown."""
     return answer(await closing.reopen(platform(), challenge, query_args.closes_at, **audit_fields()))
 
 
@@ -138,9 +135,10 @@ async def open_(challenge: str, query_args: OpenQuery) -> Response:
 @document_response(Challenge)
 @idempotent
 async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
-    """Let new hidden events count in an open challenge, and run its models on them.
+    """Switch an open challenge to new hidden events, and run its models on them.
 
-    Earlier scores are kept. Files of predictions are about the older events, and lose their ranks.
+    Earlier scores are kept. Predictions that were submitted as files belong to the old events and lose their
+    ranks.
     """
     require(Scope.BENCHMARKS)
     return answer(await reruns.refresh(platform(), challenge, data.truth_version, **audit_fields()))
@@ -151,7 +149,7 @@ async def refresh_hidden(challenge: str, data: RefreshBody) -> Response:
 @validate_querystring(ChallengeSubmissionsQuery)
 @document_response(list[Submission])
 async def challenge_submissions(challenge: str, query_args: ChallengeSubmissionsQuery) -> Response:
-    """All submissions to a challenge, newest first, also those without a rank."""
+    """All submissions to a challenge, newest first, including those without a rank."""
     found = await reading.list_submissions(
         platform(),
         limit=query_args.limit + 1,
@@ -167,7 +165,7 @@ async def challenge_submissions(challenge: str, query_args: ChallengeSubmissions
 @validate_querystring(Page)
 @document_response(list[RosterEntry])
 async def roster(challenge: str, query_args: Page) -> Response:
-    """Who takes part in a challenge, by name; also members and teams without submissions."""
+    """Participants of a challenge by name, including members and teams without submissions."""
     found = await people.roster(platform(), challenge, limit=query_args.limit + 1, after=query_args.cursor)
     return answer_page(found, query_args, lambda last: last.hub_username)
 
@@ -175,7 +173,7 @@ async def roster(challenge: str, query_args: Page) -> Response:
 @blueprint.get("/challenges/<challenge>/submissions/<submission_id>/standing")
 @document_response(Ranking)
 async def preview_standing(challenge: str, submission_id: str) -> Response:
-    """What would change if a submission were disqualified, or reinstated where it is."""
+    """Preview of disqualifying a submission, or of reinstating a disqualified one."""
     pays = is_allowed(Scope.BENCHMARKS)
     return answer(await standing.preview(platform(), challenge, submission_id, pays=pays))
 
@@ -185,7 +183,7 @@ async def preview_standing(challenge: str, submission_id: str) -> Response:
 @document_response(Ranking)
 @idempotent
 async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -> Response:
-    """Take a submission off its leaderboard: ranks, bests and later rewards follow."""
+    """Remove a submission from its leaderboard, and update ranks, bests and later rewards."""
     if data.take_back:
         require(Scope.BENCHMARKS)
     return answer(
@@ -205,7 +203,7 @@ async def disqualify(challenge: str, submission_id: str, data: DisqualifyBody) -
 @document_response(Ranking)
 @idempotent
 async def reinstate(challenge: str, submission_id: str) -> Response:
-    """Let a disqualified submission count again."""
+    """Rank a disqualified submission again."""
     pays = is_allowed(Scope.BENCHMARKS)
     return answer(await standing.reinstate(platform(), challenge, submission_id, pays=pays, **audit_fields()))
 
@@ -216,9 +214,9 @@ async def reinstate(challenge: str, submission_id: str) -> Response:
 @document_response(Rescoring, 202)
 @idempotent
 async def rescore(challenge: str, data: RescoreBody) -> Response:
-    """Score all submissions to a challenge again, with today's scorer and truth, or on a public part.
+    """Score all submissions to a challenge again, with the current scorer and truth, or on a public part.
 
-    Runs in the background; `GET` shows how far it is. Without `apply` it shows what would change.
+    Runs in the background; `GET` returns the progress. Without `apply`, it only reports what would change.
     """
     ordered = await rescoring.order(
         platform(),
@@ -235,7 +233,7 @@ async def rescore(challenge: str, data: RescoreBody) -> Response:
 @operation_id("rescoring")
 @document_response(Rescoring)
 async def last_rescoring(challenge: str) -> Response:
-    """The last rescoring of a challenge: how far it is, or what changes."""
+    """The last rescoring of a challenge: its progress, or its changes."""
     return answer(await rescoring.find(challenge))
 
 
@@ -244,7 +242,7 @@ async def last_rescoring(challenge: str) -> Response:
 @validate_querystring(AllEvaluationsQuery)
 @document_response(list[Evaluation])
 async def list_evaluations(query_args: AllEvaluationsQuery) -> Response:
-    """Models of everybody that the server runs or ran, newest first."""
+    """Models of all accounts that the server runs or ran, newest first."""
     return await listed_evaluations(query_args, await accounts.id_of(query_args.user))
 
 
@@ -262,7 +260,7 @@ async def cancel(evaluation_id: str) -> Response:
 @document_response(Evaluation)
 @idempotent
 async def rerun(evaluation_id: str) -> Response:
-    """Run a model again whose evaluation failed or was cancelled."""
+    """Repeat an evaluation that failed or was cancelled."""
     return answer(await evaluations.operate(evaluation_id, "rerun", **audit_fields()))
 
 
@@ -271,7 +269,7 @@ async def rerun(evaluation_id: str) -> Response:
 @validate_querystring(Page)
 @document_response(list[Member])
 async def list_members(challenge: str, query_args: Page) -> Response:
-    """The members of a challenge, those added last first."""
+    """The members of a challenge, the latest first."""
     rows, cursor = await members.list_members(challenge, limit=query_args.limit, before=id_cursor(query_args))
     return page_of(rows, query_args, cursor).response()
 
@@ -291,7 +289,7 @@ async def add_members(challenge: str, data: MembersBody) -> Response:
 @document_response(Member)
 @idempotent
 async def remove_member(challenge: str, hub_username: str) -> Response:
-    """Take an account from the members of a challenge; the invitations to be one end."""
+    """Remove an account from the members of a challenge; unused invitations to be a member expire."""
     return answer(await members.remove(challenge, hub_username, **audit_fields()))
 
 
@@ -300,7 +298,7 @@ async def remove_member(challenge: str, hub_username: str) -> Response:
 @validate_request(InvitationBody)
 @document_response(Invitation, 201)
 async def invite(challenge: str, data: InvitationBody) -> Response:
-    """Make an invitation to a challenge's members. It takes no key: its code is kept nowhere."""
+    """Create an invitation to a challenge's members. It takes no Idempotency-Key: its code is not stored."""
     made = await members.invite(challenge, uses=data.uses, expires_at=data.expires_at, **audit_fields())
     return answer(made, 201)
 
@@ -310,7 +308,7 @@ async def invite(challenge: str, data: InvitationBody) -> Response:
 @document_response(Team)
 @idempotent
 async def remove_of_team(challenge: str, hub_username: str) -> Response:
-    """Take an account out of its team, with all that it has submitted; the answer is the team as it was."""
+    """Remove an account and its submissions from its team; returns the team before the change."""
     return answer(await people.remove_from_team(challenge, hub_username, **audit_fields()))
 
 
@@ -320,5 +318,5 @@ async def remove_of_team(challenge: str, hub_username: str) -> Response:
 @document_response(Team)
 @idempotent
 async def dissolve(challenge: str, data: DissolveBody) -> Response:
-    """Take a team apart: what was submitted for it competes for the accounts that sent it."""
+    """Dissolve a team: its submissions then belong to the accounts that sent them."""
     return answer(await people.dissolve_team(challenge, data.name, **audit_fields()))

@@ -1,4 +1,4 @@
-"""``/admin/requests``, and reports: what was ordered, by whom, how it ended; the platform at one look."""
+"""``/admin``: simulation requests of all accounts, usage reports, and an overview of the platform."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ blueprint = Blueprint("requests", __name__)
 @validate_querystring(AllRequestsQuery)
 @document_response(list[SimulationRequest])
 async def requests(query_args: AllRequestsQuery) -> Response:
-    """Simulation requests of everybody, newest first."""
+    """Simulation requests of all accounts, newest first."""
     return await listed(query_args, await accounts.id_of(query_args.user), query_args.channel)
 
 
@@ -49,7 +49,7 @@ async def requests(query_args: AllRequestsQuery) -> Response:
 @operation_id("request")
 @document_response(OperatedRequest)
 async def find(request_id: str) -> Response:
-    """Any account's simulation request, with its job at the runner and what is done next for it."""
+    """A simulation request of any account, with its job at the runner and its next step."""
     return answer(await simulations.find_as_operator(request_id))
 
 
@@ -58,7 +58,7 @@ async def find(request_id: str) -> Response:
 @document_response(SimulationRequest, 202)
 @idempotent
 async def cancel(request_id: str) -> Response:
-    """Cancel any simulation request, as its owner could: 202 while its job is being stopped."""
+    """Cancel a simulation request of any account: 202 while its job is being stopped."""
     cancelled = await simulations.cancel_as_operator(platform(), request_id, **audit_fields())
     return cancelling(cancelled)
 
@@ -66,21 +66,21 @@ async def cancel(request_id: str) -> Response:
 @blueprint.get("/requests/<request_id>/output")
 @document_response(list[OutputFile])
 async def output(request_id: str) -> Response:
-    """The files of a request's output that are kept: none before its job has completed."""
+    """The stored output files of a request; none until its job has completed."""
     return answer_list(await simulations.output_of(request_id, None))
 
 
 @blueprint.get("/requests/<request_id>/output/<path:path>")
 @parquet_answer
 async def output_file(request_id: str, path: str) -> Response:
-    """One file of a request's output."""
+    """An output file of a request."""
     return await answer_with_output(request_id, path, None)
 
 
 @blueprint.get("/overview")
 @document_response(Overview)
 async def overview() -> Response:
-    """The platform at one look: frozen or not, the queue, today and this month, and what is wrong."""
+    """Summary of the platform: freeze, queue, usage of today and this month, and problems."""
     here = platform()
     freeze = await operations.current_freeze()
     standing = await reports.standing()
@@ -123,7 +123,7 @@ async def usage(query_args: UsageQuery) -> Response:
 @validate_querystring(MonthQuery)
 @document_response(list[ChannelUsage])
 async def channels(query_args: MonthQuery) -> Response:
-    """Requests and node-hours of each channel in a month, most node-hours first."""
+    """Requests and node-hours per channel in a month, most node-hours first."""
     found = await reports.channels(query_args.month)
     return answer_list(found)
 
@@ -132,7 +132,7 @@ async def channels(query_args: MonthQuery) -> Response:
 @validate_querystring(DaysQuery)
 @document_response(list[DayUsage])
 async def daily(query_args: DaysQuery) -> Response:
-    """Requests and node-hours of each of the last days, oldest first."""
+    """Requests and node-hours per day, oldest first."""
     return answer_list(await reports.daily(query_args.days))
 
 
@@ -140,5 +140,5 @@ async def daily(query_args: DaysQuery) -> Response:
 @validate_querystring(MonthQuery)
 @document_response(Failures)
 async def failures(query_args: MonthQuery) -> Response:
-    """How many of the requests that ended in a month failed."""
+    """Failure rate of the requests that ended in a month."""
     return answer(await reports.failures(query_args.month))

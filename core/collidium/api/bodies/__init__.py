@@ -1,8 +1,8 @@
-"""Request bodies that wait: read from the socket no faster than the handler takes them.
+"""Request bodies with backpressure: read from the socket only as fast as the handler consumes them.
 
-Quart reads a body into memory as fast as it arrives and checks its size limit only there. :func:`install`
-gives an app bodies with backpressure, a limit that holds however the body is sent, and an end to bodies
-that stand still; :func:`receive_to_file` streams one to disk.
+Quart reads bodies into memory as fast as they arrive and checks the size limit only there. :func:`install`
+adds backpressure, a size limit that also holds for chunked bodies, and timeouts for stalled bodies;
+:func:`receive_to_file` streams a body to disk.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Request bodies that hold only a little at a time, in connections and requests of Quart."""
+"""Request bodies with a bounded buffer, and the requests and connections that feed them."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from quart.wrappers.request import Body as QuartBody
 
 from collidium.errors import BadRequest, TooLarge
 
-#: Bytes kept for a slow handler before the connection stops reading. The server in front keeps some more:
-#: ten messages of 64 KiB in Hypercorn, and what the kernel takes.
+#: Bytes that are buffered for a slow handler before the connection stops reading. Hypercorn buffers another
+#: ten messages of 64 KiB.
 HIGH_WATER: Final = 256 * 1024
 
-#: A declared body of this size is read to its end whatever the answer is, so that the connection lives on.
+#: A declared body up to this size is always read to its end, which keeps the connection usable.
 SMALL: Final = 1024 * 1024
 
-#: Bytes a second that a body comes with at least, over the time that was waited for it: a byte now and then
-#: would otherwise hold a connection, a file and a handler for as long as a client likes.
+#: Minimum bytes per second over the time that was waited for a body. Otherwise a client could hold a
+#: connection, a file and a handler indefinitely with a byte now and then.
 SLOWEST: Final = 1000
 
-#: How long a refused client may go on sending before the connection is closed on it. Closing at once would
-#: reset the connection, and the refusal would be lost on its way to the client.
+#: How long a rejected client may continue sending before the connection is closed. Closing at once would
+#: reset the connection, and the client could lose the response.
 LINGER_SECONDS: Final = 5.0
 
-#: How long a client without a body may be gone before its handler is cancelled: most are answered by then.
+#: Delay before a request without a body is watched for a disconnect: most are answered by then.
 UNHEARD_SECONDS: Final = 0.05
 
 
 class Body(QuartBody):
-    """The bytes of a request, taken in pieces (``async for``) or as a whole (``await``).
+    """The body of a request, read in chunks (``async for``) or as a whole (``await``).
 
-    Raises :class:`~collidium.errors.TooLarge` past ``limit``, and :class:`~collidium.errors.BadRequest` for
-    a body that breaks off, stands still for longer than ``patience`` seconds, or comes slower than
-    ``SLOWEST`` once so long was waited in all.
+    Raises :class:`~collidium.errors.TooLarge` above ``limit``, and :class:`~collidium.errors.BadRequest` for
+    a body that is truncated, stalls for longer than ``patience`` seconds, or is slower than ``SLOWEST`` once
+    it was waited for so long in total.
     """
 
     def __init__(self, expected_content_length: int | None, max_content_length: int | None) -> None:
         super().__init__(expected_content_length, max_content_length)
-        #: The largest size taken; a handler may change it until it reads.
+        #: Maximum size; a handler may change it before reading.
         self.limit = max_content_length
-        #: Seconds without a byte after which the body is given up.
+        #: Seconds without a byte after which the body is rejected.
         self.patience: float | None = None
         self._declared = expected_content_length
         self._chunks: deque[bytes] = deque()
@@ -63,13 +63,13 @@ class Body(QuartBody):
         self._room = asyncio.Event()
         self._room.set()
 
-    # -- what a handler does ---------------------------------------------------------------------------
+    # -- called by the handler -------------------------------------------------------------------------
 
     def check_limit(self) -> None:
-        """Raise TooLarge when the declared size, or what has come so far, is past the limit."""
+        """Raise TooLarge if the declared or the received size exceeds the limit."""
         size = max(self._declared or 0, self._received)
         if self.limit is not None and size > self.limit:
-            raise TooLarge(f"the body is larger than {self.limit:,} bytes, the most that is taken here")
+            raise TooLarge(f"the body is larger than {self.limit:,} bytes, the limit for this request")
 
     def __aiter__(self) -> Body:
         return self
@@ -78,7 +78,7 @@ class Body(QuartBody):
         self.check_limit()
         while not self._chunks:
             if self._broken:
-                raise BadRequest("the body broke off before its end")
+                raise BadRequest("the body was truncated")
             if self._ended.is_set():
                 raise StopAsyncIteration
             await self._wait_for_news()
@@ -105,20 +105,20 @@ class Body(QuartBody):
                 await self._news.wait()
         except TimeoutError:
             self._stalled = True
-            raise BadRequest(f"the body stood still for {self.patience:g} s and was given up") from None
+            raise BadRequest(f"the body stood still for {self.patience:g} s and was rejected") from None
         self._waited += monotonic() - since
         if self.patience is not None and self._waited > max(self.patience, self._received / SLOWEST):
             self._stalled = True
-            raise BadRequest(f"the body came slower than {SLOWEST:,} bytes a second and was given up")
+            raise BadRequest(f"the body came slower than {SLOWEST:,} bytes a second and was rejected")
 
     def clear(self) -> None:
-        """Forget what ``await`` returned."""
+        """Discard what ``await`` returned."""
         self._whole = b""
 
-    # -- what the connection does ------------------------------------------------------------------------
+    # -- called by the connection ------------------------------------------------------------------------
 
     def append(self, data: bytes) -> None:
-        """Take bytes that have come, whether there is room or not."""
+        """Buffer received bytes, regardless of the limit of the buffer."""
         self._received += len(data)
         if data and not self._discarding:
             self._chunks.append(data)
@@ -128,25 +128,25 @@ class Body(QuartBody):
         self._news.set()
 
     async def room(self) -> None:
-        """Wait until there is room for more."""
+        """Wait until the buffer has room."""
         await self._room.wait()
 
     def set_complete(self) -> None:
-        """The body is whole."""
+        """Mark the body as complete."""
         self._ended.set()
         self._news.set()
 
     def break_off(self) -> None:
-        """The client is gone; a body that was not whole never will be.
+        """Mark the connection as closed by the client; an incomplete body is truncated.
 
-        Wakes no waiter: the connection cancels the handler, and an error first would let the cancellation hit
-        the handler's cleaning up.
+        It wakes no waiter: the connection cancels the handler, and an exception before that would move the
+        cancellation into the handler's cleanup.
         """
         self._broken = not self._ended.is_set()
         self._ended.set()
 
     def discard(self) -> None:
-        """The rest is not read: drop what is here and what still comes."""
+        """Drop the buffer and all further bytes."""
         self._discarding = True
         self._chunks.clear()
         self._buffered = 0
@@ -154,11 +154,11 @@ class Body(QuartBody):
 
     @property
     def is_small(self) -> bool:
-        """Whether the client said that it sends little."""
+        """Whether the declared size is small."""
         return self._declared is not None and self._declared <= SMALL
 
     async def ended(self, seconds: float | None) -> bool:
-        """Wait until the last byte has come, for so many seconds at most; whether it has."""
+        """Wait up to ``seconds`` for the end of the body; return whether it has come."""
         if self._ended.is_set() or self._stalled:
             return self._ended.is_set()
         before = self._received
@@ -172,10 +172,9 @@ class Body(QuartBody):
 
 
 class Request(quart.Request):
-    """A request whose body waits for the handler.
+    """A request with a :class:`Body`.
 
-    A handler sets ``max_content_length`` before it reads, to take more or less than the app's
-    ``MAX_CONTENT_LENGTH``.
+    Before reading, a handler may set ``max_content_length`` to override the app's ``MAX_CONTENT_LENGTH``.
     """
 
     body_class = Body
@@ -185,7 +184,7 @@ class Request(quart.Request):
         super().__init__(*arguments, **options)
         self.body.patience = self.body_timeout
 
-    @cached_property  # Quart looks three times for each request
+    @cached_property  # Quart reads it three times per request
     def blueprints(self) -> list[str]:  # pyright: ignore[reportIncompatibleMethodOverride]  # a property there
         return super().blueprints
 
@@ -200,14 +199,14 @@ class Request(quart.Request):
     async def get_data(  # type: ignore[override]  # the overloads add nothing here
         self, cache: bool = True, as_text: bool = False, parse_form_data: bool = False
     ) -> str | bytes:
-        """The whole body; raises BadRequest when it should be text and is not UTF-8."""
+        """Return the whole body; raises BadRequest for text that is not UTF-8."""
         try:
             return await super().get_data(cache=cache, as_text=as_text, parse_form_data=parse_form_data)
         except UnicodeDecodeError as error:
             raise BadRequest(f"the body is not UTF-8 at byte {error.start}") from None
 
     async def get_json(self, force: bool = False, silent: bool = False, cache: bool = True) -> Any:
-        """The body as JSON; raises BadRequest that says where it is wrong."""
+        """Parse the body as JSON; raises BadRequest with the position of the error."""
         try:
             return await super().get_json(force=force, silent=silent, cache=cache)
         except RecursionError:
@@ -218,17 +217,17 @@ class Request(quart.Request):
 
 
 class Answer:
-    """Sends the response, and sees to what is still coming of the request.
+    """Sends the response, and handles the rest of the request's body.
 
-    A success is sent after the whole body has come. A refusal is sent at once, with ``Connection: close``
-    when much is still to come, and ends when the client has stopped sending or its time is up. Ending it
-    earlier would deadlock: Hypercorn then waits for room in the queue that the connection reads.
+    Success responses are sent after the whole body has arrived. Errors are sent at once, with ``Connection:
+    close`` if much of the body is missing, and end when the client has stopped sending or a timeout expires.
+    Ending them earlier would deadlock: Hypercorn would wait for room in the queue that the connection reads.
     """
 
     def __init__(self, request: Request, send: ASGISendCallable) -> None:
         self._request = request
         self._send = send
-        #: Whether the whole response has been handed over.
+        #: Whether the whole response was sent.
         self.ended = False
 
     async def __call__(self, message: ASGISendEvent) -> None:
@@ -248,7 +247,7 @@ class Answer:
 
 
 class Connection(ASGIHTTPConnection):
-    """One request and its response; stops reading from the socket while the body has no room."""
+    """One request and its response; stops reading from the socket while the body's buffer is full."""
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         request = cast(Request, self._create_request_from_scope(send))
@@ -262,7 +261,7 @@ class Connection(ASGIHTTPConnection):
             receiver.add_done_callback(cancel_handler)
 
         def cancel_handler(receiver: asyncio.Task[None]) -> None:
-            # The disconnect that follows a whole response must not cut the handler's last steps.
+            # A disconnect after the response must not cancel the handler's last steps.
             if not (receiver.cancelled() or answer.ended):
                 handler.cancel()
 
@@ -270,7 +269,7 @@ class Connection(ASGIHTTPConnection):
         try:
             if request.content_length or "Transfer-Encoding" in request.headers:
                 start_receiver()
-                await asyncio.sleep(0)  # what came with the head is there before the handler waits for it
+                await asyncio.sleep(0)  # receive what came with the headers first
             else:
                 request.body.set_complete()
                 starting = asyncio.get_running_loop().call_later(UNHEARD_SECONDS, start_receiver)
@@ -287,7 +286,7 @@ class Connection(ASGIHTTPConnection):
                 receiver.cancel()
 
     async def handle_messages(self, request: quart.Request, receive: ASGIReceiveCallable) -> None:
-        """Feed the body until the client is gone; the handler is cancelled then, unless it has answered."""
+        """Feed the body until the client disconnects, which cancels an unfinished handler."""
         body = cast(Request, request).body
         while True:
             message = await receive()
@@ -302,10 +301,10 @@ class Connection(ASGIHTTPConnection):
 
 
 def install(app: quart.Quart) -> None:
-    """Give ``app`` bodies that wait.
+    """Give ``app`` request bodies with backpressure.
 
-    ``app.config`` then means: ``MAX_CONTENT_LENGTH`` the largest body unless the handler says otherwise,
-    ``BODY_TIMEOUT`` the seconds that a body may stall. No clock ends a response while it is read.
+    ``app.config``: ``MAX_CONTENT_LENGTH`` is the default size limit, ``BODY_TIMEOUT`` the seconds for which a
+    body may stall. Responses have no timeout while they are being read.
     """
     app.config["RESPONSE_TIMEOUT"] = None
     app.request_class = Request

@@ -1,6 +1,6 @@
-"""Streams the file of a request to disk: a raw body, or the part of a form that is the file.
+"""Stream the file of a request to disk: a raw body, or one part of a multipart form.
 
-The sinks are called in threads, never on the event loop.
+Sinks run in threads, not on the event loop.
 """
 
 from __future__ import annotations
@@ -20,38 +20,38 @@ from collidium.api.bodies.body import Body
 from collidium.errors import BadRequest, TooLarge, UnsupportedMediaType
 from collidium.files.held import GrowingFile, HeldFile
 
-#: Bytes collected before a thread hashes and writes them: a thread's call costs more than 64 KiB are worth.
+#: Bytes that are collected before a thread hashes and writes them, because each call of a thread is costly.
 BATCH: Final = 2 * 1024 * 1024
-#: The same for uploads that are resumed, which lose no more where a connection breaks.
+#: The same for resumable uploads, which lose up to this many bytes if the connection breaks.
 PARTIAL_BATCH: Final = 256 * 1024
 
 FORM: Final = "multipart/form-data"
-#: What is appended to an upload.
+#: Media type of requests that append to an upload.
 PARTIAL: Final = "application/partial-upload"
-#: What a raw file may call itself; nothing at all is fine too.
+#: Accepted media types of a raw file.
 FILE_TYPES: Final = frozenset({"", "application/octet-stream", "application/vnd.apache.parquet"})
 
-#: Most bytes of all the small fields together, and most parts of a form.
+#: Maximum bytes of all fields together, and maximum number of parts of a form.
 FIELDS_BYTES: Final = 64 * 1024
 FORM_PARTS: Final = 64
-#: Bytes that a form may have beyond its file: fields, headers and boundaries.
+#: Maximum bytes of a form in addition to its file: fields, headers and boundaries.
 FORM_OVERHEAD: Final = 1024 * 1024
 
 _PAUSES: Final = (multipart.NeedData, multipart.Epilogue)
 
 
 class Sink(Protocol):
-    """Takes a body batch by batch."""
+    """Consumes a body in batches."""
 
     def feed(self, data: bytes) -> None: ...
 
     def finish(self) -> dict[str, str]:
-        """The body is whole; returns the small fields that came with the file."""
+        """End the body; return the form's other fields."""
         ...
 
 
 class RawSink:
-    """The body is the file."""
+    """Writes the whole body to the file."""
 
     def __init__(self, file: HeldFile, limit: int) -> None:
         self._file = file
@@ -65,7 +65,10 @@ class RawSink:
 
 
 class FormSink:
-    """The file is the part of that name of a multipart form; parts named in ``texts`` may be files, too."""
+    """Writes one part of a multipart form to the file, and collects the other fields.
+
+    Parts named in ``texts`` may be sent as files, too.
+    """
 
     def __init__(
         self, file: HeldFile, limit: int, part: str, boundary: str, texts: Collection[str] = ()
@@ -76,13 +79,13 @@ class FormSink:
         self._texts = texts
         self._decoder = multipart.MultipartDecoder(
             boundary.encode("latin-1", "replace"),
-            # What the decoder may keep between batches is one batch at most: more means endless headers.
+            # The decoder buffers at most one batch, unless headers are endless.
             max_form_memory_size=2 * BATCH + FIELDS_BYTES,
             max_parts=FORM_PARTS,
         )
         self._fields: dict[str, bytearray] = {}
         self._field_bytes = 0
-        #: The part being read; None stands for the file.
+        #: The current field; None for the file.
         self._current: bytearray | None = None
         self._found = False
 
@@ -125,24 +128,24 @@ class FormSink:
             self._found = True
             self._current = None
         elif isinstance(event, multipart.File) and event.name not in self._texts:
-            raise BadRequest(f"the form has a file {event.name!r}; the only one taken is {self._part!r}")
+            raise BadRequest(f"the form has a file {event.name!r}; the only one accepted is {self._part!r}")
         else:
             self._current = self._fields[event.name] = bytearray()
 
 
 @dataclass(frozen=True, slots=True)
 class ReceivedFile:
-    """A file that came whole; it is deleted when its context ends, unless moved away."""
+    """A received file; it is deleted when its context ends, unless it is moved."""
 
     path: Path
     sha256: str
     size_bytes: int
-    #: The small fields of the form it came in.
+    #: The other fields of the form.
     fields: dict[str, str]
     _file: HeldFile = field(repr=False)
 
     async def move_to(self, destination: Path) -> None:
-        """Keep the file, synced, at ``destination`` (same file system); replaces what is there."""
+        """Move the file to ``destination`` on the same file system and sync it; replaces an existing file."""
         await asyncio.to_thread(self._file.move_to, destination)
 
 
@@ -156,15 +159,14 @@ async def receive_to_file(
     media_types: Collection[str] | None = FILE_TYPES,
     texts: Collection[str] = (),
 ) -> AsyncIterator[ReceivedFile]:
-    """Stream the request's file into ``directory`` while hashing it.
+    """Stream the request's file into ``directory`` and hash it.
 
-    The file is the raw body, of one of ``media_types`` (None: any), or the part named ``part`` of a form
-    (None: no forms), whose parts ``texts``
-    may be small files, too. Memory stays within a few MiB. Whatever happens, nothing is left in ``directory``
-    afterwards, but by a killed process: :func:`~collidium.files.held.sweep` is for that.
+    The file is the raw body, with one of ``media_types`` (None: any), or the part named ``part`` of a form
+    (None: no forms). Parts in ``texts`` may be small files, too. Memory use is a few MiB. Nothing is left in
+    ``directory`` unless the process is killed; :func:`~collidium.files.held.sweep` removes such files.
 
-    Raises UnsupportedMediaType, TooLarge, BadRequest (a body that breaks off or stands still, a form that
-    cannot be read), and Unavailable when the disk is full.
+    Raises UnsupportedMediaType, TooLarge, BadRequest (a truncated or stalled body, a malformed form), and
+    Unavailable if the disk is full.
     """
     is_form = part is not None and request.mimetype == FORM
     if not is_form:
@@ -179,12 +181,12 @@ async def receive_to_file(
         fields = await _pour(body, sink)
         yield ReceivedFile(file.path, file.sha256, file.size, fields, file)
     finally:
-        # A request that is cancelled twice, as by a disconnect and a shutdown, lets go all the same.
+        # Also if the request is cancelled twice, by a disconnect and a shutdown.
         await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
 
 
 async def append_to_file(request: quart.Request, file: GrowingFile, limit_bytes: int) -> None:
-    """Append the request's body to ``file``, up to ``limit_bytes`` in all; what came stays if it breaks off.
+    """Append the request's body to ``file`` up to ``limit_bytes`` in total; a truncated body is kept.
 
     Raises as :func:`receive_to_file`.
     """
@@ -226,7 +228,7 @@ def _check_encoding(request: quart.Request) -> None:
     encoding = request.headers.get("Content-Encoding", "identity")
     if encoding.strip().lower() != "identity":
         raise UnsupportedMediaType(
-            f"a body with Content-Encoding {encoding!r} is not taken; send it as it is"
+            f"a body with Content-Encoding {encoding!r} is not accepted; send it without encoding"
         )
 
 
