@@ -21,7 +21,8 @@ from collidium.contracts.task import Task
 from collidium.errors import ConfigurationError
 from collidium.event_display import EventDisplay
 from collidium.files import data_directory
-from collidium.hub.models import ModelZoo, RepoCards
+from collidium.hub.cards import RepoCards
+from collidium.hub.models import ModelZoo
 from collidium.plugins import Plugins, Provided
 from collidium.runtime import metrics
 from collidium.runtime.watching import Watching

@@ -110,7 +110,7 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
     ("arguments", "code", "message"),
     [
         (("list", "grace/absent"), 3, "there is no dataset repository grace/absent"),
-        (("list", "nothing"), 3, "neither a directory here, nor a hub repository"),
+        (("list", "nothing"), 3, "neither an existing directory, nor a hub repository"),
         (("list", "a/b", "--hub", "http://127.0.0.1:9"), 4, "cannot reach the hub http://127.0.0.1:9"),
         (("list", "a/b", "--hub", "nowhere"), 1, "the hub's address must be like"),
         (("tables", "HERE", "--config", "x", "--revision", "y"), 0, ""),

@@ -229,7 +229,7 @@ def test_a_connection_that_breaks_is_gone_on_with(proxy: HubProxy, repo: str, tm
 
 def test_a_hub_that_stays_busy_is_reported(proxy: HubProxy, repo: str, tmp_path: Path) -> None:
     proxy.refuse = {"00003": [503] * 99}
-    with pytest.raises(Unavailable, match=r"answered 503 about .*00003"):
+    with pytest.raises(Unavailable, match=r"answered 503 for .*00003"):
         datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
 
 
@@ -306,7 +306,7 @@ def test_what_does_not_fit_is_not_begun(
     proxy: HubProxy, repo: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("shutil.disk_usage", lambda path: SimpleNamespace(free=1000))
-    with pytest.raises(datasets.NoRoom, match=r"1\.0 MB are to be downloaded, and the disk has 1\.0 kB left"):
+    with pytest.raises(datasets.NoRoom, match=r"the download has 1\.0 MB, and the disk has 1\.0 kB free"):
         datasets.download(repo, endpoint=proxy.url, cache=tmp_path)
     assert proxy.files_asked() == []
 
@@ -412,7 +412,7 @@ def test_a_directory_with_another_commit_or_files_is_refused(
     own = tmp_path / "own" / PATHS[0]
     own.parent.mkdir(parents=True)
     own.write_text("mine")
-    with pytest.raises(Conflict, match="is there already and is another file"):
+    with pytest.raises(Conflict, match="exists already with another content"):
         datasets.download(repo, endpoint=proxy.url, output=tmp_path / "own")
     assert own.read_text() == "mine"
 
@@ -441,7 +441,7 @@ def test_a_private_repository_needs_the_token(
 ) -> None:
     with pytest.raises(NotFound, match="without a token; if it is private, log in"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path)
-    with pytest.raises(NotFound, match="or the token's owner may not see it"):
+    with pytest.raises(NotFound, match="or the owner of the token may not see it"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token=hub.token("bob"))
     with pytest.raises(Unauthenticated, match="does not accept the token"):
         datasets.download(private_repo, endpoint=proxy.url, cache=tmp_path, token="hf_unknown")
@@ -464,7 +464,7 @@ def test_a_token_goes_to_no_other_host(proxy: HubProxy, hub: HubServer, repo: st
 @pytest.mark.parametrize(
     ("status", "headers", "error", "message"),
     [
-        (403, {}, Forbidden, "does not let the token's owner read"),
+        (403, {}, Forbidden, "does not permit the owner of the token to read"),
         (404, {}, NotFound, "there is no hub at"),
         (400, {}, UpstreamError, "answered 400"),
         (200, {}, UpstreamError, "no JSON"),
@@ -488,7 +488,7 @@ def test_refusals_are_reported(
 
 def test_gated_repository_names_where_to_request_access(proxy: HubProxy, repo: str) -> None:
     proxy.refuse, proxy.refusal = {"/revision/": [403]}, {"X-Error-Code": "GatedRepo"}
-    with pytest.raises(Forbidden, match="the token's owner has no access: ask its owners"):
+    with pytest.raises(Forbidden, match="the owner of the token has no access: ask its owners"):
         datasets.list_configs(repo, endpoint=proxy.url, token="hf_user")
 
 

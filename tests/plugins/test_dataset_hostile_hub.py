@@ -108,7 +108,7 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
     monkeypatch.setenv("HF_TOKEN", "hf_secret")
     quick = Backoff(first=timedelta(milliseconds=1), longest=timedelta(milliseconds=5))
     monkeypatch.setattr(reader, "BACKOFF", quick)
-    monkeypatch.setattr(reader, "_LONGEST_WAIT", 0.01)
+    monkeypatch.setattr(reader, "_MAX_RETRY_AFTER", 0.01)
     scripted = Hub()
     handler = type("_OfThis", (_Handler,), {"hub": scripted})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
@@ -154,10 +154,10 @@ def test_a_list_of_files_that_makes_no_sense_is_the_hubs_fault(hub: Hub, tree: s
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
 def test_an_endless_page_is_left(hub: Hub, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
-    monkeypatch.setattr(reader, "_LONGEST_PAGE_BYTES", 1000)
+    monkeypatch.setattr(reader, "_MAX_PAGE_BYTES", 1000)
     hub.tree_headers = {"Content-Encoding": encoding}
     hub.tree = json.dumps([entry()] * 100)
-    assert "without an end" in str(refused(downloaded, hub))
+    assert "a too long response" in str(refused(downloaded, hub))
 
 
 def test_attempts_end_at_a_hub_without_ranges(hub: Hub) -> None:
@@ -169,7 +169,7 @@ def test_attempts_end_at_a_hub_without_ranges(hub: Hub) -> None:
 
 def test_a_list_without_an_end_is_left(hub: Hub) -> None:
     hub.tree_headers = {"Link": '<http://elsewhere.example/tree?cursor=again>; rel="next"'}
-    assert "without an end" in str(refused(downloaded, hub))
+    assert "an endless list" in str(refused(downloaded, hub))
 
 
 @pytest.mark.parametrize("call", [listed, downloaded])

@@ -1,7 +1,4 @@
-"""What everyone may see: the public datasets of the hub, and single events of them.
-
-Nothing is copied here but answers, for a while: of a repository only the bytes are read that hold the event.
-"""
+"""Public datasets of the hub, and single events of them, read from the hub by byte ranges and cached."""
 
 from collidium.event_display.datasets import SAMPLE
 from collidium.event_display.display import EventDisplay, ShownEvent, Wanted

@@ -1,4 +1,4 @@
-"""Datasets that may be looked at: public repositories with the platform's tag, and the built-in sample."""
+"""Datasets of the event display: public repositories with the platform's tag, and the built-in sample."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from time import monotonic
@@ -34,38 +35,38 @@ from collidium.records import DatasetEntry
 
 Result = TypeVar("Result")
 
-#: What stands for a repository's name with the sample: no repository of a hub lacks the slash.
+#: The repository name of the sample. Names on a hub have a slash.
 SAMPLE: Final = "sample"
-#: Repositories that are listed, the latest.
+#: Maximum number of repositories in the list.
 LISTED: Final = 200
-#: How long the hub's answers about repositories are kept.
+#: How long responses about repositories are cached.
 KEPT_SECONDS: Final = 30.0
-#: Time for a list: repositories not read within it are left for the next one; the latest come first.
+#: Time limit for a list; repositories not read within it are omitted. The latest come first.
 LISTING_SECONDS: Final = 10.0
-#: Shards of a repository whose footers are read for a list; configs beyond are listed without their events.
-_SHARDS_LOOKED_INTO: Final = 512
-#: The table by which events are counted: the first of these that is there.
+#: Maximum number of footers read per repository; further configs are listed without their event range.
+_MAX_FOOTERS: Final = 512
+#: The first existing one of these tables is used to count events.
 _COUNTED: Final = tuple(sorted(SHOWN, key=lambda name: (name != "tracker_hits", name)))
-#: Connections to the hub, and threads that ask it for a list.
+#: Connections to the hub, and threads that read a list.
 _CONNECTIONS: Final = 8
 _PARALLEL: Final = 4
-#: Files of one repository, and its configs that are listed.
+#: Maximum numbers of files and listed configs of a repository.
 _FILES: Final = 50_000
 _CONFIGS: Final = 100
-#: Files of all repositories in memory, and bytes of outlines.
+#: Maximum number of cached files of all repositories, and size of cached outlines.
 _FILES_KEPT: Final = 200_000
 _OUTLINE_BYTES: Final = 32 * 1024**2
-#: What a column of a row group takes there, measured.
+#: Measured memory of a column of a row group in an outline.
 _CHUNK_BYTES: Final = 1024
 
 _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-#: As folders of the hosted layout may be called; others are neither listed nor opened.
+#: Valid names of folders of the hosted layout.
 _CONFIG: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,99}", re.ASCII)
 _REVISION: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/+-]{0,199}")
 
 
-class _HastyReader(HubReader):
-    """A reader with short timeouts: a caller waits for the page."""
+class _QuickReader(HubReader):
+    """A reader with short timeouts, for requests of interactive pages."""
 
     read_seconds: ClassVar[float] = 10.0
     attempts: ClassVar[int] = 2
@@ -75,48 +76,51 @@ class _HastyReader(HubReader):
         from collidium.runtime.network import Deadline, keep_deadline
 
         super().__init__(endpoint, connections=_CONNECTIONS)
-        #: Of the calls of each thread.
+        #: Of the calls of the current thread.
         self.deadline = Deadline()
         keep_deadline(self.deadline, self._client)
 
     def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
         for number, item in enumerate(super().pages(path, subject, **query)):
             if number == _FILES:
-                raise UnusableDataset(f"{subject} has more than {_FILES:,} files, too many to be shown here")
+                raise UnusableDataset(
+                    f"{subject} has more than {_FILES:,} files, too many for the event display"
+                )
             yield item
 
 
 class PublicDatasets:
-    """The datasets of a hub with a tag, as seen without a token. Its methods block."""
+    """The public datasets of a hub with a tag. Its methods block."""
 
     def __init__(self, hub: str, tag: str, read_outline: OutlineReader) -> None:
         self._endpoint = hub
         self._tag = tag
         self._read_outline = read_outline
         self._lock = threading.Lock()
-        self._made: _HastyReader | None = None
-        #: With the time until which each is not asked for again.
+        self._reader: _QuickReader | None = None
+        #: Each with the time at which it expires.
         self._repositories: LRUCache[tuple[str, str], tuple[float, Repository]] = LRUCache(
             _FILES_KEPT, getsizeof=lambda found: 1 + len(found[1].files)
         )
-        self._outlines: Outlines = _Locked(_OUTLINE_BYTES)
+        self._outlines: Outlines = _OutlineCache(_OUTLINE_BYTES)
         self._listed: LRUCache[tuple[str, str], tuple[DatasetEntry, ...]] = LRUCache(4 * LISTED)
 
     def close(self) -> None:
-        """End what goes on, and give back connections. Idempotent."""
-        if self._made is not None:
-            self._made.stopped.set()
-            self._made.__exit__()
+        """Cancel running calls and close the connections. Idempotent."""
+        if self._reader is not None:
+            self._reader.stopped.set()
+            self._reader.__exit__()
 
     def within(self, deadline: float, work: Callable[[], Result]) -> Result:
-        """``work()``, whose calls to the hub end at ``deadline``; takes the calling thread for it alone."""
+        """Run ``work`` with a deadline for its calls to the hub in the current thread."""
         self._hub().deadline.at = deadline
         return work()
 
     def configs(self) -> list[DatasetEntry]:
-        """All that there are: the sample first, then the repositories that changed last.
+        """List all configs: those of the sample, then of repositories, the latest first.
 
-        Raises Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
+        Raises Unreachable or Unavailable if the hub does not respond, and UpstreamError for an invalid
+        response.
         """
         until, deadline = monotonic() + LISTING_SECONDS, self._hub().deadline.at
         found = [str(item["repo"]) for item in tagged(self._hub(), self._tag, LISTED)]
@@ -129,7 +133,7 @@ class PublicDatasets:
         return [*self.sample(), *(config for configs in listed for config in configs)]
 
     def configs_of(self, repo: str) -> tuple[DatasetEntry, ...]:
-        """The configs of a repository; none of one that cannot be looked at. Raises as :meth:`configs`."""
+        """List the configs of a repository; none if it cannot be shown. Raises as :meth:`configs`."""
         try:
             repository = self.repository(repo, "main")
         except (NotFound, UpstreamError, UnusableDataset):
@@ -143,7 +147,7 @@ class PublicDatasets:
         return known
 
     def sample(self) -> list[DatasetEntry]:
-        """The events that come with the platform."""
+        """List the configs of the sample."""
         return [
             DatasetEntry(
                 SAMPLE,
@@ -161,12 +165,12 @@ class PublicDatasets:
         ]
 
     def repository(self, repo: str, revision: str) -> Repository:
-        """A public repository; as it was known while the hub is away.
+        """Return a public repository, from the cache if the hub does not respond.
 
-        Raises NotFound, Unreachable or Unavailable while the hub is away, and UpstreamError for nonsense.
+        Raises NotFound, and as :meth:`configs`.
         """
         if not (_REPO.fullmatch(repo) and _REVISION.fullmatch(revision)) or ".." in repo + revision:
-            raise NotFound(f"there is no dataset {repo[:200]!r}: a repository is called NAMESPACE/NAME")
+            raise NotFound(f"there is no dataset {repo[:200]!r}: repositories are named NAMESPACE/NAME")
         with self._lock:
             until, found = self._repositories.get((repo, revision), (0.0, None))
         if found is None or until < monotonic():
@@ -184,7 +188,7 @@ class PublicDatasets:
                 self._repositories[repo, revision] = monotonic() + KEPT_SECONDS, found
         if not self._is_shown(found):
             raise NotFound(
-                f"{repo} is not shown here: public dataset repositories are, with the tag {self._tag!r}"
+                f"{repo} is not shown: only public dataset repositories with the tag {self._tag!r} are"
             )
         return found
 
@@ -192,37 +196,37 @@ class PublicDatasets:
         return not (repository.private or repository.gated) and self._tag in repository.tags
 
     def shards(self, repository: Repository, config: str) -> Shards:
-        """A config of a repository. Raises NotFound with those there are."""
+        """Return a config of a repository. Raises NotFound, which lists the existing ones."""
         try:
             if not _CONFIG.fullmatch(config):
-                raise UnusableDataset(f"no config is called {config[:200]!r}")
+                raise UnusableDataset(f"there is no config {config[:200]!r}")
             return HubShards(self._hub(), repository, config, self._outlines, self._read_outline)
         except UnusableDataset as error:
-            there = ", ".join(filter(_CONFIG.fullmatch, layout.configs(repository.files))) or "none"
-            raise NotFound(f"{error.detail}; there are: {there}") from None
+            existing = ", ".join(filter(_CONFIG.fullmatch, layout.configs(repository.files))) or "none"
+            raise NotFound(f"{error.detail}; there are: {existing}") from None
 
-    def _hub(self) -> _HastyReader:
+    def _hub(self) -> _QuickReader:
         with self._lock:
-            if self._made is None:
-                self._made = _HastyReader(self._endpoint)
-            return self._made
+            if self._reader is None:
+                self._reader = _QuickReader(self._endpoint)
+            return self._reader
 
     def _configs(self, repository: Repository) -> Iterator[DatasetEntry]:
         names = [name for name in layout.configs(repository.files) if _CONFIG.fullmatch(name)]
-        left = _SHARDS_LOOKED_INTO
+        left = _MAX_FOOTERS
         for name in names[:_CONFIGS]:
             shards = self.shards(repository, name)
             left -= len(_counted(shards))
-            yield self._config(repository, shards, looked_into=left >= 0)
+            yield self._config(repository, shards, with_events=left >= 0)
 
-    def _config(self, repository: Repository, shards: Shards, *, looked_into: bool) -> DatasetEntry:
+    def _config(self, repository: Repository, shards: Shards, *, with_events: bool) -> DatasetEntry:
         tables = tuple(table for table in shards.tables() if table in SHOWN)
         paths = [path for table in tables for path in shards.paths(table)]
-        try:
-            numbers = _events(shards) if tables and looked_into else (None, None, None)
-        except (UnusableDataset, UpstreamError, NotFound, TooLarge, Unauthenticated, Forbidden):
-            # Listed all the same: opening it reports what is wrong.
-            numbers = (None, None, None)
+        numbers: tuple[int | None, int | None, int | None] = (None, None, None)
+        if tables and with_events:
+            # A damaged config is listed all the same; opening it reports the error.
+            with suppress(UnusableDataset, UpstreamError, NotFound, TooLarge, Unauthenticated, Forbidden):
+                numbers = _events(shards)
         return DatasetEntry(
             repository.repo,
             shards.config,
@@ -235,7 +239,7 @@ class PublicDatasets:
 
 
 def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
-    """How many events there are, the first and the last, by the table that draws most."""
+    """The number of events, and the first and last event id if all footers record them."""
     outlines = [shards.outline(path) for path in _counted(shards)]
     count = sum(outline.rows for outline in outlines)
     spans = [outline.events for outline in outlines if outline.rows]
@@ -246,7 +250,7 @@ def _events(shards: Shards) -> tuple[int | None, int | None, int | None]:
 
 
 def _counted(shards: Shards) -> list[str]:
-    """The shards by which events are counted."""
+    """The shards that are used to count events."""
     table = next((name for name in _COUNTED if name in shards.tables()), None)
     return [] if table is None else shards.paths(table)
 
@@ -259,8 +263,8 @@ def _moment(text: str | None) -> datetime | None:
     return moment if moment.tzinfo else None
 
 
-class _Locked(LRUCache[str, Outline]):
-    """Outlines in bounded memory, for several threads."""
+class _OutlineCache(LRUCache[str, Outline]):
+    """Outlines by digest of their shard, in bounded memory. Thread-safe."""
 
     def __init__(self, max_bytes: int) -> None:
         super().__init__(max_bytes, _bytes_of)
@@ -277,5 +281,5 @@ class _Locked(LRUCache[str, Outline]):
 
 
 def _bytes_of(outline: Outline) -> int:
-    """What it takes in memory, nearly."""
+    """Approximate size in memory."""
     return len(outline.tail) + _CHUNK_BYTES * sum(1 + len(group.spans) for group in outline.groups)

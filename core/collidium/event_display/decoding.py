@@ -1,11 +1,11 @@
-"""Makes one event of parquet files, for a process of its own: untrusted files are decoded here alone.
+"""Decoding of untrusted parquet files, to be run in a separate process: footers, and single events.
 
-Their outlines, from their footers, report which events each row group has, and where its columns lie.
+The outline of a file, from its footer, has the event ids and byte ranges of its row groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, Self
@@ -26,15 +26,15 @@ from collidium.event_display.tables import SHOWN, shown
 
 Format = Literal["arrow", "phoenix"]
 
-#: Bytes of a row group that are decoded at once, by its footer, unless one event has more.
+#: Bytes of a row group that are decoded at once, unless a single event has more.
 _BATCH_BYTES: Final = 4 * 1024**2
 _EVENT_ID: Final = "event_id"
-#: A further request costs more than so many unneeded bytes.
+#: Byte ranges with smaller gaps are requested as one.
 _GAP: Final = 64 * 1024
-#: Columns of row groups, all together: no shard of events needs as many.
+#: Maximum number of column chunks of a file.
 _MAX_CHUNKS: Final = 20_000
 
-#: Bytes of a file, the second end not included.
+#: A byte range of a file: start, and stop (exclusive).
 Span = tuple[int, int]
 
 
@@ -44,32 +44,30 @@ class RowGroups:
 
     path: Path
     groups: tuple[int, ...]
-    #: What had to be fetched.
     bytes_read: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class EventJob:
-    """What is made of one event."""
+    """An event to decode, and the format of the result."""
 
     event_id: int
-    #: By table: those that are asked for, and those that the order of their rows needs.
+    #: By table; in addition to the requested ones, those that determine the public order of rows.
     row_groups: Mapping[str, RowGroups]
-    #: Tables that are asked for.
+    #: The requested tables.
     tables: tuple[str, ...]
-    #: Metadata of each table.
+    #: Metadata for each table.
     about: Mapping[str, str]
-    #: Whether its truth is withheld.
+    #: Whether the truth of the event is withheld.
     withheld: bool
     format: Format
-    #: Most bytes that may be made.
-    largest: int
+    max_bytes: int
 
 
 def make(job: EventJob) -> Opaque:
-    """The event as it is sent.
+    """Decode an event and write it in the job's format.
 
-    Raises NotFound where no table has it, TooLarge, and UnusableDataset for files that cannot be read.
+    Raises NotFound if no table has the event, TooLarge, and UnusableDataset for files that cannot be read.
     """
     rows: Mapping[str, pa.Table] = {
         name: _row(name, source, job.event_id) for name, source in job.row_groups.items()
@@ -86,10 +84,10 @@ def make(job: EventJob) -> Opaque:
         if job.format == "phoenix"
         else stream.write(tables, job.about)
     )
-    if len(content) > job.largest:
+    if len(content) > job.max_bytes:
         raise TooLarge(
-            f"event {job.event_id} has {len(content):,} bytes, and {job.largest:,} is the most that is shown "
-            "here: ask for fewer tables, or load it with collidium.datasets"
+            f"event {job.event_id} has {len(content):,} bytes, and the limit of the event display is "
+            f"{job.max_bytes:,}: request fewer tables, or load it with collidium.datasets"
         )
     return Opaque(content)
 
@@ -99,7 +97,7 @@ def _public(name: str, table: pa.Table) -> list[str]:
 
 
 def _in_public_order(rows: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
-    """Rows in an order that does not reveal truth; events without truth were published in it."""
+    """Sort rows so that their order does not reveal truth, as events without truth are published."""
     present = {name: row for name, row in rows.items() if row.num_rows}
     hits = present.get("tracker_hits")
     if hits is not None and ("particle_id" not in hits.column_names or hits["particle_id"].null_count):
@@ -108,7 +106,7 @@ def _in_public_order(rows: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
 
 
 def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
-    """The event's row of a table, its known columns by their canonical names; no row where it has none."""
+    """Read the event's row of a table, with canonical column names; empty if the table has none."""
     try:
         with pq.ParquetFile(source.path) as file:
             stored = canonical(name, file.schema_arrow.names)
@@ -120,20 +118,20 @@ def _row(name: str, source: RowGroups, event_id: int) -> pa.Table:
                 if column in SHOWN[name].names or column == "event_id"
             }
             for group in source.groups:
-                place = _place(file, group, stored["event_id"], event_id)
-                if place is not None:
-                    row = _at(file, group, list(known.values()), place)
+                index = _row_index(file, group, stored["event_id"], event_id)
+                if index is not None:
+                    row = _row_at(file, group, list(known.values()), index)
                     return row.select(list(known.values())).rename_columns(list(known))
             fields = [file.schema_arrow.field(old).with_name(column) for column, old in known.items()]
             return pa.schema(fields).empty_table()
     except MemoryError:
-        raise  # Arrow's is one of its own, too
+        raise  # a subclass of it is an ArrowException
     except (pa.ArrowException, OSError, UnicodeDecodeError, KeyError) as error:
         raise UnusableDataset(f"table {name} cannot be read as parquet: {error}") from error
 
 
-def _place(file: pq.ParquetFile, group: int, column: str, event_id: int) -> int | None:
-    """The row of a group that has the event."""
+def _row_index(file: pq.ParquetFile, group: int, column: str, event_id: int) -> int | None:
+    """The index of the event's row in a row group."""
     ids = file.read_row_group(group, columns=[column]).column(0)
     if not pa.types.is_integer(ids.type) or ids.null_count:
         raise UnusableDataset("column event_id must be integers without nulls")
@@ -141,20 +139,16 @@ def _place(file: pq.ParquetFile, group: int, column: str, event_id: int) -> int 
     return int(found[0]) if len(found) else None
 
 
-def _at(file: pq.ParquetFile, group: int, columns: list[str], place: int) -> pa.Table:
-    """One row of a group; those before it are decoded, too, but never many at once."""
-    about = file.metadata.row_group(group)
-    per_row = about.total_byte_size / max(about.num_rows, 1)
-    step = max(1, int(_BATCH_BYTES / max(per_row, 1)))
-    for batch in _batches(file, group, columns, step):
-        if place < batch.num_rows:
-            return pa.table(batch.slice(place, 1))
-        place -= batch.num_rows
+def _row_at(file: pq.ParquetFile, group: int, columns: list[str], index: int) -> pa.Table:
+    """Read one row of a row group. Decodes the rows before it in small batches."""
+    metadata = file.metadata.row_group(group)
+    row_bytes = metadata.total_byte_size / max(metadata.num_rows, 1)
+    rows = max(1, int(_BATCH_BYTES / max(row_bytes, 1)))
+    for batch in file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False):
+        if index < batch.num_rows:
+            return pa.table(batch.slice(index, 1))
+        index -= batch.num_rows
     raise UnusableDataset(f"row group {group} has fewer rows than its footer claims")
-
-
-def _batches(file: pq.ParquetFile, group: int, columns: list[str], rows: int) -> Iterator[Any]:
-    return file.iter_batches(rows, row_groups=[group], columns=columns, use_threads=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,9 +156,9 @@ class Group:
     """A row group."""
 
     rows: int
-    #: From the smallest to the largest event id; None where the footer has no statistics.
+    #: From the smallest to the largest event id; None if the footer has no statistics.
     events: EventRange | None
-    #: Where each column lies, by its stored name.
+    #: Byte ranges of columns by their stored name.
     spans: dict[str, Span]
 
     def may_hold(self, event_id: int) -> bool:
@@ -173,21 +167,21 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A shard, as its footer describes it."""
+    """The footer of a shard."""
 
-    #: Bytes of the file.
+    #: Size of the file in bytes.
     size: int
     groups: tuple[Group, ...]
     columns: tuple[str, ...]
-    #: The end of the file, with all of its footer.
+    #: The end of the file, including the footer.
     tail: Opaque
 
     @classmethod
     def of(cls, name: str, size: int, tail: bytes) -> Self:
         """Read the outline from the end of a file of ``size`` bytes; raises UnusableDataset.
 
-        Over untrusted input the reader may also crash or use all memory: :func:`of_ending` is for another
-        process.
+        Untrusted input may crash the process or exhaust its memory: call it in another process, by
+        :func:`read_outline`.
         """
         try:
             metadata = pq.read_metadata(pa.BufferReader(tail))
@@ -198,7 +192,7 @@ class Outline:
             columns = tuple(metadata.schema.to_arrow_schema().names)
         except UnusableDataset:
             raise
-        except Exception as error:  # whatever a reader raises over untrusted input
+        except Exception as error:  # untrusted input may raise anything
             raise UnusableDataset(f"{name}: cannot be read as parquet: {error}") from error
         spans = [span for group in groups for span in group.spans.values()]
         if any(not 0 <= start < stop <= size for start, stop in spans):
@@ -211,7 +205,7 @@ class Outline:
 
     @property
     def events(self) -> EventRange | None:
-        """From the smallest to the largest event id; None where the file is empty or has no statistics."""
+        """From the smallest to the largest event id; None if the file is empty or has no statistics."""
         filled = [group.events for group in self.groups if group.rows]
         known = [events for events in filled if events is not None]
         if not known or len(known) < len(filled):
@@ -219,11 +213,11 @@ class Outline:
         return EventRange(min(events.start for events in known), max(events.stop for events in known))
 
     def holding(self, event_id: int) -> tuple[int, ...]:
-        """The row groups that may have the event."""
+        """Indices of the row groups that may have the event."""
         return tuple(number for number, group in enumerate(self.groups) if group.may_hold(event_id))
 
     def spans(self, groups: Collection[int], columns: Collection[str]) -> list[Span]:
-        """Where those columns of those groups lie, in order; what nearly touches is one."""
+        """Byte ranges of columns of row groups, in order; ranges with small gaps are joined."""
         wanted = sorted(
             span for number in groups for name, span in self.groups[number].spans.items() if name in columns
         )
@@ -236,13 +230,13 @@ class Outline:
         return joined
 
 
-#: Makes an outline of a shard's name, its size in bytes and its end; raises UnusableDataset.
+#: Returns the outline of a shard from its name, size in bytes and end; raises UnusableDataset.
 OutlineReader = Callable[[str, int, bytes], Outline]
 
 
-def of_ending(ending: tuple[str, int, bytes]) -> Outline:
-    """:meth:`Outline.of` for a process of its own."""
-    return Outline.of(*ending)
+def read_outline(arguments: tuple[str, int, bytes]) -> Outline:
+    """Call :meth:`Outline.of`, as a function of one argument for executors."""
+    return Outline.of(*arguments)
 
 
 def _group(group: Any) -> Group:

@@ -1,4 +1,4 @@
-"""Gives out events: each is made once however many ask, few at a time, and kept for a while."""
+"""Serves lists of datasets and single events, cached, with one computation per concurrent equal request."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from collidium.event_display import decoding, phoenix
 from collidium.event_display import tables as stream
 from collidium.event_display.datasets import KEPT_SECONDS, SAMPLE, PublicDatasets
 from collidium.event_display.decoding import EventJob, Format, RowGroups
-from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_in_words
+from collidium.event_display.shards import LocalShards, Shards, Workers, find, range_text
 from collidium.event_display.tables import SHOWN
 from collidium.files.durable import is_full
 from collidium.files.held import scratch_directory
@@ -46,13 +46,13 @@ logger = logging.getLogger(__name__)
 
 Result = TypeVar("Result")
 
-#: Threads that ask the hub at one time, and events that wait for their turn.
+#: Concurrent threads that read from the hub, and maximum number of events in progress.
 _THREADS: Final = 4
 _WAITING: Final = 32
-#: How long reading may take from the hub, a list and everything else, with the wait for a thread.
+#: Timeouts of a list and of everything else, including the wait for a thread.
 _LIST_SECONDS: Final = 15.0
 _ANSWER_SECONDS: Final = 60.0
-#: Tables whose rows name those of another by their places, and which that is.
+#: Tables whose rows refer to rows of another table by index.
 _NAMED_BY: Final = {"tracks": "tracker_hits", "jets": "calo_hits"}
 
 MEDIA_TYPES: Final[dict[Format, str]] = {"arrow": stream.MEDIA_TYPE, "phoenix": phoenix.MEDIA_TYPE}
@@ -60,13 +60,13 @@ MEDIA_TYPES: Final[dict[Format, str]] = {"arrow": stream.MEDIA_TYPE, "phoenix": 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """An event that is asked for."""
+    """A requested event."""
 
     config: str
     event_id: int
-    #: None: the only dataset that has such a config.
+    #: None for the only dataset with this config.
     repo: str | None = None
-    #: None: all that are shown.
+    #: None for all tables.
     tables: tuple[str, ...] | None = None
     revision: str = "main"
     format: Format = "arrow"
@@ -74,22 +74,22 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class DatasetList:
-    """The datasets that can be looked at."""
+    """The datasets that can be shown."""
 
     entries: Sequence[DatasetEntry]
-    #: When the hub listed them, by ``time.monotonic``; None where only the sample is listed.
+    #: When the hub listed them, by ``time.monotonic``; None if only the sample is listed.
     listed_at: float | None = None
-    #: Whether the hub failed to list them again.
+    #: Whether the hub failed to update the list.
     stale: bool = False
 
     @property
     def age_seconds(self) -> int:
-        """How old what the hub listed is."""
+        """Age of the hub's list."""
         return 0 if self.listed_at is None else int(monotonic() - self.listed_at)
 
     @property
     def warning(self) -> str:
-        """What a reader should know; empty where the list is as it should be."""
+        """A message for users; empty if the list is up to date."""
         if not self.stale:
             return ""
         if self.listed_at is None:
@@ -99,17 +99,17 @@ class DatasetList:
 
 @dataclass(frozen=True, slots=True)
 class ShownEvent:
-    """An event as it is sent."""
+    """An encoded event."""
 
     content: bytes
     media_type: str
-    #: The same for the same content.
+    #: Entity tag.
     tag: str
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """What an answer depends on."""
+    """Cache key of an event."""
 
     repo: str
     commit: str
@@ -118,7 +118,7 @@ class _Key:
 
 
 class EventDisplay:
-    """What is shown of the hub's public datasets, and of the sample."""
+    """Lists and events of the hub's public datasets and of the sample."""
 
     def __init__(self, settings: Settings, executor: Executor) -> None:
         self._workers = Workers(executor, settings.scoring_memory_bytes)
@@ -130,16 +130,16 @@ class EventDisplay:
         kept: LRUCache[_Key, ShownEvent] = LRUCache(
             settings.event_cache_bytes, lambda event: len(event.content)
         )
-        # Threads cannot be called off: what is begun is finished, and kept for the next who asks.
+        # Threads cannot be cancelled, so their results are cached even if no caller waits any more.
         self._events = SharedCalls(kept, name="events", finish=True)
         self._lists: SharedCalls[None, DatasetList] = SharedCalls(TTLCache(1, KEPT_SECONDS), finish=True)
         self._last: DatasetList | None = None
 
     async def datasets(self, repo: str | None = None) -> DatasetList:
-        """The configs that can be looked at: of all repositories and the sample, or of one that is named.
+        """List the configs of all repositories and the sample, or of one repository.
 
-        Of all, the last list is returned while the hub is away. Of one, it raises Unavailable then, and
-        UpstreamError for nonsense.
+        If the hub does not respond, the former returns the previous list, and the latter raises Unavailable
+        or UpstreamError.
         """
         if repo == SAMPLE:
             return DatasetList(await asyncio.to_thread(self._datasets.sample))
@@ -148,10 +148,10 @@ class EventDisplay:
         return await self._lists.run(None, self._list)
 
     async def event(self, wanted: Wanted, *, withheld: bool) -> ShownEvent:
-        """An event, with or ``withheld`` its truth.
+        """Return an event, without its truth if ``withheld``.
 
-        Raises NotFound, Conflict where several datasets have such a config, InvalidInput, TooLarge,
-        UnusableDataset, and Unavailable or UpstreamError for what is wrong with the hub.
+        Raises NotFound, Conflict if several datasets have the config, InvalidInput, TooLarge,
+        UnusableDataset, and Unavailable or UpstreamError for failures of the hub.
         """
         repo = wanted.repo or await self._only(wanted.config)
         commit = "local"
@@ -162,7 +162,7 @@ class EventDisplay:
         return await self._events.run(key, partial(self._start, key))
 
     async def close(self) -> None:
-        """End what goes on, and give back connections. Idempotent."""
+        """Cancel running calls and close the connections. Idempotent."""
         await asyncio.gather(self._events.close(), self._lists.close())
         await asyncio.to_thread(self._datasets.close)
 
@@ -184,9 +184,7 @@ class EventDisplay:
         if not repos and listed.stale:
             raise Unavailable(listed.warning)
         if not repos:
-            raise NotFound(
-                f"no dataset has a config {config[:200]!r}; GET /v1/datasets lists those there are"
-            )
+            raise NotFound(f"no dataset has a config {config[:200]!r}; GET /v1/datasets lists existing ones")
         if len(repos) > 1:
             raise Conflict(
                 f"several datasets have a config {config}: choose one with repo=",
@@ -198,7 +196,7 @@ class EventDisplay:
 
     def _start(self, key: _Key) -> Awaitable[ShownEvent]:
         if len(self._events) >= _WAITING:
-            raise Unavailable("many events are asked for just now; try again in a moment", retry_after=2)
+            raise Unavailable("too many events are requested now; try again in a moment", retry_after=2)
         return self._make(key)
 
     async def _make(self, key: _Key) -> ShownEvent:
@@ -216,22 +214,21 @@ class EventDisplay:
         return ShownEvent(content, MEDIA_TYPES[key.wanted.format], tag)
 
     def _collect(self, key: _Key, directory: Path) -> EventJob:
-        """Bring what has to be decoded onto this machine. Blocks."""
+        """Copy the row groups that have to be decoded to this machine. Blocks."""
         wanted = key.wanted
         shards = self._shards(key)
         tables = _tables(shards, wanted)
         row_groups: dict[str, RowGroups] = {}
         left = self._read_bytes
         for table in _read(shards, tables, withheld=key.withheld):
-            place = find(shards, table, wanted.event_id)
-            if place is not None:
-                found = shards.row_groups(table, place.path, place.groups, directory, left)
-                left -= found.bytes_read
-                row_groups[table] = found
+            location = find(shards, table, wanted.event_id)
+            if location is not None:
+                row_groups[table] = shards.row_groups(table, *location, directory, left)
+                left -= row_groups[table].bytes_read
         if not any(table in row_groups for table in tables):
             raise NotFound(
                 f"{key.repo}, config {wanted.config}, has no event {wanted.event_id} "
-                f"({range_in_words(shards, tables[0])})"
+                f"({range_text(shards, tables[0])})"
             )
         return EventJob(
             event_id=wanted.event_id,
@@ -240,52 +237,52 @@ class EventDisplay:
             about=_about(key),
             withheld=key.withheld,
             format=wanted.format,
-            largest=self._event_bytes,
+            max_bytes=self._event_bytes,
         )
 
     def _shards(self, key: _Key) -> Shards:
         if key.repo == SAMPLE:
             config = key.wanted.config
             if config not in sample.CONFIGS:
-                there = ", ".join(sample.CONFIGS)
-                raise NotFound(f"the sample has no config {config[:200]!r}; there are: {there}")
+                existing = ", ".join(sample.CONFIGS)
+                raise NotFound(f"the sample has no config {config[:200]!r}; there are: {existing}")
             return LocalShards(sample.CONFIGS[config], config)
         return self._datasets.shards(self._datasets.repository(key.repo, key.commit), key.wanted.config)
 
     async def _blocking(self, work: Callable[[], Result], seconds: float = _ANSWER_SECONDS) -> Result:
-        """Run ``work`` in a thread; errors of the hub become those of a page's reader."""
+        """Run ``work`` in a thread, and convert errors of the hub for users of the platform."""
         bounded = partial(self._datasets.within, monotonic() + seconds, work)
         try:
             async with asyncio.timeout(seconds), self._threads:
                 return await in_thread(bounded, "event-display")
         except TimeoutError:
-            raise Unavailable("the hub that has the datasets takes too long; try again later") from None
+            raise Unavailable("the hub of the datasets takes too long; try again later") from None
         except Unreachable as error:
-            raise Unavailable(f"the hub that has the datasets does not answer: {error.detail}") from error
+            raise Unavailable(f"the hub of the datasets does not respond: {error.detail}") from error
         except (Unauthenticated, Forbidden) as error:
             raise NotFound("there is no such public dataset") from error
 
 
 def _tables(shards: Shards, wanted: Wanted) -> tuple[str, ...]:
-    """The tables that are sent. Raises InvalidInput with all that are not there."""
-    there = [table for table in SHOWN if table in shards.tables()]
+    """The tables of the result. Raises InvalidInput with all requested ones that do not exist."""
+    tables = [table for table in SHOWN if table in shards.tables()]
     if wanted.tables is not None:
-        absent = [table for table in wanted.tables if table not in there]
+        absent = [table for table in wanted.tables if table not in tables]
         if absent:
             raise InvalidInput(
-                f"tables: there are {', '.join(there)}",
+                f"tables: there are {', '.join(tables)}",
                 errors=[{"field": "tables", "detail": f"no table {table[:100]!r}"} for table in absent[:20]],
             )
-        there = [table for table in there if table in wanted.tables]
+        tables = [table for table in tables if table in wanted.tables]
     if wanted.format == "phoenix":
-        there = [table for table in there if table in phoenix.TABLES]
-    if not there:
-        raise NotFound(f"config {wanted.config} has no tables of events that are shown")
-    return tuple(there)
+        tables = [table for table in tables if table in phoenix.TABLES]
+    if not tables:
+        raise NotFound(f"config {wanted.config} has no tables that the event display shows")
+    return tuple(tables)
 
 
 def _read(shards: Shards, tables: tuple[str, ...], *, withheld: bool) -> tuple[str, ...]:
-    """The tables that are read: hits, too, where rows that name them change their places."""
+    """The tables to read, including those that the result refers to if rows are reordered."""
     if not withheld:
         return tables
     named = [_NAMED_BY[table] for table in tables if table in _NAMED_BY]

@@ -1,8 +1,7 @@
-"""Events in the JSON that Phoenix, the HEP Software Foundation's event display, opens: one, or several.
+"""Events in the JSON format of Phoenix, the event display of the HEP Software Foundation.
 
-Phoenix takes lengths in mm, energies and momenta in MeV, and q/p in 1/MeV. It makes an object of the screen
-for every calorimeter entry, so cells are added up to towers first. Source: the loader of
-phoenix-event-display 3.0.
+Phoenix takes lengths in mm, energies and momenta in MeV, and q/p in 1/MeV. It draws an object per calorimeter
+entry, so cells are summed to towers first. Source: the loader of phoenix-event-display 3.0.
 """
 
 from __future__ import annotations
@@ -28,39 +27,39 @@ from collidium.physics import calibration
 from collidium.physics.constants import HCAL_CODE
 
 MEDIA_TYPE: Final = "application/json"
-#: What it draws of our tables.
+#: The tables that Phoenix can draw.
 TABLES: Final[tuple[str, ...]] = ("tracker_hits", "tracks", "calo_hits", "jets")
 
 Floats = npt.NDArray[np.float64]
 Entries = list[dict[str, Any]]
 
 _MEV: Final = 1000.0
-#: Sides of a tower in eta and phi; the latter goes round in 64 of them.
+#: Size of a tower in eta and phi.
 _ETA_STEP: Final = 0.1
 _PHI_STEP: Final = 2 * np.pi / 64
-#: Towers with less than this share of the hardest one's energy are left out: there are thousands.
+#: Towers with less than this fraction of the highest energy are left out: there are thousands.
 _MINIMUM_SHARE: Final = 0.001
-#: Radius of the jets that the platform makes.
+#: Radius parameter of the platform's jets.
 _CONE: Final = 0.4
-#: Of detector volumes, in their order; colours that are distinct for colour-blind readers, too.
+#: Colours of detector volumes, distinguishable with colour blindness.
 _COLOURS: Final = ("0x0072b2", "0xe69f00", "0x009e73", "0xcc79a7", "0x56b4e9", "0xd55e00", "0xf0e442")
 
-#: Bytes of a table that are in memory at once, unless one event has more.
+#: Bytes of a table that are in memory at once, unless a single event has more.
 _BLOCK_BYTES: Final = 8 * 1024**2
 
 
 def document(tables: Mapping[str, pa.Table], event_id: int, about: Mapping[str, str]) -> bytes:
-    """A file of one event, from tables as they are shown."""
+    """Return a file with one event, from tables of :func:`~.tables.shown`."""
     return json.dumps({name_of(event_id): event(tables, event_id, about)}, allow_nan=False).encode()
 
 
 def name_of(event_id: int) -> str:
-    """What an event is called in a file."""
+    """Return the name of an event in a file."""
     return f"Event {event_id}"
 
 
 def event(tables: Mapping[str, pa.Table], event_id: int, about: Mapping[str, str]) -> dict[str, Any]:
-    """One event: collections of hits, tracks, towers and jets, each where there are any."""
+    """Return an event with its non-empty collections of hits, tracks, towers and jets."""
     hits, cells = tables.get("tracker_hits"), tables.get("calo_hits")
     tracks, jets = tables.get("tracks"), tables.get("jets")
     made: dict[str, dict[str, Entries]] = {
@@ -85,15 +84,15 @@ def event(tables: Mapping[str, pa.Table], event_id: int, about: Mapping[str, str
 
 
 def _hits(table: pa.Table) -> dict[str, Entries]:
-    """Hits by volume. Phoenix takes kind and colour of a collection from its first hit."""
-    if (places := _columns(table, "x", "y", "z")) is None:
+    """Hits by volume. Phoenix takes type and colour of a collection from its first hit."""
+    if (columns := _columns(table, "x", "y", "z")) is None:
         return {}
-    points = np.column_stack(places).round(3)
+    points = np.column_stack(columns).round(3)
     volumes = _ids(table, "volume_id")
-    there = np.isfinite(points).all(axis=1)
+    finite = np.isfinite(points).all(axis=1)
     found = {}
-    for number, volume in enumerate(np.unique(volumes[there])):
-        entries: Entries = [{"pos": point} for point in points[there & (volumes == volume)].tolist()]
+    for number, volume in enumerate(np.unique(volumes[finite])):
+        entries: Entries = [{"pos": point} for point in points[finite & (volumes == volume)].tolist()]
         entries[0] |= {"type": "Point", "color": _COLOURS[number % len(_COLOURS)]}
         found[f"Hits, volume {volume}" if "volume_id" in table.column_names else "Hits"] = entries
     return found
@@ -103,7 +102,7 @@ def _hits(table: pa.Table) -> dict[str, Entries]:
 
 
 def _tracks(table: pa.Table, hits: pa.Table | None) -> Entries:
-    """Tracks through their hits, from the perigee on; Phoenix extrapolates those that name too few."""
+    """Tracks from the perigee through their hits; Phoenix extrapolates those with too few."""
     if (columns := _columns(table, "d0", "z0", "phi", "theta", "qop")) is None:
         return []
     parameters = np.column_stack(columns)
@@ -132,13 +131,13 @@ def _track(values: Floats, trail: Floats) -> dict[str, Any]:
 
 
 def _trails(table: pa.Table, hits: pa.Table | None) -> Iterator[Floats]:
-    """Where the hits of each track lie, shape (hits, 3)."""
+    """Positions of the hits of each track, shape (hits, 3)."""
     none = np.empty((0, 3))
-    places = None if hits is None else _columns(hits, "x", "y", "z")
-    if hits is None or places is None or "hit_ids" not in table.column_names:
+    positions = None if hits is None else _columns(hits, "x", "y", "z")
+    if hits is None or positions is None or "hit_ids" not in table.column_names:
         yield from [none] * table.num_rows
         return
-    points = np.column_stack(places)
+    points = np.column_stack(positions)
     row_of = {hit: row for row, hit in enumerate(_ids(hits, "hit_id").tolist())}
     for ids in table.column("hit_ids").to_pylist():
         trail = points[[row_of[hit] for hit in ids or () if hit in row_of]]
@@ -149,7 +148,7 @@ def _trails(table: pa.Table, hits: pa.Table | None) -> Iterator[Floats]:
 
 
 def _towers(table: pa.Table) -> dict[str, Entries]:
-    """Cells added up within steps of eta and phi, as seen from the centre of the detector."""
+    """Cells summed in bins of eta and phi, as seen from the centre of the detector."""
     columns = _columns(table, "x", "y", "z", "total_energy")
     if columns is None:
         return {}
@@ -208,14 +207,14 @@ def _jets(table: pa.Table) -> Entries:
 
 
 def _columns(table: pa.Table, *names: str) -> list[Floats] | None:
-    """Columns as numbers, nulls as NaN; None where one is not there."""
+    """Columns as floats, with nulls as NaN; None if one is missing."""
     if any(name not in table.column_names for name in names):
         return None
     return [table.column(name).to_numpy(zero_copy_only=False).astype(np.float64) for name in names]
 
 
 def _ids(table: pa.Table, name: str) -> npt.NDArray[np.int64]:
-    """A column of small integers, 0 where there is none."""
+    """A column of small integers; zeros if it is missing."""
     if name not in table.column_names:
         return np.zeros(table.num_rows, np.int64)
     ids = table.column(name).to_numpy(zero_copy_only=False)
@@ -230,11 +229,11 @@ def export(
     config: str | None = None,
     progress: Progress | None = None,
 ) -> Exported:
-    """Write the events to ``file``, in place of one that is there; shards are fetched if need be.
+    """Write events to ``file``, and download their shards if necessary.
 
-    ``progress`` is called with the events written and the events in all. Raises what
-    :func:`~collidium.datasets.download` raises, UnusableDataset for tables that cannot be read, and
-    :class:`~collidium.datasets.NoRoom` when the disk is full.
+    ``progress`` is called with the number of events written and the total. Raises as
+    :func:`~collidium.datasets.download`, UnusableDataset for tables that cannot be read, and
+    :class:`~collidium.datasets.NoRoom` if the disk is full.
     """
     chosen, names = _tables_of(place, config)
     fetched = download(place, chosen or config, names, events)
@@ -252,18 +251,18 @@ def export(
 
 
 def _tables_of(place: Path | HubDataset, config: str | None) -> tuple[str, list[str]]:
-    """The config that is meant, and its tables that Phoenix draws. Raises UnusableDataset."""
+    """The config and its tables that Phoenix draws. Raises UnusableDataset."""
     with catalogue(place) as found:
         configs = {entry.config: entry.tables for entry in found.configs()}
-    meant = [name for name in configs if config in (None, name) or name == ""]
-    if len(meant) != 1:
-        there = ", ".join(configs) or "none"
+    matching = [name for name in configs if config in (None, name) or name == ""]
+    if len(matching) != 1:
+        existing = ", ".join(configs) or "none"
         problem = f"there is no config {config}" if config else "there are several configs, or none"
-        raise UnusableDataset(f"{problem}: choose one of: {there}")
-    names = [table for table in TABLES if table in configs[meant[0]]]
+        raise UnusableDataset(f"{problem}: choose one of: {existing}")
+    names = [table for table in TABLES if table in configs[matching[0]]]
     if not names:
-        raise UnusableDataset(f"there are none of the tables that are drawn: {', '.join(TABLES)}")
-    return meant[0], names
+        raise UnusableDataset(f"the dataset has none of the tables {', '.join(TABLES)}")
+    return matching[0], names
 
 
 def _events_of(

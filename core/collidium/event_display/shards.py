@@ -1,4 +1,4 @@
-"""The shards of a dataset, on this machine or on a hub, and the workers that read untrusted ones."""
+"""Shards of a dataset, local or on a hub, and the worker processes that decode untrusted ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, MutableMapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -15,29 +14,31 @@ from collidium.datasets import layout
 from collidium.datasets.catalogue import fetch_tail
 from collidium.datasets.schemas import canonical
 from collidium.errors import CollidiumError, TooLarge, Unavailable, UnusableDataset
-from collidium.event_display.decoding import Outline, OutlineReader, RowGroups, Span, of_ending
+from collidium.event_display.decoding import Outline, OutlineReader, RowGroups, Span, read_outline
 from collidium.event_display.tables import SHOWN
 
 if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
     from collidium.hub.repository import HubFile, Repository
 
-#: No shard of events needs a longer footer.
-LONGEST_FOOTER: Final = 8 * 1024**2
-#: Read by one request.
+#: Maximum size of a footer.
+MAX_FOOTER_BYTES: Final = 8 * 1024**2
+#: Maximum size of a range request.
 _RANGE_BYTES: Final = 8 * 1024**2
-#: Most bytes of footers, and ranges of bytes of a table, for one look.
+#: Maximum size of all footers of a config, and number of byte ranges of a table, per event.
 _FOOTER_BYTES: Final = 256 * 1024**2
 _MAX_SPANS: Final = 256
+#: Maximum number of shards whose footers are all read to find an event.
+MAX_SHARDS: Final = 256
 
-#: Outlines of shards by the digests of their content: such never change.
+#: Outlines of shards by the digests of their contents.
 Outlines = MutableMapping[str, Outline]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-#: Time limit of reading something.
+#: Time limit of decoding.
 SECONDS: Final = 30.0
-#: How long a thread waits for its turn and for what becomes of it.
-_PATIENCE_SECONDS: Final = 120.0
+#: How long a thread waits for a worker and its result.
+_WORKER_SECONDS: Final = 120.0
 logger = logging.getLogger(__name__)
 
 
@@ -75,14 +76,14 @@ class HubShards:
         outlines: Outlines,
         read_outline: OutlineReader,
     ) -> None:
-        """Raises UnusableDataset where the repository has no such config."""
+        """Raises UnusableDataset if the repository has no such config."""
         self.config = config
         self._hub = hub
         self._repository = repository
         self._outlines = outlines
         self._read_outline = read_outline
         self._footer_bytes_left = _FOOTER_BYTES
-        # The first condition is the quick one: there may be tens of thousands of files.
+        # The first condition is the fast one: there may be tens of thousands of files.
         self._paths = [
             path for path in repository.files if config in path and config in layout.configs([path])
         ]
@@ -90,22 +91,22 @@ class HubShards:
             raise UnusableDataset(f"{repository.repo} has no config {config}")
 
     def tables(self) -> tuple[str, ...]:
-        """The names of its tables."""
+        """Return the names of the tables."""
         return layout.configs(self._paths)[self.config]
 
     def paths(self, table: str) -> list[str]:
-        """The shards of a table, in order of their names. Raises UnusableDataset."""
+        """Return the paths of a table's shards in order. Raises UnusableDataset."""
         return layout.shards(self._paths, table, self.config)
 
     def outline(self, path: str) -> Outline:
-        """Return the outline of a shard. Raises UnusableDataset, and what :class:`HubReader` raises."""
+        """Return the outline of a shard. Raises UnusableDataset, and as :class:`HubReader`."""
         file = self._repository.files[path]
         known = self._outlines.get(file.digest)
         if known is None:
-            tail = fetch_tail(self._hub, self._repository, file, LONGEST_FOOTER)
+            tail = fetch_tail(self._hub, self._repository, file, MAX_FOOTER_BYTES)
             self._footer_bytes_left -= len(tail)
             if self._footer_bytes_left < 0:
-                raise TooLarge(f"config {self.config} has too many and too long footers for a look")
+                raise TooLarge(f"the footers of config {self.config} are too large for the event display")
             known = self._read_outline(path, file.size, tail)
             self._outlines[file.digest] = known
         return known
@@ -113,9 +114,9 @@ class HubShards:
     def row_groups(
         self, table: str, path: str, groups: tuple[int, ...], directory: Path, max_bytes: int
     ) -> RowGroups:
-        """Copy row groups below ``directory``: a file with holes, all else at its place in the shard.
+        """Copy row groups to a sparse file in ``directory``, at their positions in the shard.
 
-        Raises TooLarge where they have more than ``max_bytes``, and what :class:`HubReader` raises.
+        Raises TooLarge if they have more than ``max_bytes``, and as :class:`HubReader`.
         """
         outline, file = self.outline(path), self._repository.files[path]
         stored = canonical(table, outline.columns)
@@ -124,16 +125,16 @@ class HubShards:
         size = sum(stop - start for start, stop in spans)
         if size > max_bytes or len(spans) > _MAX_SPANS:
             raise TooLarge(
-                f"table {table} has {size:,} bytes in {len(spans):,} places to be read for this event, and "
-                f"{max_bytes:,} in {_MAX_SPANS:,} is the most for a look: ask for fewer tables, or load "
-                "it with collidium.datasets"
+                f"this event needs {size:,} bytes in {len(spans):,} byte ranges of table {table}, and the "
+                f"limit is {max_bytes:,} in {_MAX_SPANS:,}: request fewer tables, or load it with "
+                "collidium.datasets"
             )
-        place = directory / f"{table}.parquet"
-        self._copy(file, outline, spans, place)
-        return RowGroups(place, groups, size)
+        path_here = directory / f"{table}.parquet"
+        self._copy(file, outline, spans, path_here)
+        return RowGroups(path_here, groups, size)
 
-    def _copy(self, file: HubFile, outline: Outline, spans: Collection[Span], place: Path) -> None:
-        with place.open("wb") as copy:
+    def _copy(self, file: HubFile, outline: Outline, spans: Collection[Span], target: Path) -> None:
+        with target.open("wb") as copy:
             copy.truncate(file.size)
             copy.seek(file.size - len(outline.tail))
             copy.write(outline.tail)
@@ -147,23 +148,12 @@ class HubShards:
 
 Shards = LocalShards | HubShards
 
-#: Of more shards in disorder, reading all footers takes too long.
-MAX_SHARDS: Final = 256
 
+def find(shards: Shards, table: str, event_id: int) -> tuple[str, tuple[int, ...]] | None:
+    """Return the shard and the row groups that may have the event; None if no shard can have it.
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """The row groups of a shard, one of which may have the event."""
-
-    path: str
-    groups: tuple[int, ...]
-
-
-def find(shards: Shards, table: str, event_id: int) -> Place | None:
-    """Where the event lies; None where no shard can have it.
-
-    Shards mostly follow each other, so that few footers are read; where they do not, all of few shards are.
-    Blocks; raises as ``shards`` do.
+    Bisects sorted shards, so that few footers are read. Otherwise reads the footers of up to
+    :data:`MAX_SHARDS` shards. Blocks; raises as ``shards`` does.
     """
     paths = shards.paths(table)
     path = _bisected(shards, paths, event_id)
@@ -171,12 +161,12 @@ def find(shards: Shards, table: str, event_id: int) -> Place | None:
         return None
     for candidate in paths if path is None else [path]:
         if groups := shards.outline(candidate).holding(event_id):
-            return Place(candidate, groups)
+            return candidate, groups
     return None
 
 
-def range_in_words(shards: Shards, table: str) -> str:
-    """Which events there are, in words. Blocks; raises as ``shards`` do."""
+def range_text(shards: Shards, table: str) -> str:
+    """Describe the range of event ids, for messages. Blocks; raises as ``shards`` does."""
     paths = shards.paths(table)
     spans = [shards.outline(path).events for path in (paths if len(paths) <= MAX_SHARDS else ())]
     known = [span for span in spans if span is not None]
@@ -186,7 +176,7 @@ def range_in_words(shards: Shards, table: str) -> str:
 
 
 def _bisected(shards: Shards, paths: Sequence[str], event_id: int) -> str | None:
-    """The shard that has the event among its own, if they rise with the shards."""
+    """The shard with the event, if event ids increase with the shards."""
     first, stop = 0, len(paths)
     while first < stop:
         middle = (first + stop) // 2
@@ -203,7 +193,7 @@ def _bisected(shards: Shards, paths: Sequence[str], event_id: int) -> str | None
 
 
 class Workers:
-    """An executor, as the event display uses it; belongs to the event loop in which it is made."""
+    """Runs decoding functions in an executor. Belongs to the event loop in which it is created."""
 
     def __init__(self, executor: Executor, memory_bytes: int) -> None:
         self._executor = executor
@@ -211,26 +201,30 @@ class Workers:
         self._loop = asyncio.get_running_loop()
 
     async def run(self, function: Callable[[Item], Result], item: Item, what: str) -> Result:
-        """``function(item)``; ``what`` is read, for messages. Raises UnusableDataset, and what it raises."""
+        """Return ``function(item)``; ``what`` names the input, for messages.
+
+        Raises UnusableDataset, and the function's errors of the platform.
+        """
         try:
             made = self._executor.map(function, [item], self._limits, raises=(CollidiumError,), local=True)
             async with aclosing(made):
                 return await anext(made)
         except (OverLimit, WorkerDied) as error:
             raise UnusableDataset(
-                f"{what} cannot be shown: decoding it takes too much, or its file is damaged"
+                f"{what} cannot be shown: decoding it exceeds the limits, or its file is damaged"
             ) from error
         except CollidiumError:
             raise
-        except Exception as error:  # a reader may raise anything over untrusted input
+        except Exception as error:  # untrusted input may raise anything
             logger.exception("%s cannot be decoded", what)
             raise UnusableDataset(f"{what} cannot be decoded") from error
 
     def outline(self, name: str, size: int, tail: bytes) -> Outline:
         """Read the outline of a shard from its end. Blocks. Raises UnusableDataset and Unavailable."""
-        reading = asyncio.run_coroutine_threadsafe(self.run(of_ending, (name, size, tail), name), self._loop)
+        running = self.run(read_outline, (name, size, tail), name)
+        reading = asyncio.run_coroutine_threadsafe(running, self._loop)
         try:
-            return reading.result(_PATIENCE_SECONDS)
+            return reading.result(_WORKER_SECONDS)
         except TimeoutError:
             reading.cancel()
-            raise Unavailable("all readers of files are busy now; try again in a moment") from None
+            raise Unavailable("all worker processes are busy; try again in a moment") from None

@@ -1,4 +1,4 @@
-"""Tables of one event as they are shown: known columns, a row for each hit, cell, particle, track or jet."""
+"""Tables of one event for display: known columns, with a row per hit, cell, particle, track or jet."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collidium.datasets.reading.dataset import flat
 from collidium.datasets.schemas import SCHEMAS
 from collidium.errors import UnusableDataset
 
-#: Hosted columns that are not drawn: true positions of hits, and contributions to cells.
-_LEFT_OUT: Final[Mapping[str, tuple[str, ...]]] = {
+#: Hosted columns that are not shown: true positions of hits, and contributions to cells.
+_HIDDEN: Final[Mapping[str, tuple[str, ...]]] = {
     "tracker_hits": ("true_x", "true_y", "true_z"),
     "calo_hits": ("contrib_particle_ids", "contrib_energies", "contrib_times"),
 }
 #: Columns that some releases have in addition to the hosted ones, with their units.
-_MORE: Final[Mapping[str, tuple[tuple[str, pa.DataType, str], ...]]] = {
+_EXTRA: Final[Mapping[str, tuple[tuple[str, pa.DataType, str], ...]]] = {
     "tracker_hits": (("hit_id", pa.uint32(), ""),),
     "calo_hits": (("particle_id", pa.uint64(), ""),),
     "particles": (("pt", pa.float32(), "GeV"),),
@@ -28,24 +28,24 @@ def _shown(table: str) -> pa.Schema:
     hosted = [
         field.with_type(field.type.value_type)
         for field in SCHEMAS[table]
-        if field.name != "event_id" and field.name not in _LEFT_OUT.get(table, ())
+        if field.name != "event_id" and field.name not in _HIDDEN.get(table, ())
     ]
-    more = [
+    extra = [
         pa.field(name, kind, metadata={"unit": unit} if unit else None)
-        for name, kind, unit in _MORE.get(table, ())
+        for name, kind, unit in _EXTRA.get(table, ())
     ]
-    return pa.schema([*more, *hosted])
+    return pa.schema([*extra, *hosted])
 
 
-#: Every column that is shown, with the type and unit of one row.
+#: Shown columns of each table, with types and units.
 SHOWN: Final[Mapping[str, pa.Schema]] = {table: _shown(table) for table in SCHEMAS}
 
 
 def shown(name: str, event: pa.Table) -> pa.Table:
-    """Table ``name`` of one event, a row of lists by canonical names, as it is shown.
+    """Return table ``name`` for display, from a row of lists with canonical column names.
 
-    Columns that have no value at all are left out, as withheld ones. Raises UnusableDataset where a column
-    is not of its type.
+    Columns without any value are left out, like withheld ones. Raises UnusableDataset if a column has another
+    type.
     """
     schema = SHOWN[name]
     known = [column for column in event.column_names if column == "event_id" or column in schema.names]
@@ -69,7 +69,7 @@ def _is_empty(column: pa.ChunkedArray[Any]) -> bool:
 
 
 def _cast(table: str, column: pa.ChunkedArray[Any], field: pa.Field[Any]) -> pa.ChunkedArray[Any]:
-    """The column in the type that is shown; text is no number, even where it could be read as one."""
+    """Cast a column to the shown type. Text is rejected even if it could be parsed as a number."""
     if not _alike(column.type, field.type):
         raise UnusableDataset(f"table {table}: column {field.name} has elements of type {column.type}")
     try:
@@ -90,7 +90,7 @@ MEDIA_TYPE: Final = "application/vnd.apache.arrow.stream"
 
 
 def write(tables: Mapping[str, pa.Table], about: Mapping[str, str]) -> bytes:
-    """Write the tables, uncompressed so that browsers use them as they are; ``about`` is schema metadata."""
+    """Write tables as Arrow streams, uncompressed for browsers; ``about`` is metadata of their schemas."""
     sink = pa.BufferOutputStream()
     for name, table in tables.items():
         described = table.replace_schema_metadata({"table": name, **about}).combine_chunks()
@@ -100,7 +100,7 @@ def write(tables: Mapping[str, pa.Table], about: Mapping[str, str]) -> bytes:
 
 
 def read(content: bytes) -> dict[str, pa.Table]:
-    """The tables by their names. Raises ValueError for anything else."""
+    """Read what :func:`write` wrote. Raises ValueError for anything else."""
     source = pa.BufferReader(content)
     tables = {}
     try:

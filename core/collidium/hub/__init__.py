@@ -1,1 +1,1 @@
-"""The hub's protocol as a client: lists, ranges, downloads, commits, models, whoami, the saved login."""
+"""Clients of a hub: whoami, lists, byte ranges, downloads, commits, models, cards, and the saved login."""

@@ -1,4 +1,4 @@
-"""``huggingface_hub`` for a server: bounded waits, errors of two kinds, no tokens on disk; and whoami."""
+"""``huggingface_hub`` with timeouts, errors of our own and no tokens on disk; and parsing of whoami."""
 
 from __future__ import annotations
 
@@ -34,43 +34,43 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds to connect, to wait for the next bytes, to send some, and for a connection that is free.
+#: Timeouts to connect, read, write, and get a connection from the pool, in seconds.
 TIMEOUTS: Final = (10.0, 60.0, 60.0, 60.0)
-#: How long a call may take with all that the client itself tries again.
+#: Timeout of a call, including the client's own retries.
 CALL_SECONDS: Final = 120.0
-#: Bytes a second; slower transfers are given up.
-SLOWEST: Final = 1_000_000
+#: Minimum rate of transfers, in bytes per second.
+_MINIMUM_RATE: Final = 1_000_000
 
-#: Too busy; waiting may help.
-_PASSING: Final = frozenset({408, 425, 429})
-#: Another client changed, removed or holds the same thing; waiting may help here, too.
+#: The hub is too busy; a retry may help.
+_TRANSIENT: Final = frozenset({408, 425, 429})
+#: Another client changes the same repository; a retry may help.
 _CONTESTED: Final = frozenset({404, 409, 412, 423})
-#: Setting up closes the client there was, which must not be in use.
+#: Setting up closes the current client, which must not be in use.
 _preparing: Final = threading.Lock()
 
 
 class HubError(RuntimeError):
     """A call to the hub failed; the message holds no secret."""
 
-    #: What the hub answered with; None where it did not answer.
+    #: Status of the response; None without a response.
     status: int | None = None
 
 
 class HubUnavailable(HubError):
-    """The hub cannot be reached, is busy or gave an invalid response: trying later may work."""
+    """The hub cannot be reached, is busy or sent an invalid response. A retry may help."""
 
 
 class HubContested(HubUnavailable):
-    """Another client changes or removes the same thing on the hub: trying later may work."""
+    """Another client changes the same repository. A retry may help."""
 
 
 class HubRefused(HubError):
-    """The hub refuses the call for good; the message says why."""
+    """The hub rejects the call permanently."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hub:
-    """The hub at ``endpoint`` as the owner of a token sees it. The token is kept in memory alone."""
+    """The hub at ``endpoint``, called with a token, which is only kept in memory."""
 
     endpoint: str
     token: str = field(repr=False)
@@ -80,9 +80,7 @@ class Hub:
 
         Raises :class:`HubUnavailable`, also after ``seconds``, and :class:`HubRefused`.
         """
-        from collidium.runtime import (
-            metrics,  # takes 20 ms, and the client library's users call no hub at once
-        )
+        from collidium.runtime import metrics  # takes 20 ms, which many users of the client never need
 
         with metrics.timed(metrics.HUB, metrics.HUB_FAILURES, "client", HubUnavailable):
             return await self._ask_in_time(function, seconds)
@@ -90,7 +88,7 @@ class Hub:
     async def _ask_in_time(self, function: Callable[[HfApi], T], seconds: float) -> T:
         try:
             async with asyncio.timeout(seconds):
-                # A thread of its own: a slow hub takes none from the rest of the process.
+                # A thread of its own: a slow hub must not exhaust a shared pool.
                 return await in_thread(lambda: self._ask(function, seconds), "hub")
         except TimeoutError:
             raise HubUnavailable(f"the hub did not finish within {seconds:g} s") from None
@@ -98,31 +96,30 @@ class Hub:
             raise HubUnavailable(error.detail) from error
 
     def _ask(self, function: Callable[[HfApi], T], seconds: float) -> T:
-        # Ends the thread, too, where an answer drips; after the caller, whose message says what happened.
+        # Ends the thread, too, if the response is slow; later than the caller, who reports the timeout.
         prepare().at = monotonic() + seconds + 1
         from huggingface_hub import HfApi
 
-        # False, not None: a token that lies on this machine must not stand in for one that is missing.
+        # False, not None: the client must not use a token saved on this machine.
         api = HfApi(endpoint=self.endpoint, token=self.token or False)
         try:
             return function(api)
         except HubError:
             raise
         except Exception as error:
-            # The errors of whatever HTTP library this version of the hub's client has; their texts hold
-            # signed addresses, so they go no further.
-            raise _sorted(error, self.token) from None
+            # Any error of the HTTP library that huggingface_hub uses. Its text may hold signed URLs.
+            raise _as_hub_error(error, self.token) from None
 
 
 def transfer_seconds(size_bytes: int) -> float:
-    """How long sending or receiving a file may take."""
-    return CALL_SECONDS + size_bytes / SLOWEST
+    """Return the timeout for the transfer of a file."""
+    return CALL_SECONDS + size_bytes / _MINIMUM_RATE
 
 
 def prepare() -> Deadline:
-    """Set up huggingface_hub for this process, if possible before its first import.
+    """Configure huggingface_hub for this process, if possible before its first import.
 
-    Returns the deadline of the calling thread's calls.
+    Returns the deadline that applies to calls of the current thread.
     """
     with _preparing:
         return _prepare()
@@ -130,25 +127,26 @@ def prepare() -> Deadline:
 
 @functools.cache
 def _prepare() -> Deadline:
-    # Read at its import: no Xet, which not every hub speaks, no news about itself to its makers, no bars.
+    # Read at its import. Xet is disabled as not every hub supports it.
     os.environ["HF_HUB_OFFLINE"] = "0"
     os.environ["HF_HUB_DISABLE_XET"] = "1"
     os.environ["HF_HUB_DISABLE_TELEMETRY"] = "1"
     os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
     from huggingface_hub import get_session, set_client_factory
-    from huggingface_hub.utils import logging as its_logging
+    from huggingface_hub.utils import logging as hub_logging
 
-    # Its warnings name signed addresses; what went wrong is in its errors.
-    its_logging.set_verbosity(logging.ERROR)
+    # Warnings may hold signed URLs; errors are raised anyway.
+    hub_logging.set_verbosity(logging.ERROR)
     from collidium.runtime.addresses import refuse_redirect
     from collidium.runtime.network import Deadline, keep_deadline
 
     own, deadline = get_session(), Deadline()
     client, hooks = type(own), own.event_hooks
+    responding = [*hooks.get("response", []), _drop_retry_headers, refuse_redirect]
 
     def make() -> Any:
         made = client(
-            event_hooks=hooks | {"response": [*hooks.get("response", []), _forget_waits, refuse_redirect]},
+            event_hooks=hooks | {"response": responding},
             follow_redirects=True,
             timeout=TIMEOUTS,
             mounts=past_proxies(),
@@ -160,64 +158,55 @@ def _prepare() -> Deadline:
     return deadline
 
 
-def _forget_waits(response: Any) -> None:
-    """Remove headers that make the client sleep; without them it waits at most some seconds."""
+def _drop_retry_headers(response: Any) -> None:
+    """Remove headers that make the client sleep; without them it sleeps a few seconds at most."""
     for name in ("Retry-After", "RateLimit"):
         response.headers.pop(name, None)
 
 
-def _sorted(error: Exception, token: str) -> HubError:
-    answered = _answered(error)
-    made = _kind(error, answered, token)
-    made.status = None if answered is None else int(answered.response.status_code)
-    return made
-
-
-def _kind(error: Exception, answered: Any, token: str) -> HubError:
-    if answered is None:
-        first = _first(error)
-        kind = type(first).__name__
-        if isinstance(first, OSError) or type(first).__module__.startswith("http"):
-            return HubUnavailable(f"the hub cannot be reached ({kind})")
-        return HubUnavailable(f"the hub's answer cannot be understood ({kind})")
+def _as_hub_error(error: BaseException, token: str) -> HubError:
+    """Convert an error of huggingface_hub, which may be the cause of another error."""
+    while getattr(error, "response", None) is None:
+        if error.__cause__ is None:
+            return _connection_error(error)
+        error = error.__cause__
+    answered: Any = error
     status = int(answered.response.status_code)
-    if status in _PASSING or status >= 500:
+    converted = _status_error(status, _reason(getattr(answered, "server_message", None) or "", token))
+    converted.status = status
+    return converted
+
+
+def _connection_error(error: BaseException) -> HubUnavailable:
+    kind = type(error).__name__
+    if isinstance(error, OSError) or type(error).__module__.startswith("http"):
+        return HubUnavailable(f"the hub cannot be reached ({kind})")
+    return HubUnavailable(f"the hub sent an invalid response ({kind})")
+
+
+def _status_error(status: int, reason: str) -> HubError:
+    if status in _TRANSIENT or status >= 500:
         return HubUnavailable(f"the hub answered {status}")
     if status in _CONTESTED:
-        return HubContested(f"the hub answered {status}: the repository changes at the same time")
+        return HubContested(f"the hub answered {status}: another client changes the repository")
     if status == 401:
         return HubRefused("the hub does not accept the token any more: sign in again")
-    reason = _line(getattr(answered, "server_message", None) or "", token)
     if status == 403:
-        return HubRefused(f"the hub does not let the token's owner do this{reason}")
-    return HubRefused(f"the hub refused it with {status}{reason}")
+        return HubRefused(f"the hub does not permit this to the owner of the token{reason}")
+    return HubRefused(f"the hub answered {status}{reason}")
 
 
-def _answered(error: BaseException | None) -> Any:
-    """The first of an error and its causes that has the hub's answer."""
-    while error is not None and getattr(error, "response", None) is None:
-        error = error.__cause__
-    return error
-
-
-def _first(error: BaseException) -> BaseException:
-    """The first cause of an error; the hub's client wraps errors of uploads."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
-def _line(message: str, token: str) -> str:
+def _reason(message: str, token: str) -> str:
     text = " ".join(message.replace(token, "…").split()) if token else message
     return f": {text[:300]}" if text else ""
 
 
 @contextmanager
 def hub_failures(endpoint: str) -> Iterator[None]:
-    """Raise errors of the hub at ``endpoint`` as a CollidiumError.
+    """Convert errors of the hub at ``endpoint`` to a CollidiumError.
 
-    Unreachable where it does not answer, Unavailable where it cannot for now, Conflict where another
-    client was faster, Unauthenticated, Forbidden, and UpstreamError for every other refusal.
+    Raises Unreachable without a response, Unavailable for a busy hub, Conflict where another client changes
+    the same repository, Unauthenticated, Forbidden, and UpstreamError for any other rejection.
     """
     try:
         yield
@@ -236,9 +225,9 @@ def _translated(error: HubError, detail: str) -> CollidiumError:
 
 
 def token_owner(content: bytes) -> Identity | None:
-    """The account of a token, by the body of a whoami response; None for an organisation's token.
+    """Return the account in the body of a whoami response; None for an organisation's token.
 
-    Raises ValueError that says what is wrong with the response.
+    Raises ValueError for an invalid response; its message continues "the response …".
     """
     try:
         document: Any = json.loads(content)
@@ -262,7 +251,7 @@ def token_owner(content: bytes) -> Identity | None:
 
 
 def _organisations(document: dict[str, Any]) -> Iterator[tuple[str, object]]:
-    """The organisations that the token shows, and the account's role there; what is no name is left out."""
+    """The organisations with a valid name, and the account's role in each."""
     listed = document.get("orgs")
     for item in listed if isinstance(listed, list) else ():
         name = item.get("name") if isinstance(item, dict) else None
@@ -271,7 +260,7 @@ def _organisations(document: dict[str, Any]) -> Iterator[tuple[str, object]]:
 
 
 def _role(document: dict[str, Any]) -> object:
-    """The token's role if the hub reports one: fine-grained tokens may or may not write."""
+    """The token's role, if the hub reports one. Fine-grained tokens may or may not write."""
     auth = document.get("auth")
     token = auth.get("accessToken") if isinstance(auth, dict) else None
     return token.get("role") if isinstance(token, dict) else None

@@ -1,7 +1,7 @@
-"""Where downloaded files are: in the cache, or in a directory that the user named.
+"""Storage of downloaded files: the cache, or a directory of the user.
 
-A file gets its name when it is whole and checked. Until then it is a *part*, locked by the process that
-receives it; the part of a killed process stays, and the next download appends to it.
+A file gets its final name when it is complete and verified. Until then it is a *part*, locked by the process
+that receives it. A part stays after a crash, and the next download resumes it.
 """
 
 from __future__ import annotations
@@ -21,33 +21,30 @@ from collidium.files import durable
 from collidium.files.held import delete_older, lock
 from collidium.hub.repository import HubFile, Repository
 
-#: How long a download that was broken off can be resumed from the cache.
+#: Age after which parts in the cache are deleted.
 PART_SECONDS: Final = 30 * 86_400
 
 
 def default_cache() -> Path:
-    """The directory of the cache unless another is given, by the XDG convention."""
+    """Return the default directory of the cache, by the XDG convention."""
     base = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "collidium" / "datasets"
 
 
 class DownloadStore:
-    """Files of a repository at one commit, below ``directory`` as they lie in the repository."""
+    """Files of a repository at one commit, below ``directory`` under their paths in the repository."""
 
     def __init__(self, directory: Path, metadata: Path) -> None:
-        """``metadata`` is the directory of parts and notes."""
+        """``metadata`` is the directory of parts and of information about the source."""
         self.directory = directory
         self.metadata = metadata
 
     def path(self, file: HubFile) -> Path:
-        """Where the file's content is kept."""
+        """The path of the file's content."""
         return self.directory / file.path
 
     def has(self, file: HubFile, *, verify: bool = False) -> bool:
-        """Whether the file is there with its size; with ``verify`` all of it is read and checked.
-
-        A damaged one is removed.
-        """
+        """Whether the file exists with the right size and, with ``verify``, hash. Removes a damaged file."""
         path = self.path(file)
         try:
             sound = path.stat().st_size == file.size and (not verify or file.is_in(path))
@@ -58,23 +55,23 @@ class DownloadStore:
         return sound
 
     def claim(self) -> None:
-        """Record that files of this commit, and no others, are kept here."""
+        """Mark the directory as one with files of this commit."""
 
     @contextmanager
     def part(self, file: HubFile) -> Iterator[IO[bytes] | None]:
-        """The part of a file, locked, with what there is of it; None while another process has it."""
+        """Open and lock the part of a file; yields None while another process has it."""
         path = self.part_path(file)
         path.parent.mkdir(parents=True, exist_ok=True)
         with open(path, "a+b", buffering=0, opener=_no_link) as part:
-            # The process that had it before may have given it its name, or removed it.
+            # The process that had it may have renamed or removed it.
             yield part if lock(part.fileno()) and _is_at(part, path) else None
 
     def part_path(self, file: HubFile) -> Path:
-        """Where the part of a file is."""
+        """The path of the part of a file."""
         return self.metadata / "parts" / f"{file.digest}.part"
 
     def keep(self, file: HubFile) -> None:
-        """Give a part that is whole its name."""
+        """Move a complete part to its final path."""
         path = self.path(file)
         path.parent.mkdir(parents=True, exist_ok=True)
         self.part_path(file).replace(path)
@@ -104,10 +101,10 @@ class Cache(DownloadStore):
         return self.metadata / "blobs" / file.digest
 
     def has(self, file: HubFile, *, verify: bool = False) -> bool:
-        there = super().has(file, verify=verify)
-        if there:
+        exists = super().has(file, verify=verify)
+        if exists:
             self._link(file)
-        return there
+        return exists
 
     def keep(self, file: HubFile) -> None:
         super().keep(file)
@@ -126,7 +123,7 @@ class Cache(DownloadStore):
 
 
 class Folder(DownloadStore):
-    """A directory of the user's with files of one commit of one repository."""
+    """A directory of the user with files of one commit of one repository."""
 
     def __init__(self, directory: Path, repository: Repository) -> None:
         """Raises Conflict when the directory holds another repository or commit."""
@@ -136,45 +133,45 @@ class Folder(DownloadStore):
             "repo": repository.repo,
             "commit": repository.commit,
         }
-        self._note = self.metadata / "source.json"
-        #: Without a note of where they are from, files that are there are checked in full.
-        self._is_unknown = not self._note.exists()
+        self._record = self.metadata / "source.json"
+        #: Without a record of their source, existing files are verified in full.
+        self._is_unknown = not self._record.exists()
         if not self._is_unknown:
-            self._refuse_another()
+            self._check_source()
 
     def has(self, file: HubFile, *, verify: bool = False) -> bool:
         path = self.path(file)
         if not self._is_unknown or not path.exists():
             return super().has(file, verify=verify)
         if not file.is_in(path):
-            raise Conflict(f"{path}: is there already and is another file; choose another directory")
+            raise Conflict(f"{path}: exists already with another content; choose another directory")
         return True
 
     def claim(self) -> None:
         self._is_unknown = False
         self.metadata.mkdir(parents=True, exist_ok=True)
-        durable.replace(self._note, json.dumps(self._source, indent=2) + "\n")
+        durable.replace(self._record, json.dumps(self._source, indent=2) + "\n")
 
-    def _refuse_another(self) -> None:
+    def _check_source(self) -> None:
         try:
-            there = json.loads(self._note.read_text(encoding="utf-8"))
+            recorded = json.loads(self._record.read_text(encoding="utf-8"))
         except ValueError:
-            there = {}
-        if there != self._source:
+            recorded = {}
+        if recorded != self._source:
             raise Conflict(
-                f"{self.directory} holds {there.get('repo')} at commit {there.get('commit')} of "
-                f"{there.get('endpoint')}: choose another directory, or give that revision"
+                f"{self.directory} holds {recorded.get('repo')} at commit {recorded.get('commit')} of "
+                f"{recorded.get('endpoint')}: choose another directory, or give that revision"
             )
 
 
 def _key(endpoint: str) -> str:
-    """A directory name that a person recognises and no other endpoint has."""
+    """A readable directory name that is unique to the endpoint."""
     readable = re.sub(r"[^A-Za-z0-9.]+", "-", endpoint.partition("://")[2]).strip("-.")[:60]
     return f"{readable}-{hashlib.sha256(endpoint.encode()).hexdigest()[:8]}"
 
 
 def _no_link(path: str, flags: int) -> int:
-    """Open no symbolic link: who may write to a shared cache must not choose which file is written to."""
+    """Open without following symbolic links, which other users of a shared cache could plant."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 

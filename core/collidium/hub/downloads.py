@@ -1,7 +1,7 @@
-"""Downloads of many files of a repository at once, each whole and checked or not at all; files of a model.
+"""Parallel, resumable and verified download of a repository's files; download of a model.
 
-``huggingface_hub`` checks no hash, and begins a file anew when its process was killed; ``perf/README.md`` has
-the measurements.
+``huggingface_hub`` verifies no hashes, and starts a file over after a crash. ``perf/README.md`` has the
+measurements.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from collidium.errors import CollidiumError, InvalidInput, NotFound, UnusableDat
 from collidium.files.durable import is_full
 from collidium.hub.client import Hub, hub_failures, transfer_seconds
 from collidium.hub.download_store import DownloadStore
-from collidium.hub.reader import HubReader, Passing
+from collidium.hub.reader import HubReader, TransientError
 from collidium.hub.repository import HubFile, Repository
 
 if TYPE_CHECKING:
     from huggingface_hub import HfApi
 
-#: Called with the bytes received so far, and those of the whole download.
+#: Called with the bytes received so far and the total.
 Progress = Callable[[int, int], None]
 
 #: Files received at once.
 PARALLEL: Final = 8
-#: Seconds between two attempts at a file that another process receives.
+#: Seconds between attempts at a file that another process downloads.
 _RETRY_SECONDS: Final = 0.2
-#: How long an interrupted download may take to end; threads that wait for the network are left behind.
-_LEAVE_SECONDS: Final = 1.0
-#: Seconds between two reports of progress.
+#: How long an interrupted download waits for its threads, which may be blocked by the network.
+_JOIN_SECONDS: Final = 1.0
+#: Seconds between reports of progress.
 _REPORT_SECONDS: Final = 0.05
 
 MODEL: Final = "model.onnx"
 MANIFEST: Final = "manifest.toml"
-#: What a server takes of a model, at the maximum.
+#: Maximum size of a model that servers accept.
 _MODEL_BYTES: Final = 100_000_000
 _MODEL_SOURCE: Final = re.compile(r"(?P<repo>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?", re.ASCII)
 
@@ -50,7 +50,7 @@ class NoRoom(CollidiumError):
 
 
 class _Stopped(Exception):
-    """The download was given up."""
+    """The download was cancelled."""
 
 
 def download_missing(
@@ -65,17 +65,16 @@ def download_missing(
 ) -> list[HubFile]:
     """Download those of ``files`` that the store lacks, and return them.
 
-    Each that is complete stays, whatever happens to the others. With ``verify`` those that the store has are
-    read and checked.
+    Complete files stay in the store if others fail. With ``verify``, existing files are verified by hash.
 
     Raises
     ------
     UnusableDataset
-        For a file that is damaged on the hub.
+        If a file is damaged on the hub.
     NoRoom
-        When the disk is full.
+        If the disk is full.
     OSError, CollidiumError
-        For anything else that fails on the disk, and what :class:`HubReader` raises.
+        For other errors of the disk, and as :class:`HubReader`.
     """
     missing = [file for file in files if not store.has(file, verify=verify)]
     store.claim()
@@ -85,7 +84,7 @@ def download_missing(
 
 
 class _Download:
-    """Threads that receive files until none is left or one of them fails."""
+    """Threads that download files until all are complete or one fails."""
 
     def __init__(
         self,
@@ -112,8 +111,8 @@ class _Download:
         free = shutil.disk_usage(self._store.directory).free
         if self._total > free:
             raise NoRoom(
-                f"{self._store.directory}: {size_text(self._total)} are to be downloaded, and the disk has "
-                f"{size_text(free)} left; ask for fewer events or tables, or choose another place"
+                f"{self._store.directory}: the download has {size_text(self._total)}, and the disk has "
+                f"{size_text(free)} free; request fewer events or tables, or choose another directory"
             )
         threads = [
             threading.Thread(target=self._work, name="collidium-download", daemon=True)
@@ -126,7 +125,7 @@ class _Download:
                 thread.join()
         except BaseException:
             self._hub.stopped.set()
-            latest = monotonic() + _LEAVE_SECONDS
+            latest = monotonic() + _JOIN_SECONDS
             for thread in threads:
                 thread.join(max(0, latest - monotonic()))
             raise
@@ -138,7 +137,7 @@ class _Download:
             while not self._hub.stopped.is_set():
                 file = self._queue.get_nowait()
                 if not self._receive(file):
-                    # Another process receives it; there may be others to do meanwhile.
+                    # Another process downloads it; continue with others.
                     self._queue.put(file)
                     self._hub.stopped.wait(_RETRY_SECONDS)
         except (queue.Empty, _Stopped):
@@ -149,7 +148,7 @@ class _Download:
             self._hub.stopped.set()
 
     def _receive(self, file: HubFile) -> bool:
-        """Receive a file, unless another process does; whether it is there now."""
+        """Download a file unless another process does; returns whether it is complete."""
         with self._store.part(file) as part:
             if part is None:
                 return False
@@ -158,15 +157,15 @@ class _Download:
                 self._report(file.size)
                 return True
             try:
-                # Not synced: a file that loses its end in a power cut is noticed by its size.
+                # Not synced: a file truncated by a power cut is detected by its size.
                 self._fill(file, part)
             except OSError as error:
                 if not is_full(error):
                     raise
                 self._store.discard(file)
                 raise NoRoom(
-                    f"{self._store.directory}: the disk is full; complete files are kept, and the "
-                    "same download continues from there"
+                    f"{self._store.directory}: the disk is full; complete files are kept, and the same "
+                    "download will resume"
                 ) from error
             except _Stopped:
                 if isinstance(self._error, NoRoom):
@@ -176,39 +175,39 @@ class _Download:
         return True
 
     def _fill(self, file: HubFile, part: IO[bytes]) -> None:
-        """Append what a part lacks of its file, and check the whole."""
+        """Append what is missing to a part, and verify it."""
         have = part.seek(0, os.SEEK_END)
         self._report(have)
-        # The first attempt may go on from a part that was damaged on disk: then there is a third.
+        # A resumed part may be damaged on disk, so there is one more attempt.
         for _ in range(3 if have else 2):
             attempts, furthest = 0, part.tell()
             while part.tell() < file.size:
                 try:
                     if not self._append(file, part):
                         break
-                except Passing as passing:
-                    # Without ranges each attempt begins at 0: only what none reached before is progress.
+                except TransientError as error:
+                    # Without range requests each attempt starts at 0: only new bytes count as progress.
                     attempts = attempts + 1 if part.tell() <= furthest else 1
                     furthest = max(furthest, part.tell())
-                    self._hub.pause(passing, attempts)
+                    self._hub.pause(error, attempts)
             if part.tell() == file.size and file.is_in(self._store.part_path(file)):
                 return
             self._truncate(part)
         raise UnusableDataset(
             f"{file.path} of {self._repository.repo} is damaged on {self._repository.endpoint}: its "
-            "content was downloaded twice and does not match the hash that the hub gives"
+            "content was downloaded twice and does not match the hub's hash"
         )
 
     def _append(self, file: HubFile, part: IO[bytes]) -> bool:
-        """Receive what one response has; whether the part has the file's size then."""
+        """Append one response; returns whether the part has the file's size."""
         wanted = f"{part.tell()}-" if part.tell() else ""
         address = self._repository.address(file.path)
         with self._hub.open(address, file.path, byte_range=wanted) as response:
             if wanted and response.status_code != 206:
-                # The hub does not give ranges.
+                # The hub does not support range requests.
                 self._truncate(part)
             elif wanted and not response.headers.get("Content-Range", "").startswith(f"bytes {wanted}"):
-                raise UpstreamError(f"{self._repository.endpoint} gave another range than was asked for")
+                raise UpstreamError(f"{self._repository.endpoint} sent another range than requested")
             for chunk in response.iter_raw():
                 if self._hub.stopped.is_set():
                     raise _Stopped
@@ -226,7 +225,7 @@ class _Download:
         part.seek(0)
 
     def _report(self, count: int) -> None:
-        """Count bytes that were received; negative when they have to come again."""
+        """Count received bytes; a negative count discards some."""
         with self._lock:
             self._done += count
             due = self._done == self._total or monotonic() >= self._report_after
@@ -236,7 +235,7 @@ class _Download:
 
 
 def size_text(count: int) -> str:
-    """Bytes as people read them: ``12.3 MB``."""
+    """Format a size: ``12.3 MB``."""
     for unit, name in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if count >= unit:
             return f"{count / unit:.1f} {name}"
@@ -244,27 +243,27 @@ def size_text(count: int) -> str:
 
 
 async def download_model(hub: Hub, source: str, directory: Path) -> tuple[str, str]:
-    """Download :data:`MODEL` and :data:`MANIFEST`; returns the repository and the commit.
+    """Download :data:`MODEL` and :data:`MANIFEST`, and return the repository and the commit.
 
     Parameters
     ----------
     source
-        ``NAMESPACE/NAME``, or ``NAMESPACE/NAME@COMMIT``; a branch or tag is as good.
+        ``NAMESPACE/NAME`` or ``NAMESPACE/NAME@REVISION``, with a commit, branch or tag.
     directory
-        Where they are written.
+        Directory of the files.
 
     Raises
     ------
     InvalidInput
-        For another source.
+        If ``source`` is malformed.
     NotFound
-        Where the repository, or one of the files in it, is missing.
+        If the repository, or one of the files in it, is missing.
     CollidiumError
-        As :func:`~.client.hub_failures`, while the hub is away.
+        As :func:`~.client.hub_failures`.
     """
     named = _MODEL_SOURCE.fullmatch(source)
     if named is None:
-        raise InvalidInput(f"{source}: neither a file here, nor a model repository NAMESPACE/NAME@COMMIT")
+        raise InvalidInput(f"{source}: neither an existing file nor a model repository NAMESPACE/NAME@COMMIT")
     repo, revision = named["repo"], named["revision"] or "main"
 
     def download(api: HfApi) -> tuple[str, list[str]]:
@@ -279,7 +278,7 @@ async def download_model(hub: Hub, source: str, directory: Path) -> tuple[str, s
     with hub_failures(hub.endpoint):
         commit, missing = await hub.ask(download, transfer_seconds(_MODEL_BYTES))
     if not commit:
-        raise NotFound(f"the hub {hub.endpoint} shows no model repository {repo} with a revision {revision}")
+        raise NotFound(f"the hub {hub.endpoint} has no model repository {repo} with a revision {revision}")
     if missing:
         raise NotFound(f"{repo} has no {' and no '.join(missing)} at {commit[:12]}")
     return repo, commit

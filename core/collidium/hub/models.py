@@ -1,4 +1,4 @@
-"""Lists the hub's models and shows cards of its repositories, as anyone sees them; kept for some seconds."""
+"""Lists of the hub's public models, cached for a short time."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from urllib.parse import parse_qs, urlsplit
 from cachetools import TTLCache
 
 from collidium.contracts.identity import USERNAME
-from collidium.errors import NotFound, Unavailable, UnknownCursor, UpstreamError
-from collidium.records import HubModel, RepoCard
+from collidium.errors import Unavailable, UnknownCursor, UpstreamError
+from collidium.records import HubModel
 from collidium.runtime.http_client import HttpClient, NoResponse
 from collidium.runtime.limits import CallerLimits
 from collidium.runtime.shared_calls import SharedCalls
@@ -24,77 +24,61 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     import httpx
 
-#: How long a page is kept, and how many models in all.
+#: Time and total number of models that pages are cached for.
 KEPT_SECONDS: Final = 30.0
 KEPT_MODELS: Final = 10_000
-#: Calls to the hub at one time; further ones wait their turn until the timeout.
+#: Concurrent calls to the hub; further ones wait until the timeout.
 CONNECTIONS: Final = 4
-#: Queries that go to the hub: of one address at once and in a minute, of all in a minute.
+#: Rate limits of queries to the hub: burst and per minute of an address, and per minute of all.
 QUERIES_BURST, QUERIES_PER_MINUTE, QUERIES_IN_ALL = 60, 60, 300
-#: Seconds that a response may take.
 TIMEOUT_SECONDS: Final = 10.0
-#: Models of one request; and more bytes than so many take.
+#: Models per request, and maximum size of a response.
 PAGE: Final = 200
 RESPONSE_BYTES: Final = 8 * 1024 * 1024
-#: Maximum number of characters of a cursor.
 CURSOR_LENGTH: Final = 512
 
-#: Characters of a tag or a library's name, of a description, and tags of one model; the rest is left out.
+#: Maximum lengths of a tag or library's name and of a description, and number of tags; the rest is cut.
 TAG_LENGTH: Final = 100
 DESCRIPTION_LENGTH: Final = 300
 TAGS: Final = 50
 
 _REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 _TASK: Final = re.compile(r"[a-z][a-z0-9_]{0,63}")
-#: Numbers beyond these lose digits in JSON.
+#: Larger numbers lose digits in JSON.
 _LARGEST_COUNT: Final = 2**53
-#: Fields that the hub returns of each; others, such as all files, are left out.
+#: Fields that are requested; others, such as the list of files, may be large.
 _FIELDS: Final = (
     *("cardData", "disabled", "downloads", "lastModified", "library_name", "likes", "private", "tags"),
 )
 
-#: The kinds of repositories, as the hub's addresses have them.
-KINDS: Final = ("datasets", "models")
-#: Characters of a card that are kept, and files that are named.
-CARD_LENGTH: Final = 64 * 1024
-CARD_FILES: Final = 200
-
-_CARD_SECONDS: Final = 30.0
-_KEPT_CARDS: Final = 200
-_REPO_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
-_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
-
 
 @dataclass(frozen=True, slots=True)
 class ModelQuery:
-    """Which models to list; an empty text matches all."""
+    """Filters and page of a list of models; an empty text matches all."""
 
     #: Part of the repository's name.
     search: str = ""
     tag: str = ""
-    #: A benchmark task that they are tagged with.
+    #: A benchmark task.
     task: str = ""
     limit: int = 100
-    #: The start of the page, from the page before.
+    #: From the previous page.
     cursor: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelPage:
-    """A page of models, the latest first, and the cursor of the next one."""
+    """A page of models, the latest first, and the cursor of the next page."""
 
     models: tuple[HubModel, ...]
     cursor: str | None
 
 
 class ModelZoo:
-    """The hub's public models with a tag.
-
-    Equal queries at the same time cause one request to the hub.
-    """
+    """The hub's public models with a tag. Concurrent equal queries share one request to the hub."""
 
     def __init__(self, hub: str, tag: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> None:
-        """``hub`` is its address; ``tag`` the platform's."""
+        """``hub`` is its address, ``tag`` the platform's tag."""
         self._hub = hub
         self._tag = tag
         self._http = HttpClient(timeout_seconds, CONNECTIONS)
@@ -107,28 +91,29 @@ class ModelZoo:
         )
 
     async def models(self, query: ModelQuery, address: str | None = None) -> ModelPage:
-        """A page of models; it may have fewer than asked for and still not be the last.
+        """Return a page of models, which may have fewer than ``query.limit`` without being the last.
 
-        ``address`` is the caller's: it is limited where the hub has to be asked. Raises TooManyRequests,
-        Unavailable while the hub is away, UpstreamError for nonsense, UnknownCursor.
+        ``address`` is the caller's, for the rate limit of queries that are not cached. Raises
+        TooManyRequests, UnknownCursor, Unavailable if the hub does not respond, and UpstreamError for an
+        invalid response.
         """
         if address is not None and query not in self._pages:
             self._limits.take(address)
         return await self._pages.run(query, lambda: self._ask(query))
 
     async def close(self) -> None:
-        """Give back connections. Idempotent."""
+        """Close the connections. Idempotent."""
         await self._pages.close()
         await self._http.close()
 
     async def _ask(self, query: ModelQuery) -> ModelPage:
         response = await ask(self._http, self._hub, "/api/models", self._query(query))
         if response.status_code == 400 and query.cursor:
-            # All else that is asked for has a shape that every hub takes.
+            # The other parameters are valid on every hub.
             raise UnknownCursor
         if response.status_code != 200:
-            raise UpstreamError(f"the hub {self._hub} answered {response.status_code} about models")
-        # Thousands of models are too many to be read between other requests.
+            raise UpstreamError(f"the hub {self._hub} answered {response.status_code} for models")
+        # In a thread: parsing a long list would block the event loop.
         return await asyncio.to_thread(self._found, response)
 
     def _query(self, query: ModelQuery) -> tuple[tuple[str, str], ...]:
@@ -145,12 +130,12 @@ class ModelZoo:
         try:
             models = _read_models(json.loads(response.content), self._hub, self._tag)
         except (ValueError, RecursionError) as error:
-            raise UpstreamError(f"the hub {self._hub} gave an invalid response about models") from error
+            raise UpstreamError(f"the hub {self._hub} sent an invalid response for models") from error
         return ModelPage(models, _cursor(response))
 
 
 async def ask(http: HttpClient, hub: str, path: str, query: Sequence[tuple[str, str]] = ()) -> httpx.Response:
-    """The hub's response of at most RESPONSE_BYTES; raises Unavailable while the hub is away or too busy."""
+    """Return a response of at most RESPONSE_BYTES; raises Unavailable for no response, 408, 429 and 5xx."""
     try:
         response = await http.call("GET", hub + path, RESPONSE_BYTES, params=query)
     except NoResponse as error:
@@ -165,7 +150,7 @@ def _weight(found: ModelPage) -> int:
 
 
 def _cursor(response: httpx.Response) -> str | None:
-    """The cursor of the next page; the rest of the address that the hub gives is not trusted."""
+    """The cursor in the link to the next page; the rest of the link is not trusted."""
     try:
         query = urlsplit(response.links.get("next", {}).get("url", "")).query
     except ValueError:
@@ -174,11 +159,11 @@ def _cursor(response: httpx.Response) -> str | None:
     return cursor if cursor and len(cursor) <= CURSOR_LENGTH else None
 
 
-# -- sanitised for display: the hub's users write it ---------------------------------------------------------
+# -- sanitising of text that users of the hub write ---------------------------------------------------------
 
 
 def _read_models(items: object, hub: str, platform_tag: str) -> tuple[HubModel, ...]:
-    """The public models with the tag among those of a hub's list. Raises ValueError for what is no list."""
+    """Return the valid public models with the tag in a response. Raises ValueError if it is no list."""
     if not isinstance(items, list):
         raise ValueError("no list")
     found = (_model(item, hub, platform_tag) for item in items if isinstance(item, dict))
@@ -186,13 +171,13 @@ def _read_models(items: object, hub: str, platform_tag: str) -> tuple[HubModel, 
 
 
 def _task_prefix(platform_tag: str) -> str:
-    """The prefix of the tags that name the benchmark tasks of a model."""
+    """The prefix of tags for benchmark tasks."""
     return f"{platform_tag}-task:"
 
 
 def _model(item: dict[str, Any], hub: str, platform_tag: str) -> HubModel | None:
     repo, tags = item.get("id"), _tags(item.get("tags"))
-    # What the hub should not have listed is not shown either.
+    # The hub should not list these.
     hidden = item.get("private") or item.get("disabled") or platform_tag not in tags
     if hidden or not (isinstance(repo, str) and _REPO.fullmatch(repo)):
         return None
@@ -224,17 +209,17 @@ def _tasks(tags: Sequence[str], prefix: str) -> Iterator[str]:
 
 
 def _line(value: object, longest: int) -> str | None:
-    """Text in one line, without invisible characters."""
+    """Text in a single line, without invisible characters."""
     if not isinstance(value, str):
         return None
-    # No more than could end up in the line is looked at: a card may be megabytes.
+    # Cut first, as a card may have megabytes.
     shown = (" " if c.isspace() else c for c in value[: 4 * longest] if c.isspace() or _is_shown(c))
     line = " ".join("".join(shown).split())
     return f"{line[: longest - 1]}…" if len(line) > longest else line or None
 
 
 def _is_shown(character: str) -> bool:
-    # Control characters, such that turn the direction of text, halves of characters, private ones.
+    # Not control, bidirectional formatting, surrogate and private-use characters.
     return unicodedata.category(character)[0] != "C"
 
 
@@ -250,60 +235,3 @@ def _count(value: object) -> int | None:
     if not isinstance(value, int) or isinstance(value, bool):
         return None
     return value if 0 <= value < _LARGEST_COUNT else None
-
-
-class RepoCards:
-    """The public repositories of a hub with a tag. Equal calls at the same time cause one request."""
-
-    def __init__(self, hub: str, tag: str) -> None:
-        self._hub = hub
-        self._tag = tag
-        self._http = HttpClient(TIMEOUT_SECONDS, CONNECTIONS)
-        self._cards: SharedCalls[tuple[str, str], RepoCard] = SharedCalls(
-            TTLCache(_KEPT_CARDS, _CARD_SECONDS), name="cards"
-        )
-        self._limits = CallerLimits("cards", 60, 60, 300)
-
-    async def read(self, kind: str, repo: str, address: str) -> RepoCard:
-        """The card of a repository; ``address`` is the caller's.
-
-        Raises NotFound, TooManyRequests, Unavailable while the hub is away, and UpstreamError for nonsense.
-        """
-        if kind not in KINDS or not _REPO_NAME.fullmatch(repo) or ".." in repo:
-            raise NotFound(f"there is no repository {repo[:200]!r}")
-        if (kind, repo) not in self._cards:
-            self._limits.take(address)
-        return await self._cards.run((kind, repo), lambda: self._read(kind, repo))
-
-    async def close(self) -> None:
-        """Give back connections. Idempotent."""
-        await self._cards.close()
-        await self._http.close()
-
-    async def _read(self, kind: str, repo: str) -> RepoCard:
-        found = await ask(self._http, self._hub, f"/api/{kind}/{repo}")
-        try:
-            about: dict[str, Any] = json.loads(found.content) if found.status_code == 200 else {}
-            hidden = about.get("private") or about.get("gated") or self._tag not in about.get("tags", ())
-            if hidden:
-                raise NotFound(f"there is no public repository {repo} with the tag {self._tag!r}")
-            commit = str(about["sha"])
-            if not _COMMIT.fullmatch(commit):
-                raise ValueError(commit)
-            files = [str(file["rfilename"])[:500] for file in about.get("siblings") or ()]
-            data = about.get("cardData")
-            licence = data.get("license") if isinstance(data, dict) else None
-        except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-            raise UpstreamError(f"the hub gave an invalid response about {repo}") from error
-        folder = "" if kind == "models" else f"/{kind}"
-        card = await ask(self._http, self._hub, f"{folder}/{repo}/resolve/{commit}/README.md")
-        text = card.content.decode("utf-8", errors="replace") if card.status_code == 200 else ""
-        return RepoCard(
-            repo=repo,
-            revision=commit,
-            url=f"{self._hub}{folder}/{repo}",
-            text=text[:CARD_LENGTH],
-            license=licence[:100] if isinstance(licence, str) else None,
-            files=tuple(files[:CARD_FILES]),
-            more_files=max(len(files) - CARD_FILES, 0),
-        )

@@ -1,4 +1,4 @@
-"""Writes a dataset repository on a hub whole: contents first, then one commit that shows them."""
+"""Atomic changes of a dataset repository on a hub: contents are uploaded first, then committed at once."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.hf_api import DatasetInfo
 
-#: Files that the hub itself puts into a new repository.
+#: Files that the hub adds to a new repository.
 OF_THE_HUB: Final = frozenset({".gitattributes"})
 
-#: Called with the bytes of a file that were sent so far.
+#: Called with the bytes of a file sent so far.
 Sent = Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The repository ``namespace/name`` on a hub, reached with its owner's token."""
+    """A repository ``namespace/name`` on a hub, accessed with its owner's token."""
 
     hub: Hub
     repo: str
@@ -32,12 +32,12 @@ class Target:
 
     @property
     def url(self) -> str:
-        """Where people see the repository."""
+        """The page of the repository."""
         return url_of(self.hub.endpoint, self.repo)
 
 
 def url_of(endpoint: str, repo: str) -> str:
-    """Where people see a dataset repository of the hub at ``endpoint``."""
+    """Return the page of a dataset repository on the hub at ``endpoint``."""
     return f"{endpoint}/datasets/{repo}"
 
 
@@ -45,26 +45,33 @@ def url_of(endpoint: str, repo: str) -> str:
 class Contents:
     """The contents of a repository at its newest commit."""
 
-    #: That commit.
     head: str
-    #: Every path but those of the hub itself, with its size.
+    #: Sizes by path, without :data:`OF_THE_HUB`.
     files: Mapping[str, int]
-    #: The manifest, where there is one that is not too large to be read.
+    #: None if it is missing or too large.
     manifest: bytes | None
     private: bool
 
 
 async def open_repository(target: Target, directory: Path, manifest: str, limit: int) -> Contents:
-    """Read what the repository holds, made when absent; the file ``manifest`` of at most ``limit`` bytes
-    passes through ``directory``.
+    """Read the contents of the repository, and create it if it does not exist.
 
+    The file ``manifest`` is read if it has at most ``limit`` bytes; ``directory`` is for temporary files.
     Raises HubUnavailable and HubRefused.
     """
-    return await target.hub.ask(lambda api: _open(api, target, directory, manifest, limit))
+
+    def read(api: HfApi) -> Contents:
+        info = _info(api, target.repo)
+        if info is None:
+            api.create_repo(target.repo, repo_type="dataset", private=target.private, exist_ok=True)
+            info = api.dataset_info(target.repo, files_metadata=True, timeout=CALL_SECONDS)
+        return _contents(api, target, info, directory, manifest, limit)
+
+    return await target.hub.ask(read)
 
 
-async def look(target: Target, directory: Path, manifest: str, limit: int) -> Contents | None:
-    """What the repository holds; None where there is none. Raises HubUnavailable and HubRefused."""
+async def read_repository(target: Target, directory: Path, manifest: str, limit: int) -> Contents | None:
+    """Read the contents of the repository as :func:`open_repository`; None if it does not exist."""
 
     def read(api: HfApi) -> Contents | None:
         info = _info(api, target.repo)
@@ -76,17 +83,18 @@ async def look(target: Target, directory: Path, manifest: str, limit: int) -> Co
 async def upload(
     target: Target, path_in_repo: str, path: Path, size_bytes: int, sent: Sent | None = None
 ) -> CommitOperationAdd:
-    """Send the content of a file, unless the hub has it; nothing is seen of it before it is committed.
+    """Upload the content of a file unless the hub has it; it becomes visible when it is committed.
 
-    A hub may want it inside the commit instead, small files alone: then it must stay until then.
+    A hub may want a small file inside the commit instead: then the file must exist until the commit, see
+    :func:`is_sent`.
     """
 
     def send(api: HfApi) -> CommitOperationAdd:
         from huggingface_hub import CommitOperationAdd
 
-        with _Watched(path, sent) as content:
+        with _ReportingReader(path, sent) as content:
             addition = CommitOperationAdd(path_in_repo, content)
-            content.watch = True
+            content.is_reporting = True
             api.preupload_lfs_files(target.repo, [addition], repo_type="dataset", num_threads=1)
         return addition if is_sent(addition) else CommitOperationAdd(path_in_repo, path)
 
@@ -94,7 +102,7 @@ async def upload(
 
 
 def is_sent(addition: CommitOperationAdd) -> bool:
-    """Whether the hub has the content already, so that the file is not needed any more."""
+    """Whether the hub has the content, so that the file is no longer needed."""
     return addition.path_or_fileobj == b""
 
 
@@ -106,10 +114,9 @@ async def commit(
     texts: Mapping[str, bytes],
     removed: Iterable[str] = (),
 ) -> str:
-    """Make files appear, and texts by their paths, and others go, on top of commit ``head``.
+    """Commit additions, texts by path and removals on top of commit ``head``; returns the new commit.
 
-    Returns the new commit. Raises HubUnavailable, also where ``head`` is no longer the newest, and
-    HubRefused.
+    Raises HubUnavailable, also if ``head`` is no longer the newest commit, and HubRefused.
     """
 
     def make(api: HfApi) -> str:
@@ -131,11 +138,11 @@ async def commit(
     return await target.hub.ask(make)
 
 
-# -- tags: each is given once and stays where it is ---------------------------------------------------------
+# -- tags, which are never moved ---------------------------------------------------------
 
 
 async def tags_of(target: Target) -> dict[str, str]:
-    """The tags of a repository, each with its commit."""
+    """Return the commits of a repository's tags."""
 
     def ask(api: HfApi) -> dict[str, str]:
         refs = api.list_repo_refs(target.repo, repo_type="dataset")
@@ -144,20 +151,22 @@ async def tags_of(target: Target) -> dict[str, str]:
     return await target.hub.ask(ask)
 
 
-async def refuse_tag_of_older(tag: str | None, there: Contents | None, target: Target) -> None:
-    """Raise Conflict where a version before the newest has the tag: before any work."""
-    if tag is not None and there is not None and (await tags_of(target)).get(tag, there.head) != there.head:
-        raise _taken(tag, target)
+async def check_tag(tag: str | None, existing: Contents | None, target: Target) -> None:
+    """Raise Conflict if another commit than the head has the tag."""
+    if tag is None or existing is None:
+        return
+    if (await tags_of(target)).get(tag, existing.head) != existing.head:
+        raise _tag_exists(tag, target)
 
 
-async def refuse_known_tag(tag: str | None, there: Contents | None, target: Target) -> None:
-    """Raise Conflict where any version has the tag: before a new one is made."""
-    if tag is not None and there is not None and tag in await tags_of(target):
-        raise _taken(tag, target)
+async def check_new_tag(tag: str | None, existing: Contents | None, target: Target) -> None:
+    """Raise Conflict if any commit has the tag."""
+    if tag is not None and existing is not None and tag in await tags_of(target):
+        raise _tag_exists(tag, target)
 
 
 async def put_tag(tag: str, revision: str, target: Target) -> None:
-    """Give a commit a tag, which it may have. Raises Conflict where another commit has it."""
+    """Tag a commit, unless it has the tag. Raises Conflict if another commit has it."""
 
     def make(api: HfApi) -> None:
         api.create_tag(target.repo, tag=tag, revision=revision, repo_type="dataset", exist_ok=True)
@@ -165,47 +174,39 @@ async def put_tag(tag: str, revision: str, target: Target) -> None:
     if tag not in await tags_of(target):
         await target.hub.ask(make)
     if (await tags_of(target)).get(tag) != revision:
-        raise _taken(tag, target)
+        raise _tag_exists(tag, target)
 
 
-def _taken(tag: str, target: Target) -> Conflict:
+def _tag_exists(tag: str, target: Target) -> Conflict:
     return Conflict(f"{target.repo} has a tag {tag} already, of another version: choose another one")
 
 
 # -- in the hub's threads -----------------------------------------------------------------------------------
 
 
-class _Watched(io.BufferedReader):
-    """A file that reports how far it was read."""
+class _ReportingReader(io.BufferedReader):
+    """A file that reports its position after each read."""
 
     def __init__(self, path: Path, sent: Sent | None) -> None:
         super().__init__(io.FileIO(path))
-        self.watch = False
+        self.is_reporting = False
         self._sent = sent
 
     def read(self, size: int | None = -1, /) -> bytes:
         content = super().read(size)
-        if self.watch and self._sent is not None:
+        if self.is_reporting and self._sent is not None:
             self._sent(self.tell())
         return content
-
-
-def _open(api: HfApi, target: Target, directory: Path, manifest: str, limit: int) -> Contents:
-    info = _info(api, target.repo)
-    if info is None:
-        api.create_repo(target.repo, repo_type="dataset", private=target.private, exist_ok=True)
-        info = api.dataset_info(target.repo, files_metadata=True, timeout=CALL_SECONDS)
-    return _contents(api, target, info, directory, manifest, limit)
 
 
 def _contents(
     api: HfApi, target: Target, info: DatasetInfo, directory: Path, manifest: str, limit: int
 ) -> Contents:
     if info.sha is None:
-        raise HubUnavailable(f"the hub does not give the head of {target.repo}")
+        raise HubUnavailable(f"the hub does not report the head of {target.repo}")
     files = {file.rfilename: file.size or 0 for file in info.siblings or []}
     content = None
-    # The repository is its owner's, who may have put anything there; reading it takes memory.
+    # The owner may have put anything there, and reading it takes memory.
     if manifest in files and files[manifest] <= limit:
         path = api.hf_hub_download(
             target.repo, manifest, repo_type="dataset", revision=info.sha, local_dir=directory
@@ -221,5 +222,5 @@ def _info(api: HfApi, repo: str) -> DatasetInfo | None:
     try:
         return api.dataset_info(repo, files_metadata=True, timeout=CALL_SECONDS)
     except RepositoryNotFoundError:
-        # Or the token is refused, which shows when the repository is made.
+        # Or the token is rejected, which create_repo() reports.
         return None

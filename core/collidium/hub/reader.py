@@ -1,7 +1,7 @@
-"""Reads a hub over HTTP: documents, and files by ranges of bytes.
+"""Reads documents and byte ranges of files from a hub over HTTP.
 
-The token goes to the hub alone: redirects to another host are followed without it, and the next page of a
-list is requested from the hub whatever address the last one gave.
+The token is sent to the hub alone: redirects to other hosts are followed without it, and of the link to the
+next page of a list, only the cursor is used.
 """
 
 from __future__ import annotations
@@ -37,41 +37,39 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-#: Seconds to connect.
 _CONNECT_SECONDS: Final = 10.0
-#: Attempts in a row that bring nothing before a call is given up.
+#: Maximum number of consecutive failed attempts of a call.
 ATTEMPTS: Final = 5
 BACKOFF: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=20))
-#: The hub may ask for a longer wait than ours, up to this many seconds.
-_LONGEST_WAIT: Final = 60
-#: Bytes of one document or page of a list, and pages of a list: far more than any hub has.
-_LONGEST_PAGE_BYTES: Final = 64 * 1024**2
+#: Maximum Retry-After that is respected, in seconds.
+_MAX_RETRY_AFTER: Final = 60
+#: Maximum size of a document or page of a list, and number of pages of a list.
+_MAX_PAGE_BYTES: Final = 64 * 1024**2
 _MAX_PAGES: Final = 10_000
 _CONTENT_RANGE: Final = re.compile(r"bytes (\d{1,18}-\d{1,18})/(\d{1,18}|\*)")
 
 
 class NoRanges(UpstreamError):
-    """The hub does not give files by ranges of bytes."""
+    """The hub does not support range requests."""
 
 
-class Passing(Exception):
-    """The hub did not answer for now; ``reason`` is raised when the last attempt failed, too."""
+class TransientError(Exception):
+    """A failure that another attempt may avoid. ``reason`` is the error to raise after the last one."""
 
     def __init__(self, reason: CollidiumError, *, wait_seconds: float = 0, attempts: int = ATTEMPTS) -> None:
         super().__init__(reason.detail)
         self.reason = reason
-        #: How long the hub wants to be left alone.
+        #: Minimum wait before the next attempt.
         self.wait_seconds = wait_seconds
-        #: How many such in a row are enough.
+        #: Maximum number of consecutive attempts that fail so.
         self.attempts = attempts
 
 
 class HubReader:
-    """A hub as the owner of a token, or an anonymous user, sees it. Thread-safe; a context manager."""
+    """A hub, read with a token or anonymously. Thread-safe; a context manager."""
 
-    #: Seconds to wait for the next bytes.
     read_seconds: ClassVar[float] = 60.0
-    #: Attempts in a row before any call is given up, and the longest wait in between, in seconds.
+    #: Maximum number of consecutive failed attempts, and maximum wait in between, in seconds.
     attempts: ClassVar[int] = ATTEMPTS
     longest_wait: ClassVar[float] = 60.0
 
@@ -84,7 +82,7 @@ class HubReader:
             headers["Authorization"] = f"Bearer {sendable(token, 'the hub token')}"
         self.endpoint = endpoint
         self._signed_in = bool(token)
-        #: When set, all calls end.
+        #: Set it to cancel all calls.
         self.stopped = threading.Event()
         self._client = httpx.Client(
             headers=headers,
@@ -102,48 +100,48 @@ class HubReader:
         self._client.close()
 
     def document(self, path: str, subject: str, **query: str) -> Any:
-        """The JSON at ``path`` of the hub; ``subject`` names what it is about, for messages.
+        """Return the JSON at ``path`` of the hub; messages call it ``subject``.
 
-        Raises what :meth:`failure` returns, Unreachable, Unavailable and UpstreamError.
+        Raises as :meth:`failure` returns, and Unreachable, Unavailable and UpstreamError.
         """
         return self._page(path, subject, query)[0]
 
     def pages(self, path: str, subject: str, **query: str) -> Iterator[Any]:
-        """The items of a list that has several pages. Raises as :meth:`document`."""
+        """Yield the items of a paginated list. Raises as :meth:`document`."""
         cursor: str | None = None
         seen: set[str | None] = set()
         while cursor not in seen:
             seen.add(cursor)
             items, cursor = self._page(path, subject, query | ({"cursor": cursor} if cursor else {}))
             if not isinstance(items, list):
-                raise UpstreamError(f"{self.endpoint} answered with no list about {subject}")
+                raise UpstreamError(f"{self.endpoint} sent no list for {subject}")
             yield from items
             if len(seen) >= _MAX_PAGES:
                 break
         if cursor is not None:
-            raise UpstreamError(f"{self.endpoint} gave a list without an end about {subject}")
+            raise UpstreamError(f"{self.endpoint} sent an endless list for {subject}")
 
     def _page(self, path: str, subject: str, query: Mapping[str, str]) -> tuple[Any, str | None]:
         def ask() -> tuple[bytes, httpx.Response]:
             content = bytearray()
             with self.open(path, subject, query=query) as response:
-                # As it was sent: what is not asked for may be compressed to far more.
+                # Not decompressed: an unrequested compression could expand far beyond the limit.
                 for chunk in response.iter_raw():
                     content += chunk
-                    if len(content) > _LONGEST_PAGE_BYTES:
-                        raise UpstreamError(f"{self.endpoint} answered without an end about {subject}")
+                    if len(content) > _MAX_PAGE_BYTES:
+                        raise UpstreamError(f"{self.endpoint} sent a too long response for {subject}")
             return bytes(content), response
 
-        content, response = self.patiently(ask)
+        content, response = self.with_retries(ask)
         try:
             return json.loads(content), _cursor(response.links.get("next", {}).get("url"))
         except (ValueError, RecursionError) as error:
-            raise UpstreamError(f"{self.endpoint} answered with no JSON about {subject}") from error
+            raise UpstreamError(f"{self.endpoint} sent no JSON for {subject}") from error
 
     def read_range(self, path: str, name: str, start: int, stop: int) -> tuple[bytes, int | None]:
-        """Bytes ``start`` to ``stop``, exclusive, of the file ``name``, and its size if the hub gives it.
+        """Return bytes ``start`` to ``stop``, exclusive, and the size of the file if the hub reports it.
 
-        Raises as :meth:`document`, and NoRanges.
+        ``name`` is the file's name, for messages. Raises as :meth:`document`, and NoRanges.
         """
         wanted = f"{start}-{stop - 1}"
 
@@ -152,35 +150,34 @@ class HubReader:
             with self.open(path, name, byte_range=wanted) as response:
                 found = _CONTENT_RANGE.fullmatch(response.headers.get("Content-Range", ""))
                 if found is None or found[1] != wanted:
-                    raise NoRanges(f"{self.endpoint} does not give {name} by ranges of bytes")
+                    raise NoRanges(f"{self.endpoint} does not support range requests for {name}")
                 for chunk in response.iter_raw():
                     content += chunk
                     if len(content) > stop - start:
                         break
             if len(content) != stop - start:
-                raise UpstreamError(f"{self.endpoint} gave another range of {name} than was asked for")
+                raise UpstreamError(f"{self.endpoint} sent another range of {name} than requested")
             return bytes(content), None if found[2] == "*" else int(found[2])
 
-        return self.patiently(ask)
+        return self.with_retries(ask)
 
-    def patiently(self, call: Callable[[], T]) -> T:
-        """What ``call`` returns; it is repeated when it raises Passing, whose reason is raised in the end."""
+    def with_retries(self, call: Callable[[], T]) -> T:
+        """Return what ``call`` returns. Repeats it on TransientError, and raises its reason in the end."""
         attempts = 0
         while True:
             try:
                 return call()
-            except Passing as passing:
+            except TransientError as error:
                 attempts += 1
-                self.pause(passing, attempts)
+                self.pause(error, attempts)
 
     @contextmanager
     def open(
         self, path: str, subject: str, *, query: Mapping[str, str] | None = None, byte_range: str = ""
     ) -> Iterator[httpx.Response]:
-        """A response with status 200 or 206 whose body is still to be read, inside the context.
+        """Open a response with status 200 or 206, whose body is to be read inside the context.
 
-        Raises Passing where another attempt may bring more, also within the context, and otherwise what
-        :meth:`failure` returns.
+        Raises TransientError, also from within the context, and otherwise what :meth:`failure` returns.
         """
         import httpx
 
@@ -195,62 +192,64 @@ class HubReader:
         except (httpx.TransportError, httpx.TooManyRedirects) as error:
             reason = str(error) or type(error).__name__
             if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout):
-                # Mostly a wrong address: further attempts would fail, too.
+                # Mostly a wrong address, for which more attempts would fail, too.
                 detail = (
                     f"cannot reach the hub {self.endpoint}: {reason}; try again later, or check its address"
                 )
-                failure = Unreachable(detail)
-                raise Passing(failure, attempts=2) from error
-            raise Passing(
-                Unreachable(f"the connection to the hub {self.endpoint} broke: {reason}")
-            ) from error
+                raise TransientError(Unreachable(detail), attempts=2) from error
+            detail = f"the connection to the hub {self.endpoint} broke: {reason}"
+            raise TransientError(Unreachable(detail)) from error
         except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            # The latter two where it redirects to what is no address.
+            # The latter two for a redirect to an invalid URL.
             raise UpstreamError(
-                f"{self.endpoint} gave an invalid response about {subject} ({type(error).__name__})"
+                f"{self.endpoint} sent an invalid response for {subject} ({type(error).__name__})"
             ) from error
 
-    def pause(self, passing: Passing, attempts: int) -> None:
-        """Wait before the next attempt, or raise the reason after the last one or when stopped."""
-        wait = max(BACKOFF.pause(attempts).total_seconds(), passing.wait_seconds)
-        enough = attempts >= min(passing.attempts, self.attempts) or wait > self.longest_wait
-        if enough or self.stopped.wait(wait):
-            raise passing.reason from passing
+    def pause(self, error: TransientError, attempts: int) -> None:
+        """Wait before the next attempt; raises the error's reason after the last one or when stopped."""
+        wait = max(BACKOFF.pause(attempts).total_seconds(), error.wait_seconds)
+        is_last = attempts >= min(error.attempts, self.attempts) or wait > self.longest_wait
+        if is_last or self.stopped.wait(wait):
+            raise error.reason from error
 
     def failure(self, response: httpx.Response, subject: str) -> Exception:
-        """The error to raise for a response with another status than 200 or 206."""
+        """Return the error to raise for a response with another status than 200 or 206."""
         status, code = response.status_code, response.headers.get("X-Error-Code", "")
         if status in {408, 429} or status >= 500:
-            busy = Unavailable(f"the hub {self.endpoint} answered {status} about {subject}")
-            return Passing(busy, wait_seconds=_seconds(response.headers.get("Retry-After", "")))
+            busy = Unavailable(f"the hub {self.endpoint} answered {status} for {subject}")
+            return TransientError(busy, wait_seconds=_seconds(response.headers.get("Retry-After", "")))
         if code == "GatedRepo":
             return self._gated(subject)
         if code == "RevisionNotFound":
             return NotFound(f"{subject} has no such revision at {self.endpoint}")
         if code == "EntryNotFound":
-            return NotFound(f"{subject} is not there at {self.endpoint}")
+            return NotFound(f"{subject} does not exist at {self.endpoint}")
         if code == "RepoNotFound" or (status == 401 and not self._signed_in):
             return self._absent(subject)
         if status == 401:
             return Unauthenticated(f"the hub {self.endpoint} does not accept the token")
         if status == 403:
-            return Forbidden(f"the hub {self.endpoint} does not let the token's owner read {subject}")
+            return Forbidden(
+                f"the hub {self.endpoint} does not permit the owner of the token to read {subject}"
+            )
         if status == 404:
             return NotFound(
                 f"there is no hub at {self.endpoint}, or it has no {subject}: "
                 "is the address right (HF_ENDPOINT, PLATFORM_HUB_URL)?"
             )
-        return UpstreamError(f"the hub {self.endpoint} answered {status} about {subject}")
+        return UpstreamError(f"the hub {self.endpoint} answered {status} for {subject}")
 
     def _gated(self, subject: str) -> CollidiumError:
-        how = f"ask its owners on {self.endpoint}/datasets"
+        advice = f"ask its owners on {self.endpoint}/datasets"
         if self._signed_in:
-            return Forbidden(f"{subject} is gated and the token's owner has no access: {how}")
-        return Unauthenticated(f"{subject} is gated: {how}, then log in or set HF_TOKEN")
+            return Forbidden(f"{subject} is gated and the owner of the token has no access: {advice}")
+        return Unauthenticated(f"{subject} is gated: {advice}, then log in or set HF_TOKEN")
 
     def _absent(self, subject: str) -> CollidiumError:
         if self._signed_in:
-            return NotFound(f"there is no {subject} at {self.endpoint}, or the token's owner may not see it")
+            return NotFound(
+                f"there is no {subject} at {self.endpoint}, or the owner of the token may not see it"
+            )
         return NotFound(
             f"there is no {subject} at {self.endpoint} without a token; "
             "if it is private, log in with `collidium login` or set HF_TOKEN"
@@ -258,17 +257,17 @@ class HubReader:
 
 
 class RemoteFile(io.RawIOBase):
-    """A file on a hub, read in place: each read requests a range of bytes."""
+    """A file on a hub. Each read requests a range of bytes."""
 
     def __init__(self, hub: HubReader, path: str) -> None:
-        """``path`` is its address below the hub's. Raises what :meth:`HubReader.read_range` raises."""
+        """``path`` is the file's path on the hub. Raises as :meth:`HubReader.read_range`."""
         self._hub = hub
         self._path = path
         self._name = unquote(PurePosixPath(path).name)
-        self._at = 0
+        self._position = 0
         size = hub.read_range(path, self._name, 0, 1)[1]
         if size is None:
-            raise NoRanges(f"{hub.endpoint} does not give the size of {self._name}")
+            raise NoRanges(f"{hub.endpoint} does not report the size of {self._name}")
         self._size = size
 
     def readable(self) -> bool:
@@ -278,24 +277,28 @@ class RemoteFile(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._at
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        return self._at
+        self._position = (
+            offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        )
+        return self._position
 
     def readinto(self, buffer: Any) -> int:
         view = memoryview(buffer).cast("B")
-        length = min(len(view), self._size - self._at)
+        length = min(len(view), self._size - self._position)
         if length <= 0:
             return 0
-        view[:length] = self._hub.read_range(self._path, self._name, self._at, self._at + length)[0]
-        self._at += length
+        view[:length] = self._hub.read_range(self._path, self._name, self._position, self._position + length)[
+            0
+        ]
+        self._position += length
         return length
 
 
 def _cursor(link: str | None) -> str | None:
-    """The cursor in the address of the next page; the rest of the address is not trusted."""
+    """The cursor in the link to the next page; the rest of the link is not trusted."""
     if link is None:
         return None
     query = parse_qs(urlsplit(link).query)
@@ -303,5 +306,7 @@ def _cursor(link: str | None) -> str | None:
 
 
 def _seconds(retry_after: str) -> float:
-    # No int: that refuses thousands of digits.
-    return min(float(retry_after), _LONGEST_WAIT) if retry_after.isascii() and retry_after.isdecimal() else 0
+    # float, as int raises for thousands of digits
+    return (
+        min(float(retry_after), _MAX_RETRY_AFTER) if retry_after.isascii() and retry_after.isdecimal() else 0
+    )

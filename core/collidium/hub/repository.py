@@ -1,4 +1,4 @@
-"""A dataset repository at one commit: its metadata and its files."""
+"""Metadata and files of a dataset repository at one commit."""
 
 from __future__ import annotations
 
@@ -17,26 +17,25 @@ from collidium.hub.sources import HubDataset
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 _DIGEST: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _BLOCK: Final = 1024**2
-#: Raised by what a hub answers that makes no sense.
-_NONSENSE: Final = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
+#: Errors of reading invalid responses.
+_INVALID: Final = (KeyError, TypeError, ValueError, OverflowError, AttributeError)
 
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """A file of a repository: its path there, and what its content must be."""
+    """Path, size in bytes and digest of a file in a repository."""
 
     path: str
-    #: In bytes.
     size: int
-    #: 64 hexadecimal digits are the sha256 of the bytes; 40 the sha1 by which git knows a file outside LFS.
+    #: SHA-256 (64 hexadecimal digits) for LFS files, otherwise git's SHA-1 (40).
     digest: str
 
     def is_in(self, path: Path) -> bool:
-        """Whether this very content is at ``path``; reads all of it."""
+        """Whether the file at ``path`` has this digest."""
         if len(self.digest) == 64:
             hasher = hashlib.sha256()
         else:
-            # Git's own name for a file, no protection against forgery.
+            # Git's id of a blob; no protection against forgery.
             hasher = hashlib.sha1(b"blob %d\0" % self.size, usedforsecurity=False)
         try:
             with path.open("rb", buffering=0) as file:
@@ -56,9 +55,9 @@ class Repository:
     #: 40 hexadecimal digits.
     commit: str
     private: bool
-    #: Whether its owners decide who may read it.
+    #: Whether the owners grant access to individual accounts.
     gated: bool
-    #: As the hub writes it, RFC 3339.
+    #: RFC 3339, as the hub sends it.
     last_modified: str | None
     tags: tuple[str, ...]
     #: By path.
@@ -72,13 +71,13 @@ class Repository:
         *,
         is_wanted: Callable[[Repository], bool] = lambda _: True,
     ) -> Repository:
-        """Ask the hub for a repository, and for its files if it ``is_wanted`` by its metadata.
+        """Read a repository from the hub, with its files only if ``is_wanted``.
 
-        Raises NotFound, Unauthenticated, Forbidden and what :class:`HubReader` raises.
+        Raises NotFound, Unauthenticated, Forbidden, and as :class:`HubReader`.
         """
         subject = f"dataset repository {source.repo}"
-        at = f"/api/datasets/{source.repo}"
-        about = hub.document(f"{at}/revision/{quote(source.revision, safe='')}", subject)
+        path = f"/api/datasets/{source.repo}"
+        about = hub.document(f"{path}/revision/{quote(source.revision, safe='')}", subject)
         try:
             commit = str(about["sha"])
             if not _COMMIT.fullmatch(commit):
@@ -95,31 +94,28 @@ class Repository:
             )
             if not is_wanted(found):
                 return found
-            tree = hub.pages(f"{at}/tree/{commit}", subject, recursive="true")
+            tree = hub.pages(f"{path}/tree/{commit}", subject, recursive="true")
             return replace(found, files={file.path: file for file in _files(tree)})
-        except _NONSENSE as error:
-            raise UpstreamError(f"{source.endpoint} gave an invalid response about {subject}") from error
+        except _INVALID as error:
+            raise UpstreamError(f"{source.endpoint} sent an invalid response for {subject}") from error
 
     def find(self, hub: HubReader, path: str) -> HubFile | None:
-        """One of the files, of which there may be millions: one page of its directory is held at a time.
-
-        Raises as :meth:`read`.
-        """
+        """Find a file without reading all files of the repository. Raises as :meth:`read`."""
         folder = quote(path.rpartition("/")[0])
         subject = f"{path} of dataset repository {self.repo}"
         pages = hub.pages(f"/api/datasets/{self.repo}/tree/{self.commit}/{folder}".rstrip("/"), subject)
         try:
             return next((file for file in _files(pages) if file.path == path), None)
-        except _NONSENSE as error:
-            raise UpstreamError(f"{self.endpoint} gave an invalid response about {subject}") from error
+        except _INVALID as error:
+            raise UpstreamError(f"{self.endpoint} sent an invalid response for {subject}") from error
 
     def address(self, path: str) -> str:
-        """Where a file's content is, below the endpoint."""
+        """The path of a file's content below the endpoint."""
         return address_of(self.repo, self.commit, path)
 
 
 def address_of(repo: str, commit: str, path: str) -> str:
-    """Where a file of a repository is at a commit, below the hub's endpoint."""
+    """The path of a file at a commit, below the hub's endpoint."""
     return f"/datasets/{repo}/resolve/{commit}/{quote(path)}"
 
 
@@ -129,9 +125,9 @@ def _files(tree: Iterator[dict[str, Any]]) -> Iterator[HubFile]:
             continue
         path, parts = str(entry["path"]), PurePosixPath(entry["path"]).parts
         if not parts or path != "/".join(parts) or {"..", "/"} & set(parts) or "\0" in path:
-            # It becomes a path of this machine.
+            # It will become a path on this machine.
             raise ValueError(path)
-        path.encode()  # raises ValueError for halves of characters, which JSON can hold and names cannot
+        path.encode()  # raises ValueError for surrogates, which JSON can hold and file names cannot
         large = entry.get("lfs") or {}
         size, digest = int(large.get("size", entry["size"])), str(large.get("oid", entry["oid"]))
         digest = digest.removeprefix("sha256:")
@@ -141,7 +137,7 @@ def _files(tree: Iterator[dict[str, Any]]) -> Iterator[HubFile]:
 
 
 def tagged(hub: HubReader, tag: str, limit: int) -> list[dict[str, Any]]:
-    """The dataset repositories with a tag, the latest first: ``repo``, ``last_modified``, ``private``."""
+    """Return ``repo``, ``last_modified`` and ``private`` of repositories with a tag, the latest first."""
     found = hub.document("/api/datasets", "datasets", filter=tag, limit=str(limit), sort="lastModified")
     try:
         return [
@@ -153,4 +149,4 @@ def tagged(hub: HubReader, tag: str, limit: int) -> list[dict[str, Any]]:
             for item in found[:limit]
         ]
     except (KeyError, TypeError, AttributeError) as error:
-        raise UpstreamError(f"{hub.endpoint} gave an invalid response about datasets") from error
+        raise UpstreamError(f"{hub.endpoint} sent an invalid response for datasets") from error

@@ -1,11 +1,11 @@
-"""Where a dataset is: a directory of this machine, or a repository on which hub, read with whose token.
+"""Resolves the source of a dataset: a directory, or a repository on a hub with the token to read it.
 
-The hub is the one of the argument, else of ``PLATFORM_HUB_URL``, else of ``HF_ENDPOINT``, else the local hub
-of the server that ``PLATFORM_BACKEND`` names. The token is the one of the argument, else ``HF_TOKEN``, else
-what ``collidium login`` kept for that server or ``hf auth login`` for its site. None that was not given as an
-argument goes to a hub that only the address of a repository names.
+The hub is that of the argument, else ``PLATFORM_HUB_URL``, else ``HF_ENDPOINT``, else the local hub of the
+server ``PLATFORM_BACKEND``. The token is that of the argument, else ``HF_TOKEN``, else the one saved by
+``collidium login`` for that server or by ``hf auth login`` for huggingface.co. If only the address of a
+repository names a hub, no token is sent to it but that of the argument.
 
-A login keeps one token for each backend, so that none is ever sent to another server.
+Tokens are saved per backend, so that none is sent to another server.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from collidium.contracts.identity import OWN_PREFIX
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.files import durable
 
-#: The server of who names none.
+#: The server if none is configured.
 DEFAULT_BACKEND: Final = "http://127.0.0.1:8000"
 
-#: The hub whose own command keeps a token for it.
+#: The hub for which ``hf auth login`` saves a token.
 PUBLIC_HUB: Final = "https://huggingface.co"
 
 _REPO: Final = re.compile(r"[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*", re.ASCII)
@@ -117,9 +117,9 @@ def forget_token(backend: str) -> bool:
 
 
 def sendable(secret: str, name: str) -> str:
-    """The secret, if it can travel in a header. Raises ConfigurationError that does not show it."""
+    """Return the secret if a header can hold it. Raises ConfigurationError, which does not show it."""
     if not secret.isascii() or not secret.isprintable() or " " in secret:
-        raise ConfigurationError(f"{name} is not one: it holds characters that no token has")
+        raise ConfigurationError(f"{name} is invalid: it holds characters that no token has")
     return secret
 
 
@@ -138,7 +138,7 @@ def _read() -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True)
 class HubDataset:
-    """Where a dataset is: ``repo`` as ``namespace/name`` on the hub at ``endpoint``."""
+    """A dataset repository, ``namespace/name``, on the hub at ``endpoint``."""
 
     repo: str
     endpoint: str
@@ -147,7 +147,7 @@ class HubDataset:
 
     @property
     def page(self) -> str:
-        """The address of the repository for people."""
+        """The URL of the repository's page."""
         return f"{self.endpoint}/datasets/{self.repo}"
 
 
@@ -160,12 +160,12 @@ class HubAccess:
 
 
 def find_hub(endpoint: str | None = None, token: str | None = None) -> HubAccess:
-    """The hub to use, as this module describes; an empty ``token`` sends none.
+    """Return the hub and token to use, as this module describes; an empty ``token`` sends none.
 
     Raises ConfigurationError for a malformed address.
     """
-    at = _endpoint(endpoint)
-    return HubAccess(at, _token_for(at) if token is None else token.strip() or None)
+    hub = _endpoint(endpoint)
+    return HubAccess(hub, _token_for(hub) if token is None else token.strip() or None)
 
 
 def locate(
@@ -175,9 +175,9 @@ def locate(
     revision: str | None = None,
     token: str | None = None,
 ) -> Path | HubDataset:
-    """The place that ``source`` names: a directory, ``NAMESPACE/NAME`` on the hub, or a repository's address.
+    """Resolve ``source``: a directory, ``NAMESPACE/NAME`` on the hub, or the URL of a repository.
 
-    Raises InvalidInput for anything else, and ConfigurationError for the address of a hub that is none.
+    Raises InvalidInput for anything else, and ConfigurationError for a malformed address of a hub.
     """
     if isinstance(source, HubDataset):
         return source
@@ -188,7 +188,7 @@ def locate(
         return directory
     if isinstance(source, Path) or not _REPO.fullmatch(source):
         raise InvalidInput(
-            f"{source}: neither a directory here, nor a hub repository NAMESPACE/NAME or its address"
+            f"{source}: neither an existing directory, nor a hub repository NAMESPACE/NAME or its address"
         )
     hub = find_hub(endpoint, token)
     return HubDataset(source, hub.endpoint, revision or "main", hub.token)
@@ -200,10 +200,10 @@ def _by_address(source: str, endpoint: str | None, revision: str | None, token: 
     namespace, name, *more = [*rest.split("/"), ""]
     at = check_endpoint(address, "the address of a repository")
     if not _REPO.fullmatch(f"{namespace}/{name}"):
-        raise InvalidInput(f"{source}: the address of a dataset ends with /datasets/NAMESPACE/NAME")
+        raise InvalidInput(f"{source}: the address of a dataset must end with /datasets/NAMESPACE/NAME")
     chosen = _endpoint(endpoint)
     if endpoint is not None and at != chosen:
-        raise InvalidInput(f"{source}: is not on the hub {chosen}")
+        raise InvalidInput(f"{source} is not on the hub {chosen}")
     if token is None and at == chosen:
         token = _token_for(at)
     if revision is None and more[:1] in (["tree"], ["resolve"], ["blob"]) and len(more) > 1:
@@ -212,7 +212,7 @@ def _by_address(source: str, endpoint: str | None, revision: str | None, token: 
 
 
 def check_endpoint(address: str, name: str) -> str:
-    """The address of a hub in its normal form. Raises ConfigurationError that names the setting ``name``."""
+    """Return the normalized address of a hub. Raises ConfigurationError with the setting's ``name``."""
     try:
         parts = urlsplit(address.strip())
         valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
@@ -221,8 +221,8 @@ def check_endpoint(address: str, name: str) -> str:
     if not valid or parts.query or parts.fragment:
         raise ConfigurationError(f"{name} must be like {PUBLIC_HUB}")
     if parts.username is not None or parts.password is not None:
-        # The address is shown in messages; a password in it would be, too.
-        raise ConfigurationError(f"{name} must not hold a user name or a password")
+        # Messages show the address, and would show a password in it.
+        raise ConfigurationError(f"{name} must not contain a user name or a password")
     return address.strip().rstrip("/")
 
 
@@ -231,7 +231,7 @@ def _endpoint(given: str | None) -> str:
         return check_endpoint(given, "the hub's address")
     for name in ("PLATFORM_HUB_URL", "HF_ENDPOINT"):
         if address := os.environ.get(name):
-            if name == "PLATFORM_HUB_URL" and address == "local":  # what servers take it for
+            if name == "PLATFORM_HUB_URL" and address == "local":  # also a value of the server's setting
                 break
             return check_endpoint(address, name)
     return f"{_backend()}/hub"
@@ -242,7 +242,7 @@ def _backend() -> str:
 
 
 def _token_for(endpoint: str) -> str | None:
-    """The token that is meant for this hub by the environment or by a login."""
+    """The token for this hub from the environment or a saved login."""
     token = os.environ.get("HF_TOKEN") or ""
     if not token and endpoint == f"{_backend()}/hub":
         token = saved_token(_backend()) or ""
@@ -250,5 +250,5 @@ def _token_for(endpoint: str) -> str | None:
         from huggingface_hub import get_token
 
         token = get_token() or ""
-    # One of the platform is none of a hub, which public data needs none of.
+    # The platform's own tokens are not valid on a hub; public data needs none.
     return token.strip() or None if not token.startswith(OWN_PREFIX) else None

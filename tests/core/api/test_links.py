@@ -339,7 +339,7 @@ def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file
     with client_of(other) as client:
         borrowed = submit(client, file, "maria/helix").json()["submission_id"]
     refused = other("publish-scores", borrowed)
-    assert (refused.returncode, "does not let the token's owner" in refused.stderr) == (3, True), (
+    assert (refused.returncode, "does not permit this to the owner" in refused.stderr) == (3, True), (
         refused.stderr
     )
     assert hub.model_info("maria/helix").sha == head

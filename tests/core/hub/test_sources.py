@@ -84,7 +84,7 @@ def test_a_directory_wins_over_a_repository_of_the_same_name(tmp_path: Path) -> 
     "source", ["events", "./events", "a/b/c", "", "~/absent", Path("alice/events")], ids=str
 )
 def test_what_is_neither_is_reported(source: str | Path) -> None:
-    with pytest.raises(InvalidInput, match="neither a directory here, nor a hub repository"):
+    with pytest.raises(InvalidInput, match="neither an existing directory, nor a hub repository"):
         locate(source)
 
 
@@ -103,5 +103,5 @@ def test_a_repository_is_named_by_its_address(monkeypatch: pytest.MonkeyPatch) -
     assert locate(f"{strange}/tree/v1", revision="v2").revision == "v2"
     with pytest.raises(InvalidInput, match=r"is not on the hub https://hub\.example"):
         locate(strange, endpoint="https://hub.example")
-    with pytest.raises(InvalidInput, match="ends with /datasets/NAMESPACE/NAME"):
+    with pytest.raises(InvalidInput, match="must end with /datasets/NAMESPACE/NAME"):
         locate("https://elsewhere.example/alice/events")

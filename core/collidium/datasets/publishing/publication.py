@@ -97,7 +97,7 @@ class _Publishing:
         there = await self._look()
         old = _published_configs(there, self.target)
         tag = self.publication.tag
-        await publishing.refuse_tag_of_older(tag, there, self.target)
+        await publishing.check_tag(tag, there, self.target)
         prepared = await in_thread(lambda: prepare(self.publication, self.scratch, self.report), "publishing")
         configs = [with_history(config, old) for config in prepared.configs]
         platform_tag = self.publication.platform_tag
@@ -105,7 +105,7 @@ class _Publishing:
         if there is not None and _has_version(there, made):
             revision, changed = there.head, False
         else:
-            await publishing.refuse_known_tag(tag, there, self.target)
+            await publishing.check_new_tag(tag, there, self.target)
             there = there or await self._created()
             reached("publish.created")
             revision, changed = await self._write(prepared.files, made, there, old), True
@@ -125,7 +125,7 @@ class _Publishing:
         )
 
     async def _look(self) -> Contents | None:
-        return await publishing.look(self.target, self.scratch, MANIFEST, _MANIFEST_BYTES)
+        return await publishing.read_repository(self.target, self.scratch, MANIFEST, _MANIFEST_BYTES)
 
     async def _created(self) -> Contents:
         made = await publishing.open_repository(self.target, self.scratch, MANIFEST, _MANIFEST_BYTES)
