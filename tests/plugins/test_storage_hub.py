@@ -40,7 +40,7 @@ async def test_what_is_kept_is_private(hub: HubServer, tmp_path: Path) -> None:
 
 async def test_a_repository_of_others_is_reported(hub: HubServer, tmp_path: Path) -> None:
     (tmp_path / "file").write_bytes(b"a submission")
-    with pytest.raises(StorageUnavailable, match="does not let"):
+    with pytest.raises(StorageUnavailable, match="does not permit this"):
         await storage_on(hub, "ada/hers", "bob").put("predictions/a", tmp_path / "file")
 
 
