@@ -1,4 +1,4 @@
-"""The ``collidium`` command. Nothing heavy is imported here: each command imports what it needs."""
+"""The ``collidium`` command. Each subcommand is imported when it is used."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the one place where its errors are shown."""
+    """Run the command, show its errors, and return the exit code."""
     session, output = Session(), sys.stdout
-    # Commands show a broken plugin in a line; its traceback is for the server's log.
+    # Commands show a broken plugin as one line; only servers log the traceback.
     logging.getLogger("collidium.plugins").setLevel(logging.CRITICAL)
     try:
         code = collidium.main(arguments, prog_name="collidium", standalone_mode=False, obj=session)
@@ -40,7 +40,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except SystemExit:
         if sys.stdout is output:
             raise
-        # Click has replaced it because its reader closed it, as `head` does.
+        # Click replaces standard output when its reader closed the pipe, as `head` does.
         return 0
     except OSError as error:
         show_os_error(error, as_json=session.as_json)

@@ -1,4 +1,4 @@
-"""``collidium me``, ``login``, ``account`` and ``webhook``: the account, its ledger, token, notifications."""
+"""``collidium me``, ``login``, ``account`` and ``webhook``."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from collidium.cli.context import client
 from collidium.cli.options import json_option, limit_option
 from collidium.cli.output import (
     ColumnSpec,
+    json_wanted,
     note,
-    print_json,
-    print_record,
     short_reference,
     show_items,
     show_record,
+    show_value,
 )
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ LEDGER: Final[Mapping[str, ColumnSpec]] = {
 @click.option("--transactions", is_flag=True, help="Show the ledger instead, newest first.")
 @limit_option("entries")
 @json_option
-def me(transactions: bool, limit: int, as_json: bool) -> None:
+def me(transactions: bool, limit: int) -> None:
     """Show your account, or its ledger.
 
     \b
@@ -48,7 +48,7 @@ def me(transactions: bool, limit: int, as_json: bool) -> None:
     with client() as server:
         if transactions:
             entries = server.transactions(limit=limit)
-            show_items(entries.items, LEDGER, as_json=as_json)
+            show_items(entries.items, LEDGER)
             return
         account = server.me()
     rows = {
@@ -58,7 +58,7 @@ def me(transactions: bool, limit: int, as_json: bool) -> None:
         "since": account.created_at,
         "server": server.backend,
     }
-    show_record(account, rows, as_json=as_json)
+    show_record(account, rows)
 
 
 @click.command()
@@ -104,7 +104,7 @@ def _read_token(token_stdin: bool) -> str:
 
 @click.group()
 def account() -> None:
-    """Set what you are notified of."""
+    """Choose your notifications."""
 
 
 @account.command()
@@ -113,17 +113,15 @@ def account() -> None:
     metavar="ADDRESS",
     help="Address for e-mail, used once you have confirmed it by the link sent there.",
 )
-@click.option("--no-email", is_flag=True, help="Forget the address.")
+@click.option("--no-email", is_flag=True, help="Remove the address.")
 @click.option("--on", "on", metavar="KIND", multiple=True, help="Send this kind of event; repeatable.")
 @click.option("--off", "off", metavar="KIND", multiple=True, help="Do not send it; repeatable.")
 @json_option
-def notify(
-    email: str | None, no_email: bool, on: tuple[str, ...], off: tuple[str, ...], as_json: bool
-) -> None:
-    """Show what you are notified of, or change it.
+def notify(email: str | None, no_email: bool, on: tuple[str, ...], off: tuple[str, ...]) -> None:
+    """Show or change your notifications.
 
-    Kinds are scored, disqualified, deadline, closed, results and job, all on at first. They are sent to
-    your address, if there is one, and to your webhook (`collidium webhook`).
+    Kinds are scored, disqualified, deadline, closed, results and job; all are on by default. They are sent to
+    your e-mail address and your webhook (`collidium webhook`), if you have set them.
 
     \b
     collidium account notify
@@ -131,7 +129,7 @@ def notify(
     collidium account notify --no-email
     """
     if email is not None and no_email:
-        raise click.UsageError("give an address, or --no-email")
+        raise click.UsageError("give --email or --no-email, not both")
     if both := set(on) & set(off):
         raise click.UsageError(f"{', '.join(sorted(both))}: both on and off")
     changes: NotificationChanges = {}
@@ -148,9 +146,9 @@ def notify(
         "sent": [kind for kind, is_on in found.kinds.items() if is_on],
         "not sent": [kind for kind, is_on in found.kinds.items() if not is_on],
     }
-    show_record(found, rows, as_json=as_json)
-    if email is not None and found.confirmed_at is None and not as_json:
-        note(f"Follow the link that was sent to {email}: nothing else is sent there before.")
+    show_record(found, rows)
+    if email is not None and found.confirmed_at is None and not json_wanted():
+        note(f"Follow the link that was sent to {email} to confirm the address.")
 
 
 @click.group()
@@ -160,9 +158,9 @@ def webhook() -> None:
 
 @webhook.command("set")
 @click.argument("url", required=False)
-@click.option("--rotate-secret", is_flag=True, help="Replace the signing secret at once.")
+@click.option("--rotate-secret", is_flag=True, help="Replace the signing secret.")
 @json_option
-def set_(url: str | None, rotate_secret: bool, as_json: bool) -> None:
+def set_(url: str | None, rotate_secret: bool) -> None:
     """Send notifications to URL; without URL, only create or rotate the signing secret.
 
     \b
@@ -171,17 +169,14 @@ def set_(url: str | None, rotate_secret: bool, as_json: bool) -> None:
     """
     with client() as server:
         hook = server.set_webhook(url, rotate_secret=rotate_secret)
-    if as_json:
-        print_json(hook)
-        return
-    print_record({"url": hook.url} | ({} if hook.secret is None else {"secret": hook.secret}))
-    if hook.secret is not None:
-        note("This is the only time that the secret is shown: give it to your receiver now.")
+    show_record(hook, {"url": hook.url} | ({} if hook.secret is None else {"secret": hook.secret}))
+    if hook.secret is not None and not json_wanted():
+        note("Give the secret to your receiver now: it is not shown again.")
 
 
 @webhook.command()
 @json_option
-def show(as_json: bool) -> None:
+def show() -> None:
     """Show your webhook.
 
     \b
@@ -189,13 +184,14 @@ def show(as_json: bool) -> None:
     """
     with client() as server:
         hook = server.webhook()
+    # The secret of the record is always null here.
     value = {"url": hook.url, "created_at": hook.created_at}
-    show_record(value, {"url": hook.url, "since": hook.created_at}, as_json=as_json)
+    show_record(value, {"url": hook.url, "since": hook.created_at})
 
 
 @webhook.command()
 @json_option
-def remove(as_json: bool) -> None:
+def remove() -> None:
     """Remove the webhook with its secret; pending deliveries are dropped.
 
     \b
@@ -203,16 +199,14 @@ def remove(as_json: bool) -> None:
     """
     with client() as server:
         answer = server.remove_webhook()
-    if as_json:
-        print_json(answer)
-    else:
-        note("The webhook is removed." if answer.removed else "There was no webhook.")
+    text = "The webhook is removed." if answer.removed else "There was no webhook."
+    show_value(answer, lambda _: note(text))
 
 
 @webhook.command()
 @limit_option("deliveries")
 @json_option
-def deliveries(limit: int, as_json: bool) -> None:
+def deliveries(limit: int) -> None:
     """List deliveries, with the reason if one failed, newest first.
 
     \b
@@ -230,4 +224,4 @@ def deliveries(limit: int, as_json: bool) -> None:
         "next attempt": "next_attempt_at",
         "url": "url",
     }
-    show_items(log.items, columns, as_json=as_json)
+    show_items(log.items, columns)

@@ -1,4 +1,4 @@
-"""``collidium bench``: measurements on this machine, to be submitted."""
+"""``collidium bench``: measurements on this machine for tasks with self-reported metrics."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collidium.cli.options import (
     locate_source,
     source_argument,
 )
-from collidium.cli.output import note, print_json, print_record, print_table
+from collidium.cli.output import note, print_record, print_table, show_value
 from collidium.cli.progress import progress_bar, progress_bars
 
 if TYPE_CHECKING:
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from collidium.datasets import HubDataset
     from collidium.scoring.bench.data_loading import Slice, Times
 
-#: The task that takes the measurements.
+#: The task that the measurement is submitted to.
 TASK: Final = "data_loading"
-#: Source of the events -> the label of its bar, and whether it counts bytes.
+#: The label of the progress bar of each source, and whether it counts bytes.
 _BARS: Final = {"disk": ("Reading from disk", False), "hub": ("Reading from the hub", False)}
 
 
@@ -39,17 +39,19 @@ def bench() -> None:
 @bench.command("data-loading")
 @source_argument()
 @click.option("--config", metavar="NAME", help="Dataset config; default: the task's.")
-@click.option("--table", metavar="NAME", help="Table that is read; default: the task's.")
-@events_option("Events that are read; default: the task's.")
+@click.option("--table", metavar="NAME", help="Table to read; default: the task's.")
+@events_option("Events to read; default: the task's.")
 @click.option(
-    "--loader", metavar="MODULE:FUNCTION", help="Function that reads them; default: collidium.datasets.load."
+    "--loader",
+    metavar="MODULE:FUNCTION",
+    help="Function that reads the events; default: collidium.datasets.load.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1, 1000),
     default=5,
     show_default=True,
-    help="Repetitions from disk and from the hub; the median counts.",
+    help="Repetitions from disk and from the hub; their median is reported.",
 )
 @click.option(
     "--output",
@@ -73,13 +75,12 @@ def data_loading(
     cache: Path | None,
     hub: str | None,
     revision: str | None,
-    as_json: bool,
 ) -> None:
     """Measure how fast events of SOURCE, a repository, are read from disk and from its hub.
 
     Downloads the shards, then reads the events --repeats times from the downloaded files and --repeats times
-    over HTTP. Files may be in the system's page cache. Every result is compared with the dataset, value by
-    value; that time is not counted. Writes the one row of predictions for `collidium submit data_loading`.
+    over HTTP. Files may be in the system's page cache. Each result is compared with the dataset, outside the
+    measured time. Writes one row of predictions for `collidium submit data_loading`.
 
     \b
     collidium bench data-loading alice/odd-ttbar
@@ -96,7 +97,7 @@ def data_loading(
         times = time_slice(part, read, repeats=repeats, progress=progress)
     times.write(output)
     record = _record(part, times, loader or loaders.OWN, output)
-    print_json(record) if as_json else _show(record, times)
+    show_value(record, lambda _: _print(record, times))
 
 
 def _repository(source: str, hub: str | None, revision: str | None) -> HubDataset:
@@ -105,7 +106,7 @@ def _repository(source: str, hub: str | None, revision: str | None) -> HubDatase
     place = locate_source(source, hub, revision)
     if isinstance(place, Path):
         raise InvalidInput(
-            f"{source}: is a directory; name a repository, as reading from a hub is measured too"
+            f"{source} is a directory: name a repository, because reading from a hub is measured too"
         )
     return place
 
@@ -113,7 +114,7 @@ def _repository(source: str, hub: str | None, revision: str | None) -> HubDatase
 def _selection(
     config: str | None, table: str | None, events: EventRange | None
 ) -> tuple[str, str, EventRange]:
-    """Config, table and events: as given, else those of the server's task."""
+    """Return config, table and events, by default those of the server's task."""
     if config and table and events is not None:
         return config, table, events
     with client() as server:
@@ -153,7 +154,7 @@ def _record(part: Slice, times: Times, loader: str, output: Path) -> dict[str, A
     }
 
 
-def _show(record: dict[str, Any], times: Times) -> None:
+def _print(record: dict[str, Any], times: Times) -> None:
     shown = ("repository", "commit", "config", "table", "events", "loader", "digest")
     print_record({name: record[name] for name in shown})
     click.echo()

@@ -1,4 +1,4 @@
-"""What a command works with: a client of the server, or the platform of this machine."""
+"""How commands reach the platform: by a client of the server, or on the server's machine."""
 
 from __future__ import annotations
 
@@ -6,22 +6,22 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeVar
 
-import click
-
+from collidium.cli.output import json_wanted
 from collidium.runtime.interrupts import Importing
 
 if TYPE_CHECKING:
     from collidium.client import Client
+    from collidium.hub.client import Hub
     from collidium.platform import Platform
     from collidium.settings import Settings
 
 
-#: The settings that clients read; with any other one, all settings are validated.
-OF_CLIENTS = frozenset({"PLATFORM_BACKEND", "PLATFORM_HUB_URL"})
+#: The settings that clients read. Any other setting in the environment is validated with all settings.
+CLIENT_SETTINGS = frozenset({"PLATFORM_BACKEND", "PLATFORM_HUB_URL"})
 
 
 def client(token: str | None = None) -> Client:
-    """A client; raises ConfigurationError when the environment has settings that do not exist."""
+    """Return a client of the server. Raises ConfigurationError as :func:`check_environment`."""
     with Importing():
         from collidium.client import Client
 
@@ -30,7 +30,7 @@ def client(token: str | None = None) -> Client:
 
 
 def check_environment() -> None:
-    """Raises ConfigurationError when the environment has settings that do not exist."""
+    """Raise ConfigurationError if the environment has unknown or invalid settings."""
     if any_settings():
         from collidium import settings
 
@@ -38,34 +38,41 @@ def check_environment() -> None:
 
 
 def any_settings() -> bool:
-    """Whether the environment has a setting that is not a client's; reading all takes longer than a call."""
-    return any(name.startswith("PLATFORM_") and name not in OF_CLIENTS for name in os.environ)
+    """Whether the environment has a server's setting. Loading the settings takes longer than a call."""
+    return any(name.startswith("PLATFORM_") and name not in CLIENT_SETTINGS for name in os.environ)
+
+
+def hub_client(endpoint: str | None = None) -> Hub:
+    """Return a client of the hub, by default that of the environment, with the user's token."""
+    from collidium.hub.client import Hub
+    from collidium.hub.sources import find_hub
+
+    hub = find_hub(endpoint)
+    return Hub(hub.endpoint, hub.token or "")
 
 
 Result = TypeVar("Result")
 
 
 def on_platform(action: Callable[[Platform], Awaitable[Result]]) -> Result:
-    """Run ``action`` on the opened platform; warn of broken plugins."""
+    """Run ``action`` with the platform of this machine, and warn of broken plugins."""
     with Importing():
         import asyncio
 
-        from collidium.cli.root import warn_of
+        from collidium.cli.root import warn_about_failures
         from collidium.platform import Platform
-
-    as_json = click.get_current_context().find_root().obj.as_json
 
     async def run() -> Result:
         async with Platform.open(quiet_settings()) as platform:
-            if not as_json:
-                warn_of(platform.plugins)
+            if not json_wanted():
+                warn_about_failures(platform.plugins)
             return await action(platform)
 
     return asyncio.run(run())
 
 
 def quiet_settings() -> Settings:
-    """The settings; a command logs only warnings and errors."""
+    """Load the settings for a command, which logs only warnings and errors."""
     from collidium import settings
     from collidium.runtime import logs
 

@@ -1,4 +1,4 @@
-"""``collidium demo``: the whole loop on this machine."""
+"""``collidium demo``: the whole platform on this machine."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, NoReturn
 import click
 
 from collidium.cli.options import DIRECTORY, json_option
-from collidium.cli.output import note, print_json, print_table, short_reference
+from collidium.cli.output import note, print_table, short_reference, show_value
 
 if TYPE_CHECKING:
     from collidium.demo.loop import Outcome
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--data-dir",
     type=DIRECTORY,
-    help="An empty directory, which is kept; default: a temporary one.",
+    help="Empty directory for all files, which is kept; default: a temporary one.",
 )
 @click.option("--keep", is_flag=True, help="Keep the server running until Ctrl-C, with all six tasks open.")
 @click.option(
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     type=click.Choice(["auto", "local", "mock"]),
     default="auto",
     show_default=True,
-    help="Runner of the ordered events; auto: this machine, if the extra sim is installed, else the mock, "
-    "which makes none.",
+    help="Runner of simulation requests; auto: this machine if the extra sim is installed, else the mock "
+    "runner, which makes no events.",
 )
 @json_option
 def demo(
@@ -48,13 +48,12 @@ def demo(
     keep: bool,
     port: int,
     runner: Literal["auto", "local", "mock"],
-    as_json: bool,
 ) -> None:
-    """Show the whole loop on five real events, isolated from other data on this machine.
+    """Show the whole platform on five real events, isolated from other data on this machine.
 
     Starts a server with a local hub, publishes the events as a dataset, imports truth for two of them,
-    reconstructs tracks from the hits alone, submits the results, orders more events and waits for them,
-    and shows scores, requests, credits and leaderboard.
+    reconstructs tracks from the hits, submits the results, orders more events and waits for them, and shows
+    scores, requests, credits and leaderboard.
 
     \b
     collidium demo
@@ -64,16 +63,13 @@ def demo(
 
     signal.signal(signal.SIGTERM, _leave)
     with _directory(data_dir) as directory, demonstrated(directory, port, runner, _report) as outcome:
-        if as_json:
-            print_json(outcome)
-        else:
-            _show(outcome)
+        show_value(outcome, _print_outcome)
         if keep:
             _stay(outcome, directory)
 
 
 def _leave(number: int, frame: FrameType | None) -> NoReturn:
-    """Exit normally on SIGTERM, so that the server ends too."""
+    """Exit normally on SIGTERM, so that the server is stopped too."""
     sys.exit(128 + number)
 
 
@@ -93,7 +89,7 @@ def _report(step: str) -> None:
     note(f"* {step}")
 
 
-def _show(outcome: Outcome) -> None:
+def _print_outcome(outcome: Outcome) -> None:
     from collidium.cli.tasks import print_places
 
     metrics = [metric.name for metric in outcome.card.metrics]

@@ -1,4 +1,4 @@
-"""``collidium evaluations``: models that the server runs; ``model reproduce``: one of them run again here."""
+"""``collidium evaluations`` and ``bundle``, and ``collidium model reproduce``."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ import click
 
 from collidium import __version__
 from collidium.cli.context import client
-from collidium.cli.model_sources import TIMED, chosen, events_of, read_model, source_options, timed
+from collidium.cli.model_sources import (
+    TIMED,
+    measure_speed,
+    open_dataset,
+    read_model,
+    source_options,
+    source_or_training_data,
+)
 from collidium.cli.options import EXISTING_FILE, FILE, events_option, json_option, limit_option, locate_source
 from collidium.cli.output import (
     ColumnSpec,
     note,
-    print_json,
     print_record,
     print_table,
     printable,
     show_items,
+    show_message,
+    show_value,
 )
 from collidium.cli.progress import progress_bar
 from collidium.cli.tasks import value_cell
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
 
 STATES: Final = ("received", "checking", "running", "scored", "failed", "cancelled")
 _MAX_JSON_BYTES: Final = 16 * 1024**2
-#: What zipfile raises for files that are damaged, or of a kind that it does not read.
+#: What zipfile raises for damaged or unsupported files.
 _DAMAGED: Final = (
     *(BadZipFile, EOFError, KeyError, LZMAError, NotImplementedError, OSError, RuntimeError, zlib.error),
 )
@@ -50,10 +58,10 @@ _DAMAGED: Final = (
 @click.option("--cancel", is_flag=True, help="Cancel EVALUATION.")
 @limit_option("evaluations")
 @json_option
-def evaluations(evaluation_id: str | None, wait: bool, cancel: bool, limit: int, as_json: bool) -> None:
-    """List your models that the server runs or ran, newest first; or show EVALUATION.
+def evaluations(evaluation_id: str | None, wait: bool, cancel: bool, limit: int) -> None:
+    """List your models that the server runs or has run, newest first; or show EVALUATION.
 
-    `collidium submit TASK --model` sends one.
+    `collidium submit TASK --model` submits a model.
 
     \b
     collidium evaluations
@@ -64,10 +72,10 @@ def evaluations(evaluation_id: str | None, wait: bool, cancel: bool, limit: int,
         raise click.UsageError("give the EVALUATION")
     with client() as server:
         if evaluation_id is None:
-            show_evaluations(server.evaluations(limit=limit).items, as_json=as_json)
+            show_evaluations(server.evaluations(limit=limit).items)
             return
         found = server.cancel_evaluation(evaluation_id) if cancel else server.evaluation(evaluation_id)
-        show_evaluation(server, found, wait=wait, as_json=as_json)
+        show_evaluation(server, found, wait=wait)
 
 
 @click.command()
@@ -76,11 +84,11 @@ def evaluations(evaluation_id: str | None, wait: bool, cancel: bool, limit: int,
 @click.option("--manifest", type=EXISTING_FILE, required=True, help="Its manifest.")
 @click.option("--output", type=FILE, default="bundle.zip", show_default=True, help="The file to write.")
 @json_option
-def bundle(submission_id: str, model: Path, manifest: Path, output: Path, as_json: bool) -> None:
-    """Write a zip file that runs the model of SUBMISSION again.
+def bundle(submission_id: str, model: Path, manifest: Path, output: Path) -> None:
+    """Write a zip file that reproduces the model of SUBMISSION.
 
-    It holds model and manifest, which have to be those that were submitted, the submission with all versions
-    and hashes, and the commands.
+    It contains the submitted model and manifest, the submission with all versions and hashes, and the
+    commands that run the model again.
 
     \b
     collidium bundle 0123456789abcdef0123456789abcdef --model model.onnx --manifest manifest.toml
@@ -91,18 +99,16 @@ def bundle(submission_id: str, model: Path, manifest: Path, output: Path, as_jso
 
     with client() as server:
         sent = server.submission(submission_id)
-    ran = require_same_files(sent, model, manifest)
+    submitted = require_same_files(sent, model, manifest)
     with ZipFile(output, "x", ZIP_DEFLATED) as written:
         written.write(model, "model.onnx")
         written.write(manifest, "manifest.toml")
         written.writestr("submission.json", encode(sent))
-        requirement = ran.runtime.replace(" ", "==")
+        requirement = submitted.runtime.replace(" ", "==")
         readme = _README.format(sent=sent, release=__version__, requirement=requirement)
         written.writestr("README.md", readme)
-    if as_json:
-        print_json({"bundle": str(output), "submission": submission_id, "model": sent.model})
-    else:
-        click.echo(printable(f"{output} has model, manifest, submission.json and README.md."))
+    record = {"bundle": str(output), "submission": submission_id, "model": sent.model}
+    show_message(record, f"{output} contains the model, its manifest, submission.json and README.md.")
 
 
 _README: Final = """\
@@ -119,8 +125,8 @@ collidium model run model.onnx --from DIRECTORY --events FIRST:STOP
 collidium score {sent.task} predictions.parquet --from DIRECTORY --events FIRST:STOP
 ```
 
-DIRECTORY has events with truth, such as the training events that `collidium tasks {sent.task}` shows.
-With this bundle, one command does the same, and compares the results with those of the server:
+DIRECTORY is a dataset with truth, such as the training events that `collidium tasks {sent.task}` shows.
+One command runs the bundle and compares the results with those of the server:
 
 ```sh
 collidium model reproduce BUNDLE.zip --from DIRECTORY --events FIRST:STOP
@@ -128,8 +134,8 @@ collidium model reproduce BUNDLE.zip --from DIRECTORY --events FIRST:STOP
 """
 
 
-def show_evaluations(found: Sequence[Evaluation], *, accounts: bool = False, as_json: bool) -> None:
-    """Evaluations as a table, with the account of each if ``accounts``, or as JSON."""
+def show_evaluations(found: Sequence[Evaluation], *, accounts: bool = False) -> None:
+    """Print evaluations, with the account of each if ``accounts``."""
     columns: dict[str, ColumnSpec] = {
         "evaluation": "evaluation_id",
         **({"account": "hub_username"} if accounts else {}),
@@ -139,37 +145,38 @@ def show_evaluations(found: Sequence[Evaluation], *, accounts: bool = False, as_
         "received": "received_at",
         "submission": "submission_id",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
-def show_evaluation(server: Client, found: Evaluation, *, wait: bool, as_json: bool) -> None:
-    """One evaluation, when it has ended if ``wait``; exit code 1 where it has failed then."""
+def show_evaluation(server: Client, found: Evaluation, *, wait: bool) -> None:
+    """Print an evaluation. With ``wait``, wait until it has ended, and exit with 1 unless it is scored."""
     if wait and not found.has_ended:
         found = server.wait_for_model(
             found.evaluation_id, on_change=lambda seen: note(f"The model is {state_text(seen)}.")
         )
-    if as_json:
-        print_json(found)
-    else:
-        print_record(
-            {
-                "evaluation": found.evaluation_id,
-                "challenge": found.challenge,
-                "state": state_text(found),
-                "reason": found.reason,
-                "parameters": found.n_params,
-                "received": found.received_at,
-                "submission": found.submission_id,
-            }
-        )
-        if found.submission_id:
-            click.echo(printable(f"`collidium submissions {found.submission_id}` shows its scores."))
+    show_value(found, _print_evaluation)
     if wait and found.state != "scored":
         raise SystemExit(1)
 
 
+def _print_evaluation(found: Evaluation) -> None:
+    print_record(
+        {
+            "evaluation": found.evaluation_id,
+            "challenge": found.challenge,
+            "state": state_text(found),
+            "reason": found.reason,
+            "parameters": found.n_params,
+            "received": found.received_at,
+            "submission": found.submission_id,
+        }
+    )
+    if found.submission_id:
+        click.echo(printable(f"`collidium submissions {found.submission_id}` shows its scores."))
+
+
 def state_text(found: Evaluation) -> str:
-    """The state, and how far it is."""
+    """Return the state, with the progress of a running evaluation."""
     if found.state != "running":
         return found.state
     return f"running, {found.events_done} of {found.events} events"
@@ -181,9 +188,9 @@ def state_text(found: Evaluation) -> str:
 @click.option("--manifest", type=EXISTING_FILE, help="Its manifest; default: manifest.toml next to it.")
 @source_options
 @events_option("Events to run; default: all of the dataset.")
-@click.option("--time", "speed", is_flag=True, help=f"Measure the speed, too, on at most {TIMED} events.")
+@click.option("--time", "speed", is_flag=True, help=f"Also measure the speed, on at most {TIMED} events.")
 @click.option(
-    "--server", "by_server", is_flag=True, help="Have the server run SUBMISSION on its public events."
+    "--server", "by_server", is_flag=True, help="Run SUBMISSION on the server, on its public events."
 )
 @json_option
 def reproduce(
@@ -193,16 +200,15 @@ def reproduce(
     events: EventRange | None,
     speed: bool,
     by_server: bool,
-    as_json: bool,
     **where: Any,
 ) -> None:
     """Run the model of BUNDLE or SUBMISSION again, on events with truth, and compare the results.
 
-    BUNDLE is a file of `collidium bundle`. Of SUBMISSION, an id, the server sends the scores, and its files
-    are yours. Results agree within three standard errors; the exit code is 1 where one does not. Choose
-    events that the model has not learned from.
+    BUNDLE is a file of `collidium bundle`. SUBMISSION is an id: its scores are read from the server, the
+    model and manifest from your files. Results agree within three standard errors; the exit code is 1 if one
+    does not. Choose events that the model was not trained on.
 
-    With --server it runs on the public events of the server, at the price of a model;
+    With --server, the server runs the model on its public events, at the price of a submitted model;
     `collidium submissions SUBMISSION` shows the results.
 
     \b
@@ -213,63 +219,60 @@ def reproduce(
     """
     if by_server:
         with client() as server:
-            show_evaluation(server, server.reproduce(source_of_model), wait=False, as_json=as_json)
+            show_evaluation(server, server.reproduce(source_of_model), wait=False)
         return
     from collidium.client import score
     from collidium.inference.running import check, write_predictions
 
     with tempfile.TemporaryDirectory() as directory:
         if Path(source_of_model).is_file():
-            sent = _unpacked(Path(source_of_model), Path(directory))
+            sent = _unpack(Path(source_of_model), Path(directory))
             model, manifest = Path(directory, "model.onnx"), None
         else:
             with client() as server:
                 sent = server.submission(source_of_model)
         model = model or Path("model.onnx")
-        ran = require_same_files(sent, model, manifest or model.with_name("manifest.toml"))
-        read, task = read_model(model, manifest)
-        where = chosen(sent.challenge, where)
-        parameters = check(read, task).n_params
-        dataset, wanted = events_of(read, task, events, **where)
+        submitted = require_same_files(sent, model, manifest or model.with_name("manifest.toml"))
+        loaded, task = read_model(model, manifest)
+        where = source_or_training_data(sent.challenge, where)
+        parameters = check(loaded, task).n_params
+        dataset, wanted = open_dataset(loaded, task, events, **where)
         path = Path(directory, "predictions.parquet")
         with progress_bar("Running (events)") as progress:
-            write_predictions(read, task, dataset, wanted, path, progress=progress)
-        place = locate_source(where["source"], where["hub"], where["revision"])
-        made = score(
-            task, path, truth_from=place, config=where["config"], events=wanted, cache=where["cache"]
+            write_predictions(loaded, task, dataset, wanted, path, progress=progress)
+        source = locate_source(where["source"], where["hub"], where["revision"])
+        scored = score(
+            task, path, truth_from=source, config=where["config"], events=wanted, cache=where["cache"]
         )
         some = type(wanted)(wanted.start, min(wanted.stop, wanted.start + TIMED))
-        timing = timed(read, task, dataset, some, 3) if speed else None
+        timing = measure_speed(loaded, task, dataset, some, 3) if speed else None
     metrics = [metric.name for metric in task.card.metrics if not metric.self_reported]
-    rows = _compared(sent, ran, made, metrics, (parameters, timing))
+    rows = _compare(sent, submitted, scored, metrics, (parameters, timing))
     agree = all(row["agrees"] for row in rows)
-    if as_json:
-        record = {"submission": sent.submission_id, "events": str(wanted), "agree": agree, "results": rows}
-        print_json(record)
-    else:
-        _show(sent, made, rows, agree=agree)
+    record = {"submission": sent.submission_id, "events": str(wanted), "agree": agree, "results": rows}
+    show_value(record, lambda _: _print_comparison(sent, scored, rows, agree=agree))
     if not agree:
         raise SystemExit(1)
 
 
 def require_same_files(sent: Submission, model: Path, manifest: Path) -> EvaluatedModel:
-    """The model of a submission; raises InvalidInput unless the files are its own, by their hashes."""
+    """Return the model of a submission; raises InvalidInput unless the files have its hashes."""
     from collidium.files.durable import sha256_of
 
     if sent.model is None:
         raise InvalidInput(f"submission {sent.submission_id} is of predictions, not of a model")
     problems = [
-        {"field": path.name, "detail": f"{path} is not what was submitted, which has the sha256 {sha256}"}
+        {"field": path.name, "detail": f"{path} is not the submitted file, which has sha256 {sha256}"}
         for path, sha256 in ((model, sent.model.sha256), (manifest, sent.model.manifest_sha256))
         if not path.is_file() or sha256_of(path) != sha256
     ]
     if problems:
-        raise InvalidInput("these are other files", errors=problems)
+        raise InvalidInput("these are not the submitted files", errors=problems)
     return sent.model
 
 
-def _unpacked(bundle: Path, directory: Path) -> Submission:
-    """The submission of a bundle, whose other files are written to a directory. Raises InvalidInput."""
+def _unpack(bundle: Path, directory: Path) -> Submission:
+    """Unpack a bundle into a directory and return its submission. Raises InvalidInput."""
     import msgspec
 
     from collidium.inference import manifest, sandbox
@@ -290,31 +293,31 @@ def _unpacked(bundle: Path, directory: Path) -> Submission:
                 (directory / name).write_bytes(content)
         return msgspec.json.decode((directory / "submission.json").read_bytes(), type=Submission)
     except (*_DAMAGED, msgspec.MsgspecError) as error:
-        raise InvalidInput(f"{bundle} is no bundle: {error}") from error
+        raise InvalidInput(f"{bundle} is not a bundle: {error}") from error
 
 
-def _compared(
+def _compare(
     sent: Submission,
-    ran: EvaluatedModel,
-    made: LocalScores,
+    submitted: EvaluatedModel,
+    scored: LocalScores,
     metrics: list[str],
     measured: tuple[int, Timing | None],
 ) -> list[dict[str, Any]]:
-    """What the server has, what there is here, and whether they agree."""
+    """Compare the server's results with those of this machine."""
     parameters, timing = measured
     rows = [
         _row(
             name,
             (sent.scores[name], sent.uncertainties.get(name)),
-            (made.scores[name], made.uncertainties.get(name)),
+            (scored.scores[name], scored.uncertainties.get(name)),
         )
         for name in metrics
-        if name in sent.scores and name in made.scores
+        if name in sent.scores and name in scored.scores
     ]
-    rows.append(_row("parameters", (ran.n_params, None), (parameters, None)))
-    if timing is not None and ran.seconds is not None:
+    rows.append(_row("parameters", (submitted.n_params, None), (parameters, None)))
+    if timing is not None and submitted.seconds is not None:
         here = timing.seconds, timing.error
-        rows.append(_row("seconds of an event", (ran.seconds, ran.seconds_error), here))
+        rows.append(_row("seconds of an event", (submitted.seconds, submitted.seconds_error), here))
     return rows
 
 
@@ -325,7 +328,9 @@ def _row(name: str, server: tuple[float, float | None], here: tuple[float, float
     return {"name": name, **values, "agrees": Reproduced(name, *server, *here).agrees}
 
 
-def _show(sent: Submission, made: LocalScores, rows: list[dict[str, Any]], *, agree: bool) -> None:
+def _print_comparison(
+    sent: Submission, scored: LocalScores, rows: list[dict[str, Any]], *, agree: bool
+) -> None:
     cells = [
         (
             row["name"],
@@ -339,8 +344,8 @@ def _show(sent: Submission, made: LocalScores, rows: list[dict[str, Any]], *, ag
     print_record(
         {
             "submission": sent.submission_id,
-            "events here": f"{made.events.start}:{made.events.stop} of {made.dataset}",
-            "scorer": f"{sent.scorer_version} on the server, {made.scorer_version} here",
+            "events here": f"{scored.events.start}:{scored.events.stop} of {scored.dataset}",
+            "scorer": f"{sent.scorer_version} on the server, {scored.scorer_version} here",
         }
     )
     note("The results agree." if agree else "Some results do not agree.")

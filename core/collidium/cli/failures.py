@@ -1,4 +1,4 @@
-"""Shows errors: what was wrong, where, and what to do. Standard error only, never a traceback."""
+"""How errors are shown on standard error: what was wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ import click
 from collidium import errors
 from collidium.cli.output import printable, width_of, wrapped
 
-#: What to do about an error, by its kind; the nearest kind counts.
+#: What to do about an error, by its class or the nearest base class.
 ADVICE: Mapping[type[errors.CollidiumError], str] = {
     errors.Unauthenticated: "log in with `collidium login`, or set HF_TOKEN",
     errors.PaymentRequired: "`collidium me --transactions` shows what your credits were spent on",
 }
-#: What a missing task or challenge is advised with, by the call that the server names.
+#: What to do about a missing task or challenge, by the call that the server's message names.
 LISTS = {
     "/v1/benchmark/tasks": "`collidium tasks` lists the tasks of the server",
     "/v1/challenges": "`collidium challenge list` lists the challenges of the server",
 }
 
-
-#: Checks a file of predictions.
+#: The command that checks a file of predictions.
 CHECK = "collidium check TASK FILE"
 
 
 def show_error(error: errors.CollidiumError, *, as_json: bool, check: str | None = CHECK) -> None:
-    """The error for a person, or as a problem document for a program.
+    """Print an error as text, or as a problem document (RFC 9457) if ``as_json``.
 
-    ``check`` is the command that checks the file; None: no advice to check it.
+    ``check`` is the command to recommend for checking the file; None: recommend none.
     """
     if as_json:
         click.echo(json.dumps(problem(error)), err=True)
@@ -47,7 +46,7 @@ def show_error(error: errors.CollidiumError, *, as_json: bool, check: str | None
 
 
 def show_os_error(error: OSError, *, as_json: bool) -> None:
-    """A file that cannot be read or written, or a full disk, without a traceback."""
+    """Print an error of a file or disk."""
     where = f"{error.filename}: " if error.filename else ""
     if data_dir := _data_dir_around(error.filename):
         where = f"PLATFORM_DATA_DIR: {data_dir} cannot be used: "
@@ -55,7 +54,7 @@ def show_os_error(error: OSError, *, as_json: bool) -> None:
 
 
 def _data_dir_around(filename: object) -> Path | None:
-    """The data directory, if the file is in it or is a parent of it."""
+    """Return the data directory if the file is in it, or is one of its parents."""
     from collidium import settings
 
     if not isinstance(filename, str | os.PathLike):
@@ -69,7 +68,7 @@ def _data_dir_around(filename: object) -> Path | None:
 
 
 def problem(error: errors.CollidiumError) -> dict[str, Any]:
-    """The error as a problem document; without a status if it is not of a server."""
+    """Return an error as a problem document, with a status if it is a server's."""
     document: dict[str, Any] = {"type": "about:blank", "title": error.title, "detail": error.detail}
     if isinstance(error, errors.RefusedError):
         document["status"] = error.status
@@ -83,7 +82,7 @@ def problem(error: errors.CollidiumError) -> dict[str, Any]:
 
 
 def lines(error: errors.CollidiumError, *, check: str | None = CHECK) -> Iterator[str]:
-    """The error for a person, line by line; without repeating the first line."""
+    """Yield the lines of an error, each detail once."""
     repeated = all(str(item.get("detail", "")) in error.detail for item in error.errors)
     if len(error.errors) == 1 and repeated:
         (item,) = error.errors
@@ -104,7 +103,7 @@ def lines(error: errors.CollidiumError, *, check: str | None = CHECK) -> Iterato
 
 
 def _heading(error: errors.CollidiumError) -> str:
-    """What stands before the first problem in a message that holds them all."""
+    """Return the first line for several problems, with what precedes the first of them in the message."""
     subject = error.detail.partition(str(error.errors[0].get("detail", "")))[0].rstrip(": ")
     if subject == _location(error.errors[0]):
         subject = ""
@@ -143,7 +142,7 @@ def _example(example: object) -> str:
 
 def _advice(error: errors.CollidiumError, check: str | None) -> str | None:
     wait = error.headers.get("Retry-After", "")
-    if wait.isdecimal():  # a proxy may put a date there
+    if wait.isdecimal():  # a proxy may send a date
         return f"try again in {wait} s"
     if any("column" in item for item in error.errors):
         return f"fix the file; `{check}` checks it free of charge" if check else None

@@ -1,4 +1,4 @@
-"""``collidium model``: models that a server could run, checked, run and timed on this machine."""
+"""``collidium model``: check, run and time models on this machine as a server does."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ import click
 from collidium.cli.evaluations import reproduce
 from collidium.cli.model_sources import (
     TIMED,
-    chosen,
-    events_of,
     manifest_option,
+    measure_speed,
     model_argument,
+    open_dataset,
     read_manifest,
     read_model,
     source_options,
-    timed,
+    source_or_training_data,
 )
 from collidium.cli.options import (
     DIRECTORY,
@@ -27,20 +27,21 @@ from collidium.cli.options import (
     events_option,
     json_option,
 )
-from collidium.cli.output import note, print_json, show_record
+from collidium.cli.output import json_wanted, note, print_record, show_record, show_value
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from collidium.contracts.model import ModelInterface
     from collidium.contracts.task import EventRange
     from collidium.inference.sandbox import Facts
+    from collidium.inference.timing import Timing
 
 _MIB: Final = 1024**2
 
 
 @click.group()
 def model() -> None:
-    """Check, run and time models as a server does: ONNX files with a manifest, in a sandbox."""
+    """Check, run and time models as a server does: ONNX files with a manifest, run in a sandbox."""
 
 
 model.add_command(reproduce)
@@ -50,7 +51,7 @@ model.add_command(reproduce)
 @model_argument
 @manifest_option
 @json_option
-def check(file: Path, manifest: Path | None, as_json: bool) -> None:
+def check(file: Path, manifest: Path | None) -> None:
     """Check MODEL and its manifest, load it, and show its size.
 
     \b
@@ -59,24 +60,24 @@ def check(file: Path, manifest: Path | None, as_json: bool) -> None:
     """
     from collidium.inference.running import check as check_here
 
-    _show_facts(check_here(*read_model(file, manifest)), as_json=as_json)
+    _show_facts(check_here(*read_model(file, manifest)))
 
 
 @model.command()
 @model_argument
 @json_option
-def count(file: Path, as_json: bool) -> None:
-    """Count the parameters of MODEL as leaderboards do; it needs no manifest.
+def count(file: Path) -> None:
+    """Count the parameters of MODEL as leaderboards do. Needs no manifest.
 
-    All numbers of the file count, or a quarter of their bytes if that is more; of trees two for each split
-    and one for each weight of a leaf.
+    The count is that of all numbers in the file, or a quarter of their bytes if that is more. A tree counts
+    two for each split and one for each weight of a leaf.
 
     \b
     collidium model count model.onnx
     """
     from collidium.inference.running import count as count_here
 
-    _show_facts(count_here(file.read_bytes()), as_json=as_json)
+    _show_facts(count_here(file.read_bytes()))
 
 
 @model.command()
@@ -93,10 +94,8 @@ def count(file: Path, as_json: bool) -> None:
     help="File of predictions.",
 )
 @json_option
-def run(
-    file: Path, manifest: Path | None, events: EventRange | None, output: Path, as_json: bool, **source: Any
-) -> None:
-    """Run MODEL on events, and write its predictions: those that a server would score.
+def run(file: Path, manifest: Path | None, events: EventRange | None, output: Path, **source: Any) -> None:
+    """Run MODEL on events, and write its predictions.
 
     \b
     collidium model run model.onnx
@@ -105,14 +104,14 @@ def run(
     """
     from collidium.inference.running import write_predictions
 
-    read, task = read_model(file, manifest)
+    loaded, task = read_model(file, manifest)
     where = f" --from {source['source']}" if source["source"] else ""
-    dataset, wanted = events_of(read, task, events, **chosen(task.card.name, source))
+    dataset, wanted = open_dataset(loaded, task, events, **source_or_training_data(task.card.name, source))
     with progress_bar("Running (events)") as progress:
-        rows = write_predictions(read, task, dataset, wanted, output, progress=progress)
+        rows = write_predictions(loaded, task, dataset, wanted, output, progress=progress)
     record = {"task": task.card.name, "events": str(wanted), "rows": rows, "predictions": output}
-    show_record(record, record, as_json=as_json)
-    if not as_json:
+    show_record(record, record)
+    if not json_wanted():
         note(f"Score it: collidium score {task.card.name} {output}{where}")
 
 
@@ -129,34 +128,34 @@ def run(
     help="Repetitions, each in fresh processes.",
 )
 @json_option
-def time(
-    file: Path, manifest: Path | None, events: EventRange | None, blocks: int, as_json: bool, **source: Any
-) -> None:
-    """Measure the speed of MODEL: CPU time of an event on one core, relative to a reference model.
+def time(file: Path, manifest: Path | None, events: EventRange | None, blocks: int, **source: Any) -> None:
+    """Measure the speed of MODEL: CPU time per event on one core, relative to a reference model.
 
-    It is the measure of leaderboards; a busy machine is reported, and not measured.
+    Leaderboards use the same measure. Fails if the machine is too busy to measure.
 
     \b
     collidium model time model.onnx
     collidium model time model.onnx --from ./ttbar --events 0:20 --blocks 1 --json
     """
-    read, task = read_model(file, manifest)
-    dataset, wanted = events_of(read, task, events, first=TIMED, **chosen(task.card.name, source))
-    timing = timed(read, task, dataset, wanted, blocks)
-    made = timing.blocks
-    if as_json:
-        print_json(timing)
-        return
-    rows = {
-        "seconds per event, nominal": f"{timing.seconds:.4g} ± {timing.error:.2g}",
-        "CPU seconds here": ", ".join(f"{block.cpu_seconds:.4g}" for block in made),
-        "wall-clock seconds here": ", ".join(f"{block.wall_seconds:.4g}" for block in made),
-        "memory": f"{max(block.memory_bytes for block in made) / _MIB:.0f} MiB",
-        **({"energy here": f"{joules:.2g} J"} if (joules := timing.in_addition["joules"]) else {}),
-        "reference": ", ".join(f"{block.reference_seconds:.3g} s" for block in made),
-        "events": timing.events,
-    }
-    show_record(timing, rows, as_json=False)
+    loaded, task = read_model(file, manifest)
+    where = source_or_training_data(task.card.name, source)
+    dataset, wanted = open_dataset(loaded, task, events, first=TIMED, **where)
+    show_value(measure_speed(loaded, task, dataset, wanted, blocks), _print_timing)
+
+
+def _print_timing(timing: Timing) -> None:
+    blocks = timing.blocks
+    print_record(
+        {
+            "seconds per event, nominal": f"{timing.seconds:.4g} ± {timing.error:.2g}",
+            "CPU seconds here": ", ".join(f"{block.cpu_seconds:.4g}" for block in blocks),
+            "wall-clock seconds here": ", ".join(f"{block.wall_seconds:.4g}" for block in blocks),
+            "memory": f"{max(block.memory_bytes for block in blocks) / _MIB:.0f} MiB",
+            **({"energy here": f"{joules:.2g} J"} if (joules := timing.in_addition["joules"]) else {}),
+            "reference": ", ".join(f"{block.reference_seconds:.3g} s" for block in blocks),
+            "events": timing.events,
+        }
+    )
 
 
 @model.command()
@@ -164,10 +163,10 @@ def time(
 @click.argument("name", required=False)
 @click.option("--output", type=DIRECTORY, metavar="DIR", default=Path(), help="Directory of the files.")
 @json_option
-def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
-    """Write the example NAME of TASK, a baseline as model.onnx and manifest.toml.
+def example(task: str, name: str | None, output: Path) -> None:
+    """Write the example NAME of TASK: a baseline as model.onnx and manifest.toml.
 
-    Without NAME, show what models of TASK read and return, and its examples.
+    Without NAME, show the inputs and outputs of models of TASK, and list its examples.
 
     \b
     collidium model example jets
@@ -180,16 +179,16 @@ def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
     found = plugins.load().tasks().find(task)
     examples = found.model_examples()
     if name is None:
-        _show_interface(interface_of(found), tuple(examples), as_json=as_json)
+        _show_interface(interface_of(found), tuple(examples))
         return
     if name not in examples:
         raise NotFound(f"{task} has no example {name}; it has {', '.join(examples) or 'none'}")
     output.mkdir(parents=True, exist_ok=True)
-    made = examples[name]()
-    for file, content in made.items():
+    files = examples[name]()
+    for file, content in files.items():
         (output / file).write_bytes(content)
-    record = {"task": task, "example": name, "files": [str(output / file) for file in made]}
-    show_record(record, record, as_json=as_json)
+    record = {"task": task, "example": name, "files": [str(output / file) for file in files]}
+    show_record(record, record)
 
 
 @model.command()
@@ -199,12 +198,12 @@ def example(task: str, name: str | None, output: Path, as_json: bool) -> None:
     "--output", type=FILE, default=Path("model.onnx"), show_default=True, metavar="FILE", help="The model."
 )
 @json_option
-def export(trained: str, manifest: Path, output: Path, as_json: bool) -> None:
-    """Write a fitted estimator of scikit-learn, or a function of JAX, as a model for MANIFEST, and check it.
+def export(trained: str, manifest: Path, output: Path) -> None:
+    """Write a fitted scikit-learn estimator or a JAX function as a model for MANIFEST, and check it.
 
-    Of an estimator, the manifest has one input, float32 features, and one of the outputs `probabilities`,
-    `variable` or `scores`. A function is called with the inputs of the manifest, and returns its outputs, in
-    their order; it needs collidium[jax]. torch.onnx writes models, which `collidium model check` reads.
+    The manifest of an estimator has one input, float32 features, and one of the outputs `probabilities`,
+    `variable` or `scores`. A function takes the inputs of the manifest and returns its outputs, in their
+    order; it needs collidium[jax]. For PyTorch, use torch.onnx and `collidium model check`.
 
     \b
     collidium model export my_training:forest manifest.toml
@@ -214,14 +213,14 @@ def export(trained: str, manifest: Path, output: Path, as_json: bool) -> None:
     from collidium.inference.running import Model
     from collidium.inference.running import check as check_here
 
-    read, task = read_manifest(manifest)
-    content = exported(trained, read, task)
-    facts = check_here(Model(content, read), task)
+    parsed, task = read_manifest(manifest)
+    content = exported(trained, parsed, task)
+    facts = check_here(Model(content, parsed), task)
     output.write_bytes(content)
-    _show_facts(facts, as_json=as_json)
+    _show_facts(facts)
 
 
-def _show_interface(interface: ModelInterface, examples: tuple[str, ...], *, as_json: bool) -> None:
+def _show_interface(interface: ModelInterface, examples: tuple[str, ...]) -> None:
     record = {
         "rows": interface.rows or "events",
         "inputs": {table: list(columns) for table, columns in interface.inputs.items()},
@@ -244,10 +243,10 @@ def _show_interface(interface: ModelInterface, examples: tuple[str, ...], *, as_
         "postprocess": ", ".join(interface.postprocess) or "none",
         "examples": ", ".join(examples) or "none",
     }
-    show_record(record, shown, as_json=as_json)
+    show_record(record, shown)
 
 
-def _show_facts(facts: Facts, *, as_json: bool) -> None:
+def _show_facts(facts: Facts) -> None:
     rows = {
         "parameters": facts.n_params,
         "numbers": f"{facts.numbers} in {facts.number_bytes} bytes",
@@ -256,4 +255,4 @@ def _show_facts(facts: Facts, *, as_json: bool) -> None:
         "operators": ", ".join(f"{name} {number}" for name, number in sorted(facts.operators.items())),
         "confined by": ", ".join(facts.confined_by) or "nothing",
     }
-    show_record(facts, rows, as_json=as_json)
+    show_record(facts, rows)

@@ -1,4 +1,4 @@
-"""Models and events that commands of ``collidium model`` are given."""
+"""Reads the models and events that commands of ``collidium model`` are given."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
+from collidium.cli.context import hub_client
 from collidium.cli.options import (
     EXISTING_FILE,
     SourceType,
@@ -19,7 +20,7 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import note
 from collidium.cli.progress import progress_bar
-from collidium.cli.score import training_events
+from collidium.cli.score import training_data
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from collidium.inference.running import Model
     from collidium.inference.timing import Timing
 
-#: Events that are timed unless others are named.
+#: Number of events that are timed by default.
 TIMED: Final = 100
 
 model_argument = click.argument("file", type=EXISTING_FILE, metavar="MODEL")
@@ -42,98 +43,96 @@ manifest_option = click.option(
 
 
 def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Add the options that name events; :func:`chosen` has those of none that are named."""
+    """Add the options that name a dataset; :func:`source_or_training_data` fills in their defaults."""
     source = click.option(
         "--from",
         "source",
         type=SourceType(file_okay=False),
         metavar="DIR|REPO",
-        help="Dataset with the inputs: a directory, or a repository on the hub; default: the events to learn "
-        "from that the server's card of the task names.",
+        help="Dataset with the inputs: a directory, or a repository on the hub; default: the training data "
+        "of the task on the server.",
     )
     for option in (hub_options, cache_option, config_option):
         command = option(command)
     return source(command)
 
 
-def chosen(name: str, where: dict[str, Any]) -> dict[str, Any]:
-    """The options that name events; where there are none, the events to learn from of a task or challenge.
+def source_or_training_data(name: str, where: dict[str, Any]) -> dict[str, Any]:
+    """Return the options of :func:`source_options`, by default for the training data of a task or challenge.
 
-    Raises InvalidInput where its card names none.
+    Raises InvalidInput if there is no training data.
     """
     if where["source"] is not None:
         return where
     names = "source", "hub", "config", "revision"
-    found = training_events(name, where["hub"], where["config"], where["revision"])
+    found = training_data(name, where["hub"], where["config"], where["revision"])
     return {**where, **dict(zip(names, found, strict=True))}
 
 
-def timed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks: int) -> Timing:
-    """Measure the speed of a model on events, with a bar for each block. Raises InvalidInput for too many."""
+def measure_speed(model: Model, task: Task, dataset: Dataset, events: EventRange, blocks: int) -> Timing:
+    """Measure the speed of a model, with a bar per block. Raises InvalidInput for too many events."""
     from collidium.datasets.reading.dataset import MAX_BLOCK_EVENTS
     from collidium.errors import InvalidInput
     from collidium.inference.running import tables_of
     from collidium.inference.timing import combine, time_block
 
     if len(events) > MAX_BLOCK_EVENTS:
-        raise InvalidInput(f"--events: {MAX_BLOCK_EVENTS} are timed at most, not {len(events)}")
+        raise InvalidInput(f"--events: at most {MAX_BLOCK_EVENTS} can be timed, not {len(events)}")
     ((_, tables),) = dataset.read(tables_of(model, task), events, block_bytes=2**62)  # all in memory
-    made = []
+    timings = []
     for number in range(blocks):
         with progress_bar(f"Timing, block {number + 1} of {blocks} (passes)") as progress:
-            made.append(time_block(model, task, tables, progress=progress))
-    return combine(made)
+            timings.append(time_block(model, task, tables, progress=progress))
+    return combine(timings)
 
 
 @contextmanager
 def submitted_model(model: str, manifest: Path | None) -> Iterator[tuple[Path, Path, str | None]]:
-    """The files of a model to submit, and the repository of the hub that they are from.
+    """Yield the model and manifest to submit, and the hub repository they are from, if any.
 
-    Raises UsageError for a file without a manifest, and as :func:`~collidium.hub.downloads.download_model`.
+    Raises UsageError for a file without a manifest, and what
+    :func:`~collidium.hub.downloads.download_model` raises.
     """
     import asyncio
 
-    from collidium.hub.client import Hub
     from collidium.hub.downloads import MANIFEST, MODEL, download_model
-    from collidium.hub.sources import find_hub
 
     if (file := Path(model)).is_file():
         if manifest is None:
             raise click.UsageError("give --manifest with --model")
         yield file, manifest, None
         return
-    hub = find_hub()
     with TemporaryDirectory() as name:
         directory = Path(name)
         with progress_bar("Downloading the model"):
-            repo, commit = asyncio.run(download_model(Hub(hub.endpoint, hub.token or ""), model, directory))
-        note(f"The model is that of {repo} at {commit[:12]}.")
+            repo, commit = asyncio.run(download_model(hub_client(), model, directory))
+        note(f"Submitting the model of {repo} at {commit[:12]}.")
         yield directory / MODEL, manifest or directory / MANIFEST, repo
 
 
 def read_model(file: Path, manifest: Path | None) -> tuple[Model, Task]:
-    """A model and its task; the manifest is next to the file unless it is named. Raises NotFound."""
+    """Read a model and find its task. The manifest is by default next to the file. Raises NotFound."""
     from collidium.errors import NotFound
     from collidium.inference.running import Model
 
-    place = manifest or file.with_name("manifest.toml")
-    if not place.exists():
-        raise NotFound(f"there is no {place}; name it by --manifest")
-    read, task = read_manifest(place)
-    return Model(file.read_bytes(), read), task
+    path = manifest or file.with_name("manifest.toml")
+    if not path.exists():
+        raise NotFound(f"{path} does not exist: name the manifest with --manifest")
+    parsed, task = read_manifest(path)
+    return Model(file.read_bytes(), parsed), task
 
 
-def read_manifest(place: Path) -> tuple[Manifest, Task]:
-    """A manifest and its task. Raises InvalidInput."""
+def read_manifest(path: Path) -> tuple[Manifest, Task]:
+    """Read a manifest and find its task. Raises InvalidInput."""
     from collidium import plugins
     from collidium.inference import manifest
 
-    content = place.read_bytes()
+    content = path.read_bytes()
     task = plugins.load().tasks().find(manifest.task_of(content))
     return manifest.read_manifest(content, task), task
 
 
-def events_of(
+def open_dataset(
     model: Model,
     task: Task,
     events: EventRange | None,
@@ -145,9 +144,9 @@ def events_of(
     revision: str | None,
     first: int | None = None,
 ) -> tuple[Dataset, EventRange]:
-    """The dataset, downloaded where it is not here, and the events that are wanted or there.
+    """Return the dataset, downloaded if needed, and the events to read.
 
-    ``first``: only so many, unless some are wanted.
+    Those are ``events``, or else all of the dataset, or its ``first`` ones.
     """
     from collidium import datasets
     from collidium.contracts.task import EventRange

@@ -1,4 +1,4 @@
-"""Options, arguments and kinds of values that several commands share, and what shells complete them with."""
+"""Options, arguments and parameter types that several commands share, with their shell completion."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.hub.sources import HubDataset
 
-#: How long a shell may wait for names from a server or a hub.
+#: How long shell completion waits for a server or a hub.
 _COMPLETION_SECONDS: Final = 5.0
-#: What a shell takes as one word: names come from a server.
+#: Names from a server are completed only if a shell needs no quotes for them.
 _PLAIN: Final = re.compile(r"[\w./@:+-]+", re.ASCII)
 Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -32,20 +32,20 @@ DIRECTORY: Final = click.Path(file_okay=False, path_type=Path)
 EXISTING_DIRECTORY: Final = click.Path(exists=True, file_okay=False, path_type=Path)
 FILE: Final = click.Path(dir_okay=False, path_type=Path)
 EXISTING_FILE: Final = click.Path(exists=True, dir_okay=False, path_type=Path)
-#: The longest page that the server returns.
-_LONGEST_PAGE: Final = 1000
+#: The largest page that the server returns.
+_MAX_PAGE: Final = 1000
 _UNITS: Final = {"d": 86_400, "h": 3600, "m": 60, "s": 1}
 _DURATION: Final = re.compile(r"(?:(\d{1,4})d)?(?:(\d{1,5})h)?(?:(\d{1,7})m)?(?:(\d{1,9})s?)?", re.IGNORECASE)
 
 
 def completing(find: Callable[[], Iterable[str]], seconds: float | None = None) -> Completer:
-    """Complete names that ``find`` returns; none after an error or that time."""
+    """Complete names that ``find`` returns; complete none if it fails or takes longer than ``seconds``."""
 
     def complete(ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[CompletionItem]:
         found: list[str] = []
 
         def look() -> None:
-            with suppress(Exception):  # while a shell completes a word, an error has no reader
+            with suppress(Exception):  # completion has no place to show an error
                 found.extend(find())
 
         thread = Thread(target=look, daemon=True)
@@ -89,22 +89,21 @@ complete_repositories = completing(_repositories, _COMPLETION_SECONDS)
 
 
 def json_option(command: Command) -> Command:
-    """Add ``--json``; errors become JSON too, on standard error."""
+    """Add ``--json``, for the functions ``show_...`` of `collidium.cli.output` and for errors."""
 
-    def remember(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    def remember(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
         ctx.find_root().obj.as_json = value
-        return value
 
     return click.option(
-        "--json", "as_json", is_flag=True, is_eager=True, callback=remember, help="Print plain JSON."
+        "--json", is_flag=True, is_eager=True, expose_value=False, callback=remember, help="Print plain JSON."
     )(command)
 
 
 def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
-    """Add ``--limit`` to a command that lists ``items``."""
+    """Add ``--limit``."""
     return click.option(
         "--limit",
-        type=click.IntRange(1, _LONGEST_PAGE),
+        type=click.IntRange(1, _MAX_PAGE),
         default=default,
         show_default=True,
         help=f"Maximum number of {items} shown.",
@@ -112,7 +111,6 @@ def limit_option(items: str, default: int = 20) -> Callable[[Command], Command]:
 
 
 def preset_option(command: Command) -> Command:
-    """Add ``--preset``."""
     return click.option(
         "--preset",
         help="A named order; `collidium presets` lists them.",
@@ -124,28 +122,29 @@ vary_option = click.option(
     "--vary",
     default="",
     metavar="NAME=VALUE,...",
-    help="Vary the detector, for example field=0.99,material=1.1; `collidium limits` lists what is varied.",
+    help="Vary the detector, for example field=0.99,material=1.1; `collidium limits` lists the variations.",
 )
 
-#: For a command that changes something.
 key_option = click.option(
     "--idempotency-key",
     metavar="KEY",
-    help="Repeat a command whose response was lost: done once for each key; default: a new key.",
+    help="Repeat a command whose response was lost: the server acts once per key; default: a new key.",
 )
 
-#: For a command that cannot be undone.
 yes_option = click.option("--yes", is_flag=True, help="Do not ask first.")
 
 
 def ask(question: str, *, yes: bool) -> None:
-    """Ask on a terminal, unless ``yes``; raise click.Abort if the answer is no."""
+    """Ask for confirmation on a terminal, unless ``yes``; raises click.Abort if the answer is no."""
     if not yes and sys.stdin.isatty():
         click.confirm(question, abort=True, err=True)
 
 
-class _Converting(click.ParamType[Converted]):
-    """A value converted from text by a function that raises ValueError with the reason."""
+class ConvertedType(click.ParamType[Converted]):
+    """A type whose values a function parses; the message of its ValueError is shown.
+
+    Click's own support for functions discards the message.
+    """
 
     def __init__(self, name: str, parse: Callable[[str], Converted]) -> None:
         self.name = name
@@ -191,17 +190,17 @@ def _parse_events(text: str) -> EventRange:
     return EventRange.parse(text)
 
 
-CREDITS: Final = _Converting("credits", _parse_credits)
-#: A moment; without a zone it is UTC, as every time that the command shows.
-TIME: Final = _Converting("time", _parse_time)
+CREDITS: Final = ConvertedType("credits", _parse_credits)
+#: A time, in UTC unless it has a zone.
+TIME: Final = ConvertedType("time", _parse_time)
 #: A duration in seconds.
-DURATION: Final = _Converting("duration", _parse_duration)
+DURATION: Final = ConvertedType("duration", _parse_duration)
 #: A range of event ids, START:STOP.
-EVENTS: Final = _Converting("events", _parse_events)
+EVENTS: Final = ConvertedType("events", _parse_events)
 
 
 class SourceType(click.Path):
-    """A directory, a repository or its address; shells complete directories and repositories."""
+    """A directory, or a repository or its address; both are completed."""
 
     name = "source"
 
@@ -216,19 +215,17 @@ class SourceType(click.Path):
 
 
 def source_argument(*, required: bool = True) -> Callable[[Command], Command]:
-    """Add ``SOURCE`` to a command."""
     return click.argument("source", type=SourceType(file_okay=False), required=required)
 
 
 def hub_options(command: Command) -> Command:
-    """Add ``--hub`` and ``--revision`` to a command."""
+    """Add ``--hub`` and ``--revision``."""
     hub = click.option("--hub", metavar="URL", help="Address of the hub, if not that of the environment.")
     revision = click.option("--revision", metavar="NAME", help="Branch, tag or commit; default: main.")
     return hub(revision(command))
 
 
 def events_option(description: str) -> Callable[[Command], Command]:
-    """Add ``--events`` to a command."""
     return click.option("--events", type=EVENTS, metavar="START:STOP", help=description)
 
 
@@ -247,17 +244,17 @@ truth_option = click.option(
     "options",
     multiple=True,
     metavar="NAME=VALUE",
-    help="A choice that the task offers for its truth, for example hits=uniform.",
+    help="An option of the task for its truth, for example hits=uniform.",
 )
 
 
 def parse_options(options: Iterable[str]) -> dict[str, str]:
-    """The choices of :data:`truth_option` by name."""
+    """Parse the values of :data:`truth_option`."""
     return {name: value for name, _, value in (option.partition("=") for option in options)}
 
 
 def locate_source(source: str, hub: str | None, revision: str | None) -> Path | HubDataset:
-    """The dataset's directory or repository. Raises InvalidInput and ConfigurationError."""
+    """Return the directory or repository of a dataset. Raises InvalidInput and ConfigurationError."""
     from collidium.hub.sources import locate
 
     check_environment()

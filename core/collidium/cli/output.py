@@ -1,4 +1,4 @@
-"""What commands print: data on standard output, as a table for people or as JSON for programs."""
+"""Output of commands: data on standard output as tables, records or JSON; notes on standard error."""
 
 from __future__ import annotations
 
@@ -11,25 +11,32 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
 
 import click
 
-#: A column of a table: the name of a field, or what is shown of an item.
+Value = TypeVar("Value")
+
+#: A column of a table: the name of a field, or a function of the item.
 ColumnSpec = str | Callable[[Any], object]
 
-#: From here on a number has four significant digits before its point.
+#: Numbers from here on are shown as integers, smaller ones with four significant digits.
 FOUR_DIGITS = 1000
 
 
+def json_wanted() -> bool:
+    """Whether the command was called with ``--json``."""
+    return bool(click.get_current_context().find_root().obj.as_json)
+
+
 def print_json(value: object) -> None:
-    """Records, mappings and lists as JSON on standard output."""
+    """Print records, mappings and lists as JSON."""
     click.echo(json.dumps(plain(value), indent=2))
 
 
 def plain(value: object) -> Any:
-    """The value in JSON's own types: credits as numbers, times as RFC 3339."""
-    if names := getattr(value, "__struct_fields__", ()):  # a record; to import them takes its time
+    """Convert a value to the types of JSON: credits to numbers, times to RFC 3339."""
+    if names := getattr(value, "__struct_fields__", ()):  # a record; importing the class is slow
         return {name: plain(getattr(value, name)) for name in names}
     if is_dataclass(value) and not isinstance(value, type):
         return {field.name: plain(getattr(value, field.name)) for field in fields(value)}
@@ -44,34 +51,33 @@ def plain(value: object) -> Any:
     return value if value is None or isinstance(value, str | int | float) else str(value)
 
 
-def show_record(value: object, rows: Mapping[str, object], *, as_json: bool) -> None:
-    """The value as JSON, or ``rows``: names and values, a line each."""
-    if as_json:
+def show_value(value: Value, print_text: Callable[[Value], object]) -> None:
+    """Print ``value`` as JSON with ``--json``, else call ``print_text`` with it."""
+    if json_wanted():
         print_json(value)
     else:
-        print_record(rows)
+        print_text(value)
 
 
-def show_items(items: Sequence[object], columns: Mapping[str, ColumnSpec], *, as_json: bool) -> None:
-    """The items as JSON, or as a table with these headings."""
-    if as_json:
-        print_json(items)
-    else:
-        print_items(items, columns)
+def show_record(value: object, rows: Mapping[str, object]) -> None:
+    """Print ``value`` as JSON with ``--json``, else ``rows``: a name and a value per line."""
+    show_value(value, lambda _: print_record(rows))
 
 
-def show_message(value: object, message: str, *, as_json: bool) -> None:
-    """The value as JSON, or a sentence for people on standard output."""
-    if as_json:
-        print_json(value)
-    else:
-        click.echo(printable(message))
+def show_items(items: Sequence[object], columns: Mapping[str, ColumnSpec]) -> None:
+    """Print ``items`` as JSON with ``--json``, else as a table with these headings."""
+    show_value(items, lambda _: print_items(items, columns))
+
+
+def show_message(value: object, message: str) -> None:
+    """Print ``value`` as JSON with ``--json``, else a sentence."""
+    show_value(value, lambda _: click.echo(printable(message)))
 
 
 def print_items(
     items: Iterable[object], columns: Mapping[str, ColumnSpec], *, title: str | None = None
 ) -> None:
-    """A table with a row for each item."""
+    """Print a table with a row for each item."""
     print_table(columns, ([_of(item, column) for column in columns.values()] for item in items), title=title)
 
 
@@ -82,7 +88,7 @@ def _of(item: object, column: ColumnSpec) -> object:
 def print_table(
     columns: Iterable[str], rows: Iterable[Sequence[object]], *, title: str | None = None
 ) -> None:
-    """A table on standard output; on a terminal that is too narrow for it, a small record for each row."""
+    """Print a table, or a record per row if the terminal is too narrow for the table."""
     if title is not None:
         click.echo(f"\n{title}")
     cells = [[cell(value) for value in row] for row in rows]
@@ -91,19 +97,19 @@ def print_table(
 
 
 def print_record(rows: Mapping[str, object]) -> None:
-    """Names and values, a line each."""
+    """Print a name and a value per line."""
     cells = {printable(name): cell(value) for name, value in rows.items()}
     for line in record_lines(cells, width_of(sys.stdout)):
         click.echo(line)
 
 
 def print_paragraph(text: str) -> None:
-    """Prose on standard output, between empty lines."""
+    """Print prose between empty lines."""
     click.echo(f"\n{wrapped(printable(text), width_of(sys.stdout))}\n")
 
 
 def cell(value: object) -> str:
-    """A value as a person reads it; ``--json`` has it in full."""
+    """Format a value for a table; ``--json`` has full precision."""
     if value is None:
         return "-"
     if isinstance(value, bool):
@@ -120,7 +126,7 @@ def cell(value: object) -> str:
 
 
 def moment(text: str | None) -> datetime | str | None:
-    """A hub's time, which is text, for `cell`; any other text is returned unchanged."""
+    """Parse a hub's time for `cell`; return other text unchanged."""
     try:
         return datetime.fromisoformat(text) if text else None
     except ValueError:
@@ -128,16 +134,16 @@ def moment(text: str | None) -> datetime | str | None:
 
 
 def note(message: str) -> None:
-    """A message for people, next to the data: on standard error, as wide as the terminal."""
-    click.echo(_as_wide_as(sys.stderr, message), err=True)
+    """Print a message to standard error, wrapped to the terminal."""
+    click.echo(_wrapped_for(sys.stderr, message), err=True)
 
 
 def print_text(text: str) -> None:
-    """A line of text that is data: on standard output, as wide as the terminal."""
-    click.echo(_as_wide_as(sys.stdout, text))
+    """Print a line of text to standard output, wrapped to the terminal."""
+    click.echo(_wrapped_for(sys.stdout, text))
 
 
-def _as_wide_as(stream: TextIO, message: str) -> str:
+def _wrapped_for(stream: TextIO, message: str) -> str:
     text = printable(message)
     indent = text[: len(text) - len(text.lstrip("* "))]
     return wrapped(text.lstrip("* "), width_of(stream), first=indent, rest=" " * len(indent))
@@ -147,9 +153,9 @@ GAP = "  "
 
 
 def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], width: int | None) -> Iterator[str]:
-    """The rows below their headings where that fits into ``width`` columns, else a small record for each.
+    """Yield the lines of a table, or of a record per row if the table is wider than ``width`` columns.
 
-    Nothing is ever cut or broken inside a word, and no line ends with spaces.
+    Words are never cut or broken, and no line ends with spaces.
     """
     widths = [max(map(len, cells)) for cells in zip(columns, *rows, strict=True)]
     if width is not None and sum(widths) + len(GAP) * (len(widths) - 1) > width:
@@ -165,7 +171,7 @@ def table_lines(columns: Sequence[str], rows: Sequence[Sequence[str]], width: in
 
 
 def record_lines(record: Mapping[str, str], width: int | None) -> Iterator[str]:
-    """Names and values, a line each; a long value continues below its beginning."""
+    """Yield a name and a value per line; a long value continues in the next lines, indented."""
     size = max(map(len, record), default=0)
     for name, value in record.items():
         label = f"{name:<{size}}{GAP}"
@@ -173,27 +179,27 @@ def record_lines(record: Mapping[str, str], width: int | None) -> Iterator[str]:
 
 
 def printable(text: str) -> str:
-    """The text without control characters: what comes from a server or a file must not drive a terminal."""
+    """Replace control characters: text of a server or a file must not control the terminal."""
     return "".join(
         character if character.isprintable() else "\N{REPLACEMENT CHARACTER}" for character in text
     )
 
 
 def short_reference(reference: str) -> str:
-    """A ledger entry's reference with its long ids shortened; ``--json`` has them whole."""
+    """Shorten the ids in the reference of a ledger entry; ``--json`` has them in full."""
     return re.sub(r"\b([0-9a-f]{8})[0-9a-f]{24}\b", r"\1", reference)
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Columns of the terminal behind the stream; None if it is not a terminal."""
+    """Return the width of the terminal behind the stream; None if it is not a terminal."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
 def wrapped(text: str, width: int | None, *, first: str = "", rest: str = "") -> str:
-    """One paragraph in lines of at most ``width`` columns, broken between words only.
+    """Wrap a paragraph to ``width`` columns.
 
-    ``first`` stands before the first line and ``rest`` before each other one. A word that is longer than a
-    line stays whole: a name that is cut cannot be copied.
+    ``first`` is put before the first line and ``rest`` before the others. Words longer than a line are not
+    broken, so that names can be copied.
     """
     if width is None:
         return first + text

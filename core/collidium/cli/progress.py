@@ -1,4 +1,4 @@
-"""Progress bars, status lines and the progress of stages: on standard error, bars only on a terminal."""
+"""Progress bars, status lines and the progress of stages, on standard error. Bars need a terminal."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ Progress = Callable[[int, int], None]
 
 @contextmanager
 def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -> Iterator[Progress | None]:
-    """A bar with ``label``, and ``after`` when all is done; gives None without a terminal.
+    """Show a progress bar and yield a function that updates it; without a terminal, yield None.
 
-    ``sizes`` shows bytes, speed and remaining time.
+    The label changes to ``after`` when all is done. ``sizes`` shows bytes, speed and remaining time.
     """
     if not sys.stderr.isatty():
         yield None
@@ -56,7 +56,7 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
 
 @contextmanager
 def progress_bars(steps: Mapping[str, tuple[str, bool]]) -> Iterator[Callable[[str, int, int], None]]:
-    """A bar for each step, one after the other: its label, and whether it shows sizes, by the step's name."""
+    """Show a progress bar per step. ``steps`` has the label of each, and whether it shows sizes."""
     with ExitStack() as stack:
         bars: dict[str, Progress | None] = {}
 
@@ -73,10 +73,7 @@ def progress_bars(steps: Mapping[str, tuple[str, bool]]) -> Iterator[Callable[[s
 
 @contextmanager
 def status_line() -> Iterator[Callable[[str], None]]:
-    """A line on standard error with the last message and the elapsed time.
-
-    Without a terminal each new message is a line of its own.
-    """
+    """Show a line with the last message and the elapsed time; without a terminal, a line per message."""
     if not sys.stderr.isatty():
         last = ""
 
@@ -100,16 +97,16 @@ def status_line() -> Iterator[Callable[[str], None]]:
         yield lambda message: line.update(task, message=printable(message))
 
 
-#: Fractions of a long stage at which a line is written.
+#: Fractions of a long stage at which a line is printed.
 _MARKS: Final = (0.25, 0.5, 0.75)
 _SHORT_SECONDS: Final = 60
-#: Between two writes of the file for a runner.
+#: Minimum seconds between two writes of the progress file.
 _FILE_SECONDS: Final = 0.5
 
 
 @contextmanager
 def stage_progress() -> Iterator[ReportProgress]:
-    """Give a function that shows progress on standard error."""
+    """Show the progress of stages, and write it to the progress file if a runner has set one."""
     from collidium.contracts.runner import PROGRESS_FILE
 
     with _Live() if sys.stderr.isatty() else nullcontext(_Lines()) as shown:
@@ -127,7 +124,7 @@ def stage_progress() -> Iterator[ReportProgress]:
 
 
 class _File:
-    """Keeps a file up to date for the runner of the job."""
+    """The progress file that the runner of a job reads."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -146,14 +143,14 @@ class _File:
             *(progress.number, progress.of, progress.stage.title),
             *(progress.fraction, progress.remaining_seconds),
         )
-        with suppress(OSError):  # progress is not shown, the work goes on
+        with suppress(OSError):  # the job continues without showing progress
             new = self._path.with_suffix(".new")
             new.write_bytes(msgspec.json.encode(job))
             new.replace(self._path)
 
 
 def duration_text(seconds: float) -> str:
-    """A duration for people: 4 s, 3 min, 2 h 10 min."""
+    """Format a duration: 4 s, 3 min, 2 h 10 min."""
     if seconds < _SHORT_SECONDS:
         return f"{seconds:.0f} s"
     minutes = round(seconds / 60)
@@ -162,7 +159,7 @@ def duration_text(seconds: float) -> str:
 
 
 class _Lines:
-    """A line when a stage begins, at some marks if it is long, and when it ends."""
+    """Prints a line when a stage begins and ends, and during a long stage at some fractions."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -195,7 +192,7 @@ class _Lines:
 
 
 class _Live:
-    """A bar for each stage."""
+    """Shows a progress bar per stage."""
 
     def __init__(self) -> None:
         from rich import progress

@@ -1,4 +1,4 @@
-"""``collidium estimate``, ``limits``, ``presets``, ``requests``, ``status``, ``output``: orders of events."""
+"""``collidium estimate``, ``limits`` and ``presets``, and commands for simulation requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from collidium.cli.output import (
     cell,
     note,
     print_items,
-    print_json,
     print_record,
     printable,
     show_items,
     show_record,
+    show_value,
 )
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ state_option = click.option("--state", type=click.Choice(STATES), help="Only req
 @vary_option
 @json_option
 def estimate(
-    preset: str | None, channel: str | None, events: int | None, pileup: int | None, vary: str, as_json: bool
+    preset: str | None, channel: str | None, events: int | None, pileup: int | None, vary: str
 ) -> None:
-    """Show what an order of events would cost, without ordering it.
+    """Show the cost of a simulation request, without sending it.
 
     \b
     collidium estimate --channel ttbar --events 1000 --pileup 200
     collidium estimate --preset ttbar-dev
     """
     if preset is not None and (channel, events, pileup) != (None, None, None):
-        raise click.UsageError("a preset sets channel, events and pileup: give one or the other")
+        raise click.UsageError("--preset sets channel, events and pileup: give it alone")
     with client() as server:
         if preset is not None:
             known = {found.name: found for found in server.presets()}
@@ -62,13 +62,13 @@ def estimate(
         "node-hours": found.node_hours,
         "on one node": f"{found.node_seconds:.0f} s",
     }
-    show_record(found, rows, as_json=as_json)
+    show_record(found, rows)
 
 
 @click.command()
 @json_option
-def limits(as_json: bool) -> None:
-    """Show the channels that can be ordered, and the limits of events, pileup and seed.
+def limits() -> None:
+    """Show the available channels, and the limits of events, pileup and seed.
 
     \b
     collidium limits
@@ -82,13 +82,13 @@ def limits(as_json: bool) -> None:
         "seed": f"{found.seed.minimum} to {found.seed.maximum}; default: {found.default_seed}",
         "vary": ", ".join(f"{v.name} {v.minimum:g} to {v.maximum:g}" for v in found.variations),
     }
-    show_record(found, rows, as_json=as_json)
+    show_record(found, rows)
 
 
 @click.command()
 @json_option
-def presets(as_json: bool) -> None:
-    """List the named orders and what each costs.
+def presets() -> None:
+    """List the presets and their cost.
 
     \b
     collidium presets
@@ -102,13 +102,13 @@ def presets(as_json: bool) -> None:
         "pileup": "pileup",
         "credits": "credits",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @click.command()
 @click.argument("request_id", metavar="REQUEST")
 @json_option
-def status(request_id: str, as_json: bool) -> None:
+def status(request_id: str) -> None:
     """Show a simulation request with its timeline.
 
     \b
@@ -116,14 +116,14 @@ def status(request_id: str, as_json: bool) -> None:
     """
     with client() as server:
         request = server.request(request_id)
-    print_json(request) if as_json else show(request)
+    show_value(request, print_request)
 
 
 @click.command()
 @click.argument("request_id", metavar="REQUEST")
 @json_option
-def output(request_id: str, as_json: bool) -> None:
-    """List the files of a completed request that the server keeps.
+def output(request_id: str) -> None:
+    """List the files of a completed request that the server stores.
 
     Download each from /v1/requests/REQUEST/output/PATH with your token.
 
@@ -138,13 +138,13 @@ def output(request_id: str, as_json: bool) -> None:
         "bytes": "size_bytes",
         "sha256": "sha256",
     }
-    show_items(files, columns, as_json=as_json)
+    show_items(files, columns)
 
 
 @click.command()
 @click.argument("request_id", metavar="REQUEST")
 @json_option
-def cancel(request_id: str, as_json: bool) -> None:
+def cancel(request_id: str) -> None:
     """Cancel a simulation request; the unused part is refunded.
 
     \b
@@ -152,14 +152,14 @@ def cancel(request_id: str, as_json: bool) -> None:
     """
     with client() as server:
         request = server.cancel(request_id)
-    print_json(request) if as_json else _show_cancellation(request)
+    show_value(request, _print_cancellation)
 
 
 @click.command()
 @state_option
 @limit_option("requests")
 @json_option
-def requests(state: str | None, limit: int, as_json: bool) -> None:
+def requests(state: str | None, limit: int) -> None:
     """List your simulation requests, newest first.
 
     \b
@@ -168,11 +168,11 @@ def requests(state: str | None, limit: int, as_json: bool) -> None:
     """
     with client() as server:
         found = server.requests(state=state, limit=limit).items
-    show_requests(found, as_json=as_json)
+    show_requests(found)
 
 
-def show(request: SimulationRequest) -> None:
-    """One request with its timeline."""
+def print_request(request: SimulationRequest) -> None:
+    """Print a request with its timeline."""
     refunded = f", {cell(request.credits_refunded)} refunded" if request.credits_refunded else ""
     mock = " (mock: no events)" if request.output_is_mock else ""
     order = f"{request.events} events of {request.channel} at pileup {request.pileup}, seed {request.seed}"
@@ -193,8 +193,8 @@ def show(request: SimulationRequest) -> None:
         print_items(request.timeline, columns, title="Timeline")
 
 
-def show_requests(requests: Sequence[SimulationRequest], *, accounts: bool = False, as_json: bool) -> None:
-    """Requests as a table, with the account of each if ``accounts``, or as JSON."""
+def show_requests(requests: Sequence[SimulationRequest], *, accounts: bool = False) -> None:
+    """Print requests, with the account of each if ``accounts``."""
     columns: dict[str, ColumnSpec] = {
         "request": "request_id",
         **({"account": "hub_username"} if accounts else {}),
@@ -205,16 +205,16 @@ def show_requests(requests: Sequence[SimulationRequest], *, accounts: bool = Fal
         "credits": "credits_charged",
         "ordered": "created_at",
     }
-    show_items(requests, columns, as_json=as_json)
+    show_items(requests, columns)
 
 
 def state_text(request: SimulationRequest) -> str:
-    """The state, and whether cancellation is pending."""
+    """Return the state, and whether cancellation is pending."""
     stopping = request.cancel_requested and not request.has_ended
     return f"{request.state} (being cancelled)" if stopping else request.state
 
 
-def _show_cancellation(request: SimulationRequest) -> None:
+def _print_cancellation(request: SimulationRequest) -> None:
     if request.has_ended:
         click.echo(printable(f"Request {request.request_id} is {request.state}."))
     else:

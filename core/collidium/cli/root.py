@@ -1,4 +1,4 @@
-"""The root of the command: which commands there are, also those of plugins, each imported when it is used."""
+"""The command ``collidium`` with its subcommands and those of plugins, each imported when it is used."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ DECLARED = "collidium.commands"
 
 
 def declared() -> dict[str, EntryPoint]:
-    """The plugin of each declared command."""
+    """Return the entry point of the plugin that declares each command."""
     from collidium.plugins import GROUP
 
     points = entry_points()
@@ -38,9 +38,9 @@ def declared() -> dict[str, EntryPoint]:
 
 
 def summaries() -> dict[str, str]:
-    """A line of help for each declared command; of a third-party command its distribution.
+    """Return a line of help for each declared command; for a third-party command its distribution.
 
-    Imports the platform's own plugins only.
+    Only the platform's own plugins are imported.
     """
     from collidium.plugins import Plugins, is_own, origin
 
@@ -52,9 +52,9 @@ def summaries() -> dict[str, str]:
 
 
 def find(name: str) -> click.Command | None:
-    """The command, or None if no plugin provides it.
+    """Return the command of a plugin, or None if no plugin provides it.
 
-    Raises :class:`~collidium.errors.ConfigurationError` when the plugin that declares it does not load.
+    Raises :class:`~collidium.errors.ConfigurationError` if the plugin that declares it does not load.
     """
     from collidium import plugins
 
@@ -65,14 +65,14 @@ def find(name: str) -> click.Command | None:
     loaded = plugins.load(blocked)
     command: click.Command | None = loaded.commands().things.get(name)
     if command is None:
-        warn_of(loaded)
+        warn_about_failures(loaded)
     return command
 
 
 def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
-    """Screens of third-party plugins for the operator's console, by label, and the failures of their plugins.
+    """Return the console screens of third-party plugins by label, and the errors of plugins that do not load.
 
-    Imports every third-party plugin, and none of the platform's own: the console has their screens.
+    The platform's own plugins provide no screens and are not imported.
     """
     from collidium import plugins
 
@@ -85,14 +85,14 @@ def screens() -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
     return loaded.screens().things, loaded.failures
 
 
-def warn_of(loaded: Plugins) -> None:
-    """Warn of broken plugins, which may provide what is missing."""
+def warn_about_failures(loaded: Plugins) -> None:
+    """Warn of plugins that do not load."""
     for failure in loaded.failures:
         note(f"Warning: {failure}")
 
 
 def _blocked() -> Sequence[str]:
-    """The plugins that the settings block; raises ConfigurationError for invalid settings."""
+    """Return the plugins that the settings block. Raises ConfigurationError for invalid settings."""
     if not any_settings() and not Path(".env").is_file():
         return ()
     from collidium import settings
@@ -112,23 +112,13 @@ def _declared_command(loaded: Plugins, point: EntryPoint, name: str) -> click.Co
 
 
 class LazyGroup(click.Group):
-    """The root group: its own commands by address, then those of plugins."""
-
-    def __init__(
-        self, *args: Any, sections: Mapping[str, Mapping[str, str]] | None = None, **kwargs: Any
-    ) -> None:
-        """``sections``: title -> command -> ``module:attribute``, as the help shows them."""
-        super().__init__(*args, **kwargs)
-        self._sections = dict(sections or {})
-        self._commands_at = {
-            name: at for commands in self._sections.values() for name, at in commands.items()
-        }
+    """The root group: the commands of :data:`SECTIONS`, and those of plugins."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(self._commands_at | declared())
+        return sorted(COMMANDS | declared())
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        address = self._commands_at.get(cmd_name)
+        address = COMMANDS.get(cmd_name)
         if address is None:
             return find(cmd_name)
         module, _, attribute = address.partition(":")
@@ -141,7 +131,7 @@ class LazyGroup(click.Group):
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError:
-            # Click knows only commands that are imported already.
+            # Click itself suggests only commands that it holds, not those that are imported on demand.
             close = get_close_matches(args[0], self.list_commands(ctx))
             if not close:
                 raise
@@ -151,7 +141,7 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections = {
             title: {name: self._summary(ctx, name) for name in commands}
-            for title, commands in self._sections.items()
+            for title, commands in SECTIONS.items()
         }
         if of_plugins := summaries():
             sections["Commands of plugins"] = of_plugins
@@ -164,7 +154,7 @@ class LazyGroup(click.Group):
         return command.get_short_help_str(limit=80) if command else ""
 
 
-#: Command -> module:attribute, of commands that call a server over the network or need none.
+#: Command -> module:attribute. These call a server over the network, or need none.
 FOR_USERS = {
     "account": "collidium.cli.account:account",
     "bench": "collidium.cli.bench:bench",
@@ -199,13 +189,13 @@ FOR_USERS = {
     "withdraw": "collidium.cli.submissions:withdraw",
     "webhook": "collidium.cli.account:webhook",
 }
-#: The same, of commands that need the operators' secret.
+#: These need an operator's token.
 FOR_OPERATORS = {
     "admin": "collidium.cli.admin:admin",
     "benchmark": "collidium.cli.truth:benchmark",
     "operator": "collidium.cli.admin.actions:operator",
 }
-#: The same, of commands that use the server's own settings, database and files.
+#: These use the settings, database and files of a server on this machine.
 ON_THE_SERVER = {
     "backup": "collidium.cli.serve:backup",
     "db": "collidium.cli.serve:db",
@@ -230,19 +220,18 @@ SECTIONS = {
 
 @dataclass(slots=True)
 class Session:
-    """State that all commands of one call share."""
+    """The state of one call of ``collidium``: the ``obj`` of click's context."""
 
     as_json: bool = False
-    #: The command that checks a file with problems; None for one that has checked it.
+    #: The command to recommend for checking a file of predictions; None: recommend none.
     check: str | None = CHECK
 
     def screens(self) -> tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]:
-        """Screens of plugins for the operator's console, by label, and the reasons why any is missing."""
-
+        """As the function :func:`screens`, for ``collidium tui``, which does not import this module."""
         return screens()
 
 
-@click.group(cls=LazyGroup, sections=SECTIONS, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, message="%(prog)s %(version)s")
 def collidium() -> None:
     """Share simulated collider events, order new ones, and compare reconstruction models on benchmarks.

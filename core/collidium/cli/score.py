@@ -1,4 +1,4 @@
-"""``collidium score``: scores predictions on this machine."""
+"""``collidium score``: score predictions on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from collidium.cli.options import (
     parse_options,
     truth_option,
 )
-from collidium.cli.output import note, print_json, print_record, print_table
+from collidium.cli.output import note, print_record, print_table, show_value
 from collidium.cli.progress import progress_bars
 from collidium.cli.tasks import score_cell, value_cell
 from collidium.errors import CollidiumError, InvalidInput, UnusableDataset
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.records import BinnedScore, LocalScores, Submission
 
-#: Step -> the label of its bar, and whether it counts bytes.
+#: The label of the progress bar of each step, and whether it counts bytes.
 _BARS: Final = {
     "download": ("Downloading", True),
     "truth": ("Preparing truth (events)", False),
@@ -52,8 +52,8 @@ _BARS: Final = {
     "source",
     type=SourceType(file_okay=False),
     metavar="DIR|REPO",
-    help="Dataset with the truth: a directory, or a repository on the hub; default: the events to learn from "
-    "that the server's card of the task or challenge names.",
+    help="Dataset with the truth: a directory, or a repository on the hub; default: the training data of the "
+    "task or challenge on the server.",
 )
 @config_option
 @events_option("Events to score; default: from the first to the last event of FILE.")
@@ -80,12 +80,11 @@ def score(
     cache: Path | None,
     hub: str | None,
     revision: str | None,
-    as_json: bool,
 ) -> None:
-    """Score FILE, a parquet file of predictions, on this machine, on events whose truth you have.
+    """Score FILE, a parquet file of predictions, on this machine, on events with truth.
 
-    Checks, scores, standard errors and curves are those of a server, which is asked for the card of a
-    challenge, or where --from is not given. Choose events that your model has not learned from.
+    Checks, scores, standard errors and curves are those of a server. The server is called only for a
+    challenge or without --from. Choose events that your model was not trained on.
 
     \b
     collidium score tracking predictions.parquet --from ./ttbar
@@ -96,17 +95,17 @@ def score(
 
     click.get_current_context().find_root().obj.check = None  # no advice to check the file
     if plots is not None:
-        _figure()  # before it takes its time
+        _figure()  # fails early without matplotlib
     task = name
-    if source is None or "-" in name:  # as names of challenges have, and no task's
+    if source is None or "-" in name:  # only names of challenges have hyphens
         with client() as server:
             task = server.task(name).name
     if source is None:
-        source, hub, config, revision = training_events(name, hub, config, revision)
+        source, hub, config, revision = training_data(name, hub, config, revision)
     place = locate_source(source, hub, revision)
     try:
         with progress_bars(_BARS) as progress:
-            made = score_here(
+            scored = score_here(
                 *(task, file),
                 truth_from=place,
                 config=config,
@@ -117,27 +116,27 @@ def score(
             )
     except UnusableDataset as error:
         if events is None and any(item.get("field") == "events" for item in error.errors):
-            hint = "these look like the evaluated events, whose truth the server alone has"
+            hint = "these seem to be the evaluation events, whose truth only the server has"
             command = shlex.join(["collidium", "submit", name, str(file)])
             raise UnusableDataset(f"{error.detail}; {hint}: {command}") from error
         raise
-    print_json(made) if as_json else _show(made)
+    show_value(scored, _print_scored)
     if plots is not None:
-        for path in _plotted(made.curves, plots):
+        for path in _write_plots(scored.curves, plots):
             note(f"Wrote {path}")
 
 
-def training_events(
+def training_data(
     name: str, hub: str | None, config: str | None, revision: str | None
 ) -> tuple[str, str, str, str]:
-    """The events to learn from of a task or challenge: repository, hub, config and revision.
+    """Return repository, hub, config and revision of the training data of a task or challenge.
 
-    Raises InvalidInput where its card names none.
+    Raises InvalidInput if its card names none.
     """
     with client() as server:
         data, backend = server.task(name).training_data, server.backend
     if data is None:
-        raise InvalidInput(f"{name} names no events with truth: choose some with --from")
+        raise InvalidInput(f"{name} has no training data: name a dataset with --from")
     return (
         data.repository,
         hub or data.hub or f"{backend}/hub",
@@ -146,24 +145,24 @@ def training_events(
     )
 
 
-def _show(made: LocalScores) -> None:
-    show_scores(made)
+def _print_scored(scored: LocalScores) -> None:
+    print_scores(scored)
     print_record(
         {
-            "task": made.task,
-            "events": f"{made.events.start}:{made.events.stop}",
-            "dataset": made.dataset,
-            "revision": made.dataset_revision,
-            "rows": made.rows,
-            "scorer, truth": (made.scorer_version, made.truth_version),
+            "task": scored.task,
+            "events": f"{scored.events.start}:{scored.events.stop}",
+            "dataset": scored.dataset,
+            "revision": scored.dataset_revision,
+            "rows": scored.rows,
+            "scorer, truth": (scored.scorer_version, scored.truth_version),
         }
     )
-    for warning in made.warnings:
+    for warning in scored.warnings:
         note(f"Warning: {warning}")
 
 
-def show_scores(scored: LocalScores | Submission) -> None:
-    """Print scores with their errors, and those in bins."""
+def print_scores(scored: LocalScores | Submission) -> None:
+    """Print scores with their standard errors, and binned scores."""
     print_table(("metric", "score"), ((metric, score_cell(scored, metric)) for metric in scored.scores))
     for curve in scored.curves:
         rows = zip(pairwise(curve.edges), curve.values, curve.errors, strict=True)
@@ -176,8 +175,8 @@ def show_scores(scored: LocalScores | Submission) -> None:
         )
 
 
-def _plotted(curves: Sequence[BinnedScore], directory: Path) -> Iterator[Path]:
-    """Write a picture of each curve, the file named after it."""
+def _write_plots(curves: Sequence[BinnedScore], directory: Path) -> Iterator[Path]:
+    """Write a PNG of each curve, and yield its path."""
     directory.mkdir(parents=True, exist_ok=True)
     for curve in curves:
         figure = _figure()

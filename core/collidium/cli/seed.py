@@ -1,4 +1,4 @@
-"""``collidium seed``: datasets, truth and baselines for a server."""
+"""``collidium seed``: fill a server with datasets, truth and baselines."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import click
 
 from collidium.cli.context import quiet_settings
 from collidium.cli.options import json_option
-from collidium.cli.output import note, print_json, print_record, print_table
+from collidium.cli.output import note, print_record, print_table, show_value
 from collidium.cli.progress import duration_text, status_line
 
 if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.seeding.steps import Report, Seeding
 
-    #: What is to be done, from the platform, whether the hub is its own, and where to report to.
+    #: Creates a :class:`Seeding` from the platform, whether the hub is its own, and the report function.
     Prepare = Callable[[Platform, bool, Report], Seeding]
 
-#: The last one is for the demo and for tests: it simulates nothing.
+#: ``demo``, for the demo and tests, simulates nothing.
 SIZES: Final = ("workshop", "release", "demo")
 
 
@@ -30,17 +30,17 @@ SIZES: Final = ("workshop", "release", "demo")
     type=click.Choice(SIZES),
     default=SIZES[0],
     show_default=True,
-    help="How much is created; demo: what is in the package.",
+    help="How much to create; demo: the events of the package.",
 )
 @click.option("--tasks", metavar="NAME,…", default="", help="Tasks to open; default: all.")
 @click.option("--dry-run", is_flag=True, help="Show what would be created, with its size and duration.")
 @json_option
-def seed(size: str, tasks: str, dry_run: bool, as_json: bool) -> None:
-    """Fill this server: training sets, blind evaluation sets, truth and baselines.
+def seed(size: str, tasks: str, dry_run: bool) -> None:
+    """Fill this server with training sets, evaluation sets without truth, truth and baselines.
 
-    Simulates events with the pipeline acts, publishes them on the server's hub, which has to run, opens the
-    tasks and submits their baselines as the account `baselines`, which earns nothing. The same command
-    resumes after an interruption and does only what is missing.
+    Simulates events with the pipeline acts, publishes them on the server's hub, which must be running, opens
+    the tasks and submits their baselines as the account `baselines`, which earns no credits. The same command
+    resumes after an interruption.
 
     \b
     collidium seed --dry-run
@@ -59,17 +59,15 @@ def seed(size: str, tasks: str, dry_run: bool, as_json: bool) -> None:
         return Seeding(platform, plan.SIZES[size], chosen, state, local, report)
 
     record = run_steps(prepare, size, dry_run=dry_run)
-    if as_json:
-        print_json(record | {"size": size})
-    elif dry_run:
-        show_plan(record)
-    else:
-        boards = ", ".join(record["tasks"])
-        note(f"{record['steps']} steps done. Tasks that take submissions: {boards}.")
+    show_value(record | {"size": size}, print_plan if dry_run else _print_done)
+
+
+def _print_done(record: dict[str, Any]) -> None:
+    note(f"{record['steps']} steps done. Tasks that accept submissions: {', '.join(record['tasks'])}.")
 
 
 def run_steps(prepare: Prepare, size: str = "", *, dry_run: bool) -> dict[str, Any]:
-    """Do what is missing of the steps, or only plan them; on the server's machine. Raises CollidiumError."""
+    """Run the missing steps on the server's machine, or only plan them. Raises CollidiumError."""
     import asyncio
 
     with status_line() as update:
@@ -81,7 +79,7 @@ def run_steps(prepare: Prepare, size: str = "", *, dry_run: bool) -> dict[str, A
 
 
 def progress_text(title: str, fraction: float, left: float) -> str:
-    """How far a run is; before its pace is known, the time is that of idle cores."""
+    """Describe the progress of a run. The first estimate of the time assumes idle cores."""
     from collidium.seeding.steps import MEASURED
 
     bound = "about" if fraction > MEASURED else "at least"
@@ -89,7 +87,7 @@ def progress_text(title: str, fraction: float, left: float) -> str:
 
 
 def _by_title(report: Report) -> Report:
-    """Pass on the first report of each step and, on a terminal, all others."""
+    """Pass on all reports on a terminal, else the first of each step."""
     import sys
 
     last = ""
@@ -149,7 +147,8 @@ def _plan(seeding: Seeding) -> dict[str, Any]:
     }
 
 
-def show_plan(record: dict[str, Any]) -> None:
+def print_plan(record: dict[str, Any]) -> None:
+    """Print the result of a dry run."""
     print_table(
         ("dataset", "config", "channels", "events to simulate", "scored", "MB"),
         (
@@ -165,5 +164,5 @@ def show_plan(record: dict[str, Any]) -> None:
         note(text)
     for problem in record["problems"]:
         note(f"Problem: {problem}")
-    time = f"about {duration_text(record['seconds'])}, several times that where other programs use the cores"
+    time = f"about {duration_text(record['seconds'])} on idle cores"
     print_record({"disk": f"{record['bytes'] / 1e9:.1f} GB", "time": time})

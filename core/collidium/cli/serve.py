@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +11,18 @@ import click
 
 from collidium.cli.context import on_platform, quiet_settings
 from collidium.cli.options import DIRECTORY, EXISTING_DIRECTORY, json_option
-from collidium.cli.output import note, print_items, print_json, printable, show_record
+from collidium.cli.output import json_wanted, note, print_items, printable, show_record, show_value
 
 if TYPE_CHECKING:
     from collidium.accounts import Mismatch
     from collidium.backup import Backup
+    from collidium.cli.progress import Progress
     from collidium.platform import Platform
+    from collidium.settings import Settings
     from collidium.simulations import TotalMismatch
+
+    #: Makes or restores a backup in a directory.
+    Copy = Callable[[Settings, Path, Progress | None], Coroutine[Any, Any, Backup]]
 
 
 @click.command()
@@ -30,16 +35,17 @@ if TYPE_CHECKING:
 @click.option("--workers", type=click.IntRange(1, 64), help="Processes that share the port.")
 @click.option("--data-dir", type=DIRECTORY, help="Directory for all files.")
 def serve(host: str | None, port: int | None, workers: int | None, data_dir: Path | None) -> None:
-    """Run the server until SIGTERM or Ctrl-C; running requests are finished first.
+    """Run the server until SIGTERM or Ctrl-C, then finish open HTTP requests.
 
-    Prints its address when it is ready. On first start it creates its database and an admin token, and
-    prints where the token is.
+    Prints its address when it is ready. The first start creates a database and an admin token, and prints
+    the file of the token.
 
     \b
     collidium serve
     collidium serve --port 0 --data-dir ./try
     """
-    # Until it serves: nothing that is imported is garbage, and looking for it takes a sixth of the start.
+    # Enabled again when the server serves. Until then there is no garbage, and collection takes a sixth of
+    # the start-up time.
     gc.disable()
     from collidium import settings
     from collidium.server.supervisor import run
@@ -50,15 +56,13 @@ def serve(host: str | None, port: int | None, workers: int | None, data_dir: Pat
 
 @click.command()
 @click.option("--data-dir", type=DIRECTORY, help="Directory for all files.")
-@click.option(
-    "--dask", metavar="ADDRESS", help="Score for the servers that use this scheduler, and only that."
-)
+@click.option("--dask", metavar="ADDRESS", help="Only score, for the servers that use this Dask scheduler.")
 def worker(data_dir: Path | None, dask: str | None) -> None:
-    """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C, without serving.
+    """Follow simulation requests and deliver webhooks until SIGTERM or Ctrl-C.
 
-    Any number of workers and servers share the work, with the same settings and database. With
-    PLATFORM_WORKER_PORT it answers /metrics, /healthz and /readyz. With --dask it needs no database, but the
-    storage and the plugins of the servers.
+    Any number of workers and servers with the same settings and database share the work. With
+    PLATFORM_WORKER_PORT, the worker serves /metrics, /healthz and /readyz. With --dask, it needs the storage
+    and plugins of the servers, but no database.
 
     \b
     collidium worker
@@ -78,14 +82,14 @@ def worker(data_dir: Path | None, dask: str | None) -> None:
 
 @click.group()
 def db() -> None:
-    """Migrate or check the database's schema."""
+    """Migrate or check the schema of the database."""
 
 
 @db.command()
 def migrate() -> None:
     """Migrate the schema of PLATFORM_DATABASE_URL to this release. Safe to repeat.
 
-    `collidium serve` itself migrates the SQLite file that is used without that setting.
+    Without that setting, `collidium serve` migrates its SQLite file itself.
 
     \b
     collidium db migrate
@@ -101,8 +105,8 @@ def migrate() -> None:
 @db.command()
 @json_option
 @click.pass_context
-def check(ctx: click.Context, as_json: bool) -> None:
-    """List problems of the schema; ends with 1 if there are any.
+def check(ctx: click.Context) -> None:
+    """List problems of the schema; exits with 1 if there are any.
 
     \b
     collidium db check
@@ -112,10 +116,8 @@ def check(ctx: click.Context, as_json: bool) -> None:
     from collidium import database
 
     problems = asyncio.run(database.check(quiet_settings().database))
-    if as_json:
-        print_json({"problems": problems})
-    else:
-        click.echo("\n".join(map(printable, problems)) or "The database has the schema of this release.")
+    text = "\n".join(map(printable, problems)) or "The database has the schema of this release."
+    show_value({"problems": problems}, lambda _: click.echo(text))
     ctx.exit(1 if problems else 0)
 
 
@@ -127,8 +129,8 @@ def ledger() -> None:
 @ledger.command()
 @json_option
 @click.pass_context
-def audit(ctx: click.Context, as_json: bool) -> None:
-    """Check every balance and every running total; ends with 1 if one is wrong.
+def audit(ctx: click.Context) -> None:
+    """Check all balances and running totals; exits with 1 if one is wrong.
 
     Balances are compared with their ledger entries, totals of usage with the simulation requests.
 
@@ -142,14 +144,11 @@ def audit(ctx: click.Context, as_json: bool) -> None:
         return await accounts.audit(), await simulations.audit()
 
     balances, totals = on_platform(run)
-    if as_json:
-        print_json({"mismatches": balances, "totals": totals})
-    else:
-        _show(balances, totals)
+    show_value({"mismatches": balances, "totals": totals}, lambda _: _print_audit(balances, totals))
     ctx.exit(1 if balances or totals else 0)
 
 
-def _show(balances: Sequence[Mismatch], totals: Sequence[TotalMismatch]) -> None:
+def _print_audit(balances: Sequence[Mismatch], totals: Sequence[TotalMismatch]) -> None:
     if balances:
         columns = {"account": "hub_username", "balance": "balance", "sum of entries": "entries_sum"}
         print_items(balances, columns)
@@ -165,48 +164,45 @@ def _show(balances: Sequence[Mismatch], totals: Sequence[TotalMismatch]) -> None
 @click.argument("directory", type=DIRECTORY)
 @json_option
 @click.pass_context
-def backup(ctx: click.Context, directory: Path, as_json: bool) -> None:
-    """Back up the database and all files to DIRECTORY, which is made; the server may run.
+def backup(ctx: click.Context, directory: Path) -> None:
+    """Back up the database and all files to the new DIRECTORY; the server may be running.
 
-    The directory appears when it is whole, and holds secrets. Files of a storage other than `local` are
-    checked, not copied. Ends with 1 if a file that the database names is missing or damaged.
+    The directory appears when the backup is complete. It contains secrets. Files of a storage other than
+    `local` are checked, not copied. Exits with 1 if a file in the database is missing or damaged.
 
     \b
     collidium backup /backups/2026-11-23
     """
-    import asyncio
+    from collidium.backup import make
 
-    from collidium import backup as backups
-    from collidium.cli.progress import progress_bar
-
-    with progress_bar("Copying files", sizes=True) as progress:
-        made = asyncio.run(backups.make(quiet_settings(), directory.absolute(), progress))
-    _show_backup(ctx, made, directory, as_json)
+    _copy_backup(ctx, make, directory)
 
 
 @click.command()
 @click.argument("directory", type=EXISTING_DIRECTORY)
 @json_option
 @click.pass_context
-def restore(ctx: click.Context, directory: Path, as_json: bool) -> None:
-    """Restore a backup into the data directory and database of the settings, which have to be empty.
+def restore(ctx: click.Context, directory: Path) -> None:
+    """Restore a backup into the data directory and database of the settings, which must be empty.
 
-    The schema is brought up to this release. Ends with 1 if a file that the database names is missing.
+    The schema is migrated to this release. Exits with 1 if a file in the database is missing.
 
     \b
     PLATFORM_DATA_DIR=./restored collidium restore /backups/2026-11-23
     """
+    from collidium.backup import restore as restore_backup
+
+    _copy_backup(ctx, restore_backup, directory)
+
+
+def _copy_backup(ctx: click.Context, copy: Copy, directory: Path) -> None:
+    """Make or restore a backup, and show it."""
     import asyncio
 
-    from collidium import backup as backups
     from collidium.cli.progress import progress_bar
 
     with progress_bar("Copying files", sizes=True) as progress:
-        restored = asyncio.run(backups.restore(quiet_settings(), directory.absolute(), progress))
-    _show_backup(ctx, restored, directory, as_json)
-
-
-def _show_backup(ctx: click.Context, backup: Backup, directory: Path, as_json: bool) -> None:
+        backup = asyncio.run(copy(quiet_settings(), directory.absolute(), progress))
     size = sum(file.bytes for file in backup.files.values())
     shown = {
         "directory": str(directory),
@@ -219,7 +215,7 @@ def _show_backup(ctx: click.Context, backup: Backup, directory: Path, as_json: b
         "stored_files": backup.keys,
         "missing": list(backup.missing),
     }
-    show_record(shown, shown | {"missing": len(backup.missing)}, as_json=as_json)
-    for path in backup.missing if not as_json else ():
+    show_record(shown, shown | {"missing": len(backup.missing)})
+    for path in backup.missing if not json_wanted() else ():
         note(f"missing or damaged: {path}")
     ctx.exit(1 if backup.missing else 0)

@@ -1,4 +1,4 @@
-"""``collidium settings``, ``doctor`` and ``plugin``: what this machine is set to, and whether it works."""
+"""``collidium settings``, ``doctor`` and ``plugin``: the configuration of a server, and its checks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import click
 
 from collidium.cli.context import quiet_settings
 from collidium.cli.options import json_option
-from collidium.cli.output import ColumnSpec, note, plain, print_json, print_table, show_items
+from collidium.cli.output import ColumnSpec, note, plain, print_table, show_items, show_value
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 #: Settings that only clients read.
 CLIENT_SETTINGS = {
     "PLATFORM_BACKEND": ("http://127.0.0.1:8000", "Address of the server that clients call."),
-    "HF_TOKEN": (None, "The user's hub token; default: the one kept by `collidium login`."),
+    "HF_TOKEN": (None, "The user's hub token; default: the one that `collidium login` saved."),
 }
 COLUMNS: Final = {"check": "name", "status": "status", "found": "found", "what to do": "advice"}
 
 
 @dataclass(frozen=True, slots=True)
 class SettingStatus:
-    """A setting; ``origin`` is ``environment``, ``.env`` or ``default``."""
+    """A setting and its value; ``origin`` is ``environment``, ``.env`` or ``default``."""
 
     name: str
     value: object
@@ -45,7 +45,7 @@ def settings() -> None:
 
 @settings.command("list")
 @json_option
-def list_(as_json: bool) -> None:
+def list_() -> None:
     """List every setting with its value, source, default and meaning.
 
     \b
@@ -58,7 +58,7 @@ def list_(as_json: bool) -> None:
         "default": lambda status: _readable(status.name, status.default),
         "meaning": "help",
     }
-    show_items([*_of_server(), *_of_clients()], columns, as_json=as_json)
+    show_items([*_of_server(), *_of_clients()], columns)
 
 
 def _of_server() -> Iterator[SettingStatus]:
@@ -106,7 +106,7 @@ def _shown(value: object) -> object:
 
 
 def _readable(name: str, value: object) -> object:
-    """Bytes in the largest unit that gives a whole number."""
+    """Format bytes in the largest unit that gives a whole number."""
     if not name.endswith("_BYTES") or not isinstance(value, int):
         return value
     power = next(power for power in (3, 2, 1, 0) if power == 0 or value % 1024**power == 0)
@@ -128,11 +128,11 @@ def _origin(name: str, in_file: set[str]) -> str:
 @click.command()
 @json_option
 @click.pass_context
-def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Check the whole configuration of this machine; ends with 1 if a check fails.
+def doctor(ctx: click.Context) -> None:
+    """Check the configuration of this machine; exits with 1 if a check fails.
 
-    Tries data directory, plugins, secrets, storage, hub, proxy, runner, scoring, models, database, clock and
-    other processes. A warning is what keeps a second machine from sharing the work.
+    Checks data directory, plugins, secrets, storage, hub, proxy, runner, scoring, models, database, clock and
+    other processes. Warnings are problems only for a deployment of several machines.
 
     \b
     collidium doctor
@@ -145,21 +145,21 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 
     settings = quiet_settings()
     checks = asyncio.run(examine(settings, plugins.load(settings.plugins_blocked)))
-    show_items(checks, COLUMNS, as_json=as_json)
+    show_items(checks, COLUMNS)
     ctx.exit(1 if any(check.status == "failed" for check in checks) else 0)
 
 
 @click.group()
 def plugin() -> None:
-    """See which plugins are installed and whether they load."""
+    """Show the installed plugins."""
 
 
 @plugin.command("list")
 @json_option
-def list_plugins(as_json: bool) -> None:
-    """List every plugin with what it provides, or why it does not load.
+def list_plugins() -> None:
+    """List all plugins with what they provide, or why they do not load.
 
-    Ends with 0 even if a plugin is broken: the platform runs without it.
+    Exits with 0 even if a plugin does not load, because the platform runs without it.
 
     \b
     collidium plugin list
@@ -180,22 +180,23 @@ def list_plugins(as_json: bool) -> None:
         loaded.commands(),
         loaded.screens(),
     ]
-    # As a server does it: a blueprint that cannot be mounted is its plugin's failure.
+    # Mounts the blueprints as a server does, which records those that fail.
     create_app(settings, loaded)
     brings: dict[str, list[str]] = {name: [] for name in loaded.records}
     for provided in kinds:
         for name, origin in provided.origins.items():
             brings[origin].append(f"{provided.kind} {name}")
-    if as_json:
-        records = [{**plain(record), "brings": brings[name]} for name, record in loaded.records.items()]
-        print_json({"plugins": records, "clashes": loaded.clashes})
-        return
+    records = [{**plain(record), "brings": brings[name]} for name, record in loaded.records.items()]
+    show_value({"plugins": records, "clashes": loaded.clashes}, _print_plugins)
+
+
+def _print_plugins(found: dict[str, Any]) -> None:
     print_table(
         ("plugin", "from", "version", "state", "provides"),
         (
-            (r.name, r.distribution, r.version, r.state, r.error or brings[r.name])
-            for r in loaded.records.values()
+            (one["name"], one["distribution"], one["version"], one["state"], one["error"] or one["brings"])
+            for one in found["plugins"]
         ),
     )
-    for clash in loaded.clashes:
+    for clash in found["clashes"]:
         note(f"Clash: {clash}")

@@ -1,10 +1,11 @@
-"""``collidium simulate``: events from this machine, or ordered from a server with ``--remote``."""
+"""``collidium simulate``: simulate events here, or order them from a server with ``--remote``."""
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any, Final
@@ -21,9 +22,9 @@ from collidium.cli.options import (
     preset_option,
     vary_option,
 )
-from collidium.cli.output import cell, note, print_json, print_record
+from collidium.cli.output import cell, json_wanted, note, print_record, show_value
 from collidium.cli.progress import duration_text, stage_progress, status_line
-from collidium.cli.requests import show, state_text
+from collidium.cli.requests import print_request, state_text
 
 if TYPE_CHECKING:
     from collidium.client import Client, SimulationRequest
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
 
 #: Values of ``--runtime``.
 RUNTIMES: Final = ("auto", "docker", "podman", "none")
-#: Signals that end the command as the keyboard's does.
+#: Signals that end the command as SIGINT does.
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 
-#: Options of one of the two modes alone.
+#: Options of only one of the two modes.
 _REMOTE: Final = ("private", "webhook-url", "wait", "idempotency-key")
 _LOCAL: Final = ("first-event", "lhe", "pipeline", "runtime", "processes", "time-limit", "output", "flat")
 
@@ -62,14 +63,14 @@ _LOCAL: Final = ("first-event", "lhe", "pipeline", "runtime", "processes", "time
     "--lhe",
     type=EXISTING_FILE,
     metavar="FILE",
-    help="Hard processes from a Les Houches file, plain or gzipped; --channel names the dataset.",
+    help="Hard processes from a Les Houches file, plain or gzipped; --channel then names the dataset.",
 )
-@click.option("--flat", is_flag=True, help="Put the tables directly into DIR, without a card.")
-@click.option("--remote", "at_server", is_flag=True, help="Order from the server, and pay with credits.")
+@click.option("--flat", is_flag=True, help="Write the tables directly to DIR, without a card.")
+@click.option("--remote", "at_server", is_flag=True, help="Order the events from the server, for credits.")
 @click.option("--private", is_flag=True, help="With --remote: make the output's repository private.")
-@click.option("--webhook-url", metavar="URL", help="With --remote: address to notify of the end.")
+@click.option("--webhook-url", metavar="URL", help="With --remote: address to notify when the request ends.")
 @click.option(
-    "--wait", is_flag=True, help="With --remote: wait for the events; ends with 1 unless completed."
+    "--wait", is_flag=True, help="With --remote: wait for the events; exits with 1 unless completed."
 )
 @key_option
 @json_option
@@ -95,13 +96,12 @@ def simulate(
     webhook_url: str | None,
     wait: bool,
     idempotency_key: str | None,
-    as_json: bool,
 ) -> None:
     """Simulate events on this machine, or order them from the server with --remote.
 
     After Ctrl-C, a time limit or a failure, the same command resumes after the last finished stage. The
-    production pipeline is used where docker or podman has its image, else the built-in one. `collidium
-    estimate` shows the cost of an order.
+    production pipeline is used if docker or podman has its image, else the built-in one. `collidium estimate`
+    shows the cost of an order.
 
     \b
     collidium simulate --preset ttbar-quick
@@ -114,20 +114,20 @@ def simulate(
         order = {"channel": channel, "events": events, "pileup": pileup, "seed": seed, "preset": preset}
         order["vary"] = vary
         delivery = {"private": private, "webhook_url": webhook_url, "idempotency_key": idempotency_key}
-        ctx.exit(_order(wait, as_json, **order, **delivery))
+        ctx.exit(_order(wait, **order, **delivery))
     from collidium.order import DEFAULT_SEED, order_of
     from collidium.pipelines.simulating import RunOptions
 
     local_order = order_of(preset, channel, events, pileup, DEFAULT_SEED if seed is None else seed, vary)
     options = RunOptions(pipeline or "auto", runtime or "auto", processes, time_limit, flat)
-    _simulate(local_order, output or Path(local_order.config), options, first_event or 0, lhe, as_json)
+    _simulate(local_order, output or Path(local_order.config), options, first_event or 0, lhe)
 
 
 def _reject_options_of_other_mode(ctx: click.Context, at_server: bool) -> None:
     others = _LOCAL if at_server else _REMOTE
     given = [name for name in others if ctx.params[name.replace("-", "_")] not in (None, False)]
     if given:
-        reason = "is for simulations on this machine: not with" if at_server else "needs"
+        reason = "simulates on this machine and cannot be used with" if at_server else "needs"
         raise click.UsageError(f"--{given[0]} {reason} --remote")
 
 
@@ -136,7 +136,7 @@ def _check_usage(preset: str | None, channel: str | None, events: int | None, pi
     if preset is not None:
         given = [name for name, value in parameters.items() if value is not None]
         if given:
-            raise click.UsageError(f"a preset sets channel, events and pileup: not with {given[0]}")
+            raise click.UsageError(f"--preset sets channel, events and pileup: leave out {given[0]}")
     elif missing := [name for name, value in parameters.items() if value is None]:
         raise click.UsageError(f"give {', '.join(missing)}, or --preset")
 
@@ -144,9 +144,7 @@ def _check_usage(preset: str | None, channel: str | None, events: int | None, pi
 # -- on this machine ----------------------------------------------------------------------------------
 
 
-def _simulate(
-    order: Order, directory: Path, options: RunOptions, first_event: int, lhe: Path | None, as_json: bool
-) -> None:
+def _simulate(order: Order, directory: Path, options: RunOptions, first_event: int, lhe: Path | None) -> None:
     """Simulate events into a directory and show the result."""
     from collidium import settings
     from collidium.pipelines import simulating
@@ -154,15 +152,15 @@ def _simulate(
 
     get = installed(settings.load().plugins_blocked).get
     with _ended_by_signals(directory), stage_progress() as progress:
-        made = simulating.simulate(
+        simulated = simulating.simulate(
             order, directory, options, get=get, report=progress, note=note, first_event=first_event, lhe=lhe
         )
-    print_json(made) if as_json else _show_dataset(made, directory)
+    show_value(simulated, partial(_print_dataset, directory))
 
 
 @contextmanager
 def _ended_by_signals(directory: Path) -> Iterator[None]:
-    """End the running stage with the command, and show how to resume."""
+    """Stop the running stage on SIGTERM and SIGHUP too, and show how to resume."""
 
     def leave(number: int, _frame: FrameType | None) -> None:
         raise SystemExit(128 + number)
@@ -178,7 +176,7 @@ def _ended_by_signals(directory: Path) -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _show_dataset(made: Simulated, directory: Path) -> None:
+def _print_dataset(directory: Path, made: Simulated) -> None:
     last = made.first_event + made.events - 1
     print_record(
         {
@@ -191,7 +189,7 @@ def _show_dataset(made: Simulated, directory: Path) -> None:
         }
     )
     if made.made_before:
-        note("These events existed already.")
+        note("The events existed already.")
     else:
         note(f"Simulated in {duration_text(made.seconds)}.")
 
@@ -199,29 +197,24 @@ def _show_dataset(made: Simulated, directory: Path) -> None:
 # -- on a server --------------------------------------------------------------------------------------
 
 
-def _order(wait: bool, as_json: bool, **order: Any) -> int:
-    """Order events, wait for them if ``wait``, and return the exit code.
-
-    The same order again returns the cached events and costs nothing.
-    """
+def _order(wait: bool, **order: Any) -> int:
+    """Order events, wait for them if ``wait``, and return the exit code."""
     with client() as server:
         request = server.simulate(**order)
         if wait and not request.has_ended:
             paid = cell(request.credits_charged)
             note(f"Request {request.request_id} is {request.state}; {paid} credits were charged.")
-            request = _waited(server, request)
-    if as_json:
-        print_json(request)
-    else:
-        show(request)
+            request = _wait(server, request)
+    show_value(request, print_request)
+    if not json_wanted():
         if request.cached:
-            note("These events were made before; they cost nothing.")
+            note("These events were simulated before; they cost nothing.")
         if not request.has_ended:
             note(f"`collidium status {request.request_id}` shows its progress.")
     return 1 if wait and request.state != "completed" else 0
 
 
-def _waited(server: Client, request: SimulationRequest) -> SimulationRequest:
+def _wait(server: Client, request: SimulationRequest) -> SimulationRequest:
     with status_line() as update:
 
         def on_change(seen: SimulationRequest) -> None:

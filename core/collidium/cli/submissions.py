@@ -1,32 +1,35 @@
-"""``collidium submit``, ``check``, ``submissions`` and ``link``: predictions and what is stored of them."""
+"""``collidium submit``, ``check`` and ``submissions``, and commands that change a submission."""
 
 from __future__ import annotations
 
 import shlex
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from collidium.cli.challenge.options import all_pages
-from collidium.cli.context import client
+from collidium.cli.context import client, hub_client
 from collidium.cli.evaluations import show_evaluation
 from collidium.cli.model_sources import submitted_model
 from collidium.cli.options import EXISTING_FILE, ask, complete_tasks, json_option, limit_option, yes_option
 from collidium.cli.output import (
     ColumnSpec,
+    json_wanted,
     note,
-    print_json,
     print_record,
     print_table,
     printable,
     show_items,
+    show_message,
     show_record,
+    show_value,
 )
 from collidium.cli.progress import progress_bar
-from collidium.cli.score import show_scores
-from collidium.cli.tasks import model_cell, score_cell, show_quota, value_cell
+from collidium.cli.score import print_scores
+from collidium.cli.tasks import model_cell, print_quota, score_cell, value_cell
 from collidium.errors import CollidiumError, Forbidden
 
 if TYPE_CHECKING:
@@ -47,12 +50,10 @@ if TYPE_CHECKING:
 @click.option("--with", "other", metavar="SUBMISSION", help="Compare with this submission to the same task.")
 @limit_option("submissions")
 @json_option
-def submissions(
-    submission_id: str | None, task: str | None, other: str | None, limit: int, as_json: bool
-) -> None:
-    """List your submissions, newest first; or show SUBMISSION, of any account, with its scores in bins.
+def submissions(submission_id: str | None, task: str | None, other: str | None, limit: int) -> None:
+    """List your submissions, newest first; or show SUBMISSION, of any account, with its binned scores.
 
-    `collidium link` sets model, code and paper of yours.
+    `collidium link` links your submissions to model, code and paper.
 
     \b
     collidium submissions
@@ -61,15 +62,13 @@ def submissions(
     collidium submissions 0123456789abcdef0123456789abcdef --with fedcba9876543210fedcba9876543210
     """
     if other is not None and submission_id is None:
-        raise click.UsageError("--with compares SUBMISSION: give it, too")
+        raise click.UsageError("--with needs SUBMISSION, which it compares")
     with client() as server:
         if submission_id is not None and other is not None:
-            found = server.compare(submission_id, other)
-            print_json(found) if as_json else _show_comparison(server, found)
+            show_value(server.compare(submission_id, other), partial(_print_comparison, server))
             return
         if submission_id is not None:
-            one = server.submission(submission_id)
-            print_json(one) if as_json else _show_submission(one)
+            show_value(server.submission(submission_id), _print_submission)
             return
         listed = server.submissions(task=task, limit=limit).items
     columns: dict[str, ColumnSpec] = {
@@ -83,12 +82,12 @@ def submissions(
         "model": model_cell,
         "submitted": "submitted_at",
     }
-    show_items(listed, columns, as_json=as_json)
-    if not listed and not as_json:
-        note(f"You have sent none. Those of your team: collidium team submissions {task or 'CHALLENGE'}")
+    show_items(listed, columns)
+    if not listed and not json_wanted():
+        note(f"You have no submissions. For your team: collidium team submissions {task or 'CHALLENGE'}")
 
 
-def _show_comparison(server: Client, found: Comparison) -> None:
+def _print_comparison(server: Client, found: Comparison) -> None:
     one, other = server.submission(found.submission_id), server.submission(found.other_id)
     rows: list[tuple[object, ...]] = [
         (name, score_cell(one, name), score_cell(other, name), value_cell(apart.value, apart.uncertainty))
@@ -99,21 +98,21 @@ def _show_comparison(server: Client, found: Comparison) -> None:
         rows += [(name, value, theirs.get(name), None) for name, value in _model_rows(one.model).items()]
     print_table(("metric", one.hub_username, other.hub_username, "difference"), rows)
     if any(not apart.paired for apart in found.differences.values()):
-        note("Scored on other events, by another scorer or without draws: errors are added in quadrature.")
+        note("The scores are not paired by event: their errors are added in quadrature.")
 
 
 def _challenge_cell(sent: Submission) -> str | None:
-    """The challenge, where it is another than the task's own."""
+    """Return the challenge, unless it is the task's own."""
     return None if sent.challenge == sent.task else sent.challenge
 
 
 def chosen_cell(sent: Submission) -> datetime | None:
-    """When it was chosen for the final results, unless it cannot be among them."""
+    """Return when a submission was chosen for the final results; None for an unranked one."""
     return sent.chosen_at if sent.unranked is None else None
 
 
-def _show_submission(sent: Submission) -> None:
-    show_scores(sent)
+def _print_submission(sent: Submission) -> None:
+    print_scores(sent)
     print_record(
         {
             "submission": sent.submission_id,
@@ -138,71 +137,67 @@ def _model_rows(model: EvaluatedModel) -> dict[str, object]:
 
 @click.command()
 @click.argument("submission_id", metavar="SUBMISSION")
-@click.option("--not", "not_", is_flag=True, help="Take the choice back.")
+@click.option("--not", "not_", is_flag=True, help="Undo the choice.")
 @json_option
-def choose(submission_id: str, not_: bool, as_json: bool) -> None:
+def choose(submission_id: str, not_: bool) -> None:
     """Choose your SUBMISSION for the final results of its challenge.
 
-    Places that you leave free have your best ones. `collidium challenge show` says how many there are.
+    Your best submissions fill the places that you leave free. `collidium challenge show` shows how many
+    there are.
 
     \b
     collidium choose 0123456789abcdef0123456789abcdef
     """
     with client() as server:
-        sent = server.set_links(submission_id, final=not not_)
-        if as_json:
-            print_json(sent)
-        else:
-            _show_choice(server, sent)
+        show_value(server.set_links(submission_id, final=not not_), partial(_print_choice, server))
 
 
-def _show_choice(server: Client, sent: Submission) -> None:
-    """What is chosen of its participant now, and how many more may be."""
+def _print_choice(server: Client, sent: Submission) -> None:
+    """Print the chosen submissions of a participant, and how many more can be chosen."""
 
-    def ask(cursor: str | None) -> Page[Submission]:
+    def fetch(cursor: str | None) -> Page[Submission]:
         if sent.team is None:
             return server.submissions(challenge=sent.challenge, limit=1000, cursor=cursor)
         return server.team_submissions(sent.challenge, limit=1000, cursor=cursor)
 
-    most = server.challenge(sent.challenge).final_submissions
-    chosen = [one.submission_id for one in all_pages(ask) if chosen_cell(one)]
-    click.echo(f"Chosen for the final results of {sent.challenge}: {len(chosen)} of {most}.")
+    maximum = server.challenge(sent.challenge).final_submissions
+    chosen = [one.submission_id for one in all_pages(fetch) if chosen_cell(one)]
+    click.echo(f"Chosen for the final results of {sent.challenge}: {len(chosen)} of {maximum}.")
     for id_ in chosen:
         click.echo(f"  {id_}")
-    if free := most - len(chosen):
-        note(f"You may choose {free} more; else your best ones count there.")
+    if free := maximum - len(chosen):
+        note(f"You can choose {free} more; by default your best submissions count.")
 
 
 @click.command()
 @click.argument("submission_id", metavar="SUBMISSION")
 @yes_option
 @json_option
-def withdraw(submission_id: str, yes: bool, as_json: bool) -> None:
-    """Withdraw your SUBMISSION from its leaderboard, for good, while the challenge is open.
+def withdraw(submission_id: str, yes: bool) -> None:
+    """Withdraw your SUBMISSION from its leaderboard permanently, while the challenge is open.
 
-    On a terminal it asks first. The submission still counts as one of its day.
+    On a terminal, asks for confirmation. The submission still counts for the quota of its day.
 
     \b
     collidium withdraw 0123456789abcdef0123456789abcdef
     collidium withdraw 0123456789abcdef0123456789abcdef --yes
     """
     with client() as server:
-        # As its page asks.
-        lost = "it counts no more, and the day's submission is not given back"
-        ask(f"Withdraw {submission_id} for good? Then {lost}.", yes=yes)
+        lost = "It no longer counts, and the day's submission is not given back."
+        ask(f"Withdraw {submission_id} permanently? {lost}", yes=yes)
         sent = server.withdraw(submission_id)
-    print_json(sent) if as_json else click.echo(f"Withdrawn from {sent.challenge}: {submission_id}.")
+    show_message(sent, f"Withdrawn from {sent.challenge}: {submission_id}.")
 
 
 @click.command("publish-scores")
 @click.argument("submission_id", metavar="SUBMISSION")
 @click.option("--dry-run", is_flag=True, help="Only show what would change.")
 @json_option
-def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
+def publish_scores(submission_id: str, dry_run: bool) -> None:
     """Write the scores of your SUBMISSION to its model's card on the hub, as evaluation results.
 
-    With your token, which has to write there: HF_TOKEN, or that of `collidium login`. What else the card has
-    stays; scores of the same leaderboard are replaced.
+    Needs write access with your token: HF_TOKEN, or that of `collidium login`. Earlier scores of the same
+    leaderboard are replaced; the rest of the card is unchanged.
 
     \b
     collidium publish-scores 0123456789abcdef0123456789abcdef --dry-run
@@ -212,29 +207,28 @@ def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
     from difflib import unified_diff
 
     from collidium.client import model_scores
-    from collidium.hub.client import Hub
-    from collidium.hub.sources import find_hub
 
     with client() as server:
         sent = server.submission(submission_id)
         if sent.hub_username != (caller := server.me().hub_username):
-            raise Forbidden(f"the submission is of {sent.hub_username}, and your token of {caller}")
+            raise Forbidden(f"the submission belongs to {sent.hub_username}, your token to {caller}")
         result = model_scores.result_of(sent, server.challenge(sent.challenge), server.backend)
-    hub = find_hub()
     change = asyncio.run(
-        model_scores.publish_scores(
-            Hub(hub.endpoint, hub.token or ""), sent.model_repo or "", result, dry_run=dry_run
-        )
+        model_scores.publish_scores(hub_client(), sent.model_repo or "", result, dry_run=dry_run)
     )
     lines = change.before.splitlines(), change.after.splitlines()
     diff = list(unified_diff(*lines, "before", "after", lineterm=""))
-    if as_json:
-        print_json({"model_repo": change.model_repo, "changed": bool(diff), "result": result, "diff": diff})
-        return
-    for line in diff:
-        click.echo(printable(line))
-    done = "would be written" if dry_run else "are written"
-    note(f"The scores {done} to the card of {change.model_repo}." if diff else "The card has these scores.")
+
+    def print_diff(_: object) -> None:
+        for line in diff:
+            click.echo(printable(line))
+        done = "would be written" if dry_run else "are written"
+        note(
+            f"The scores {done} to the card of {change.model_repo}." if diff else "The card has these scores."
+        )
+
+    record = {"model_repo": change.model_repo, "changed": bool(diff), "result": result, "diff": diff}
+    show_value(record, print_diff)
 
 
 @click.command()
@@ -248,8 +242,8 @@ def publish_scores(submission_id: str, dry_run: bool, as_json: bool) -> None:
 @click.option(
     "--model",
     metavar="FILE|REPO@COMMIT",
-    help="Instead of FILE: an ONNX model, which the server runs; or the model repository that has model.onnx "
-    "and manifest.toml, and which the submission is linked to then.",
+    help="Instead of FILE: an ONNX model for the server to run; or a model repository with model.onnx and "
+    "manifest.toml, which the submission is then linked to.",
 )
 @click.option("--manifest", type=EXISTING_FILE, help="The manifest of --model.")
 @click.option("--wait", is_flag=True, help="With --model: wait until it is scored.")
@@ -265,14 +259,13 @@ def submit(
     manifest: Path | None,
     wait: bool,
     model_repo: str | None,
-    as_json: bool,
 ) -> None:
-    """Send FILE, a parquet file of predictions, to be scored for TASK; or a model, to be run and scored.
+    """Submit FILE, a parquet file of predictions, to TASK; or a model that the server runs.
 
-    Sending the same file again returns the first result, and links the model if none was linked; the exit
-    code is 1 where that submission has no rank, as after it was withdrawn. The same
-    command resumes an interrupted transfer of a large file, within a day. `collidium link` changes links
-    later. `collidium check` checks a file without submitting it.
+    Submitting the same file again returns the first result, and links the model if none was linked; the exit
+    code is 1 if that submission is unranked, for example withdrawn. The same command resumes an interrupted
+    upload within a day. `collidium link` changes links later. `collidium check` checks a file without
+    submitting it.
 
     \b
     collidium submit tracking predictions.parquet
@@ -291,23 +284,21 @@ def submit(
                 progress_bar(f"Sending {content.name}", sizes=True),
             ):
                 sent = server.submit_model(task, content, text, model_repo or repo)
-            show_evaluation(server, sent, wait=wait, as_json=as_json)
+            show_evaluation(server, sent, wait=wait)
             return
         if file is None:
             receipt = server.submit_from_hub(task, from_hub or "", model_repo)
         else:
             with progress_bar(f"Sending {file.name}", "Scoring", sizes=True) as progress:
                 receipt = server.submit(task, file, model_repo, progress)
-        if as_json:
-            print_json(receipt)
-        else:
-            _show(receipt)
-            with suppress(CollidiumError):  # what counts is done
-                show_quota(server.quota(task))
+        show_value(receipt, _print_receipt)
+        if not json_wanted():
+            with suppress(CollidiumError):  # the file is submitted, whether or not the quota can be shown
+                print_quota(server.quota(task))
     ctx.exit(1 if receipt.deduplicated and receipt.unranked else 0)
 
 
-def _show(receipt: Receipt) -> None:
+def _print_receipt(receipt: Receipt) -> None:
     print_table(("metric", "score"), ((metric, score_cell(receipt, metric)) for metric in receipt.scores))
     print_record(
         {
@@ -320,12 +311,12 @@ def _show(receipt: Receipt) -> None:
     )
     if receipt.deduplicated:
         note(
-            f"This file was submitted before, and does not count: {receipt.unranked}."
+            f"This file was submitted before and is unranked: {receipt.unranked}."
             if receipt.unranked
             else "This file was submitted before; this is its result."
         )
     elif receipt.unranked:
-        note(f"It has no rank: {receipt.unranked}.")
+        note(f"The submission is unranked: {receipt.unranked}.")
     for warning in receipt.warnings:
         note(f"Warning: {warning}")
 
@@ -334,7 +325,7 @@ def _show(receipt: Receipt) -> None:
 @click.argument("task", shell_complete=complete_tasks)
 @click.argument("file", type=EXISTING_FILE)
 @json_option
-def check(task: str, file: Path, as_json: bool) -> None:
+def check(task: str, file: Path) -> None:
     """Check FILE, a parquet file of predictions, for TASK on the server, without submitting it.
 
     Lists every problem with column, event and example rows.
@@ -345,15 +336,12 @@ def check(task: str, file: Path, as_json: bool) -> None:
     click.get_current_context().find_root().obj.check = None
     with client() as server, progress_bar(f"Sending {file.name}", "Checking", sizes=True) as progress:
         checked = server.check(task, file, progress)
-    if as_json:
-        print_json(checked)
-    else:
-        click.echo(printable(f"{file.name} is valid: {checked.rows} rows."))
-        for warning in checked.warnings:
-            note(f"Warning: {warning}")
+    show_message(checked, f"{file.name} is valid: {checked.rows} rows.")
+    for warning in () if json_wanted() else checked.warnings:
+        note(f"Warning: {warning}")
 
 
-#: What `--remove` names, and the field.
+#: Value of `--remove` -> field.
 _FIELDS = {"model": "model_repo", "code": "code_url", "paper": "paper_url"}
 
 
@@ -370,13 +358,12 @@ def link(
     code_url: str | None,
     paper_url: str | None,
     remove: tuple[str, ...],
-    as_json: bool,
 ) -> None:
-    """Set the links of your SUBMISSION; links that are not given stay.
+    """Set the links of your SUBMISSION; other links are unchanged.
 
     The server asks the hub with your token whether the model's repository belongs to you or your
-    organisation (verified), to another account (unverified), or is not visible to you (missing). Setting
-    a link again checks it again.
+    organisation (verified), belongs to another account (unverified), or is not visible to you (missing).
+    Setting a link again repeats the check.
 
     \b
     collidium link 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --model-repo alice/helix
@@ -392,6 +379,6 @@ def link(
     if not links:
         raise click.UsageError("nothing to change: give a link, or --remove one")
     with client() as server:
-        kept = server.set_links(submission, **links)
-    rows = {"model": model_cell(kept), "code": kept.code_url, "paper": kept.paper_url}
-    show_record(kept, rows, as_json=as_json)
+        sent = server.set_links(submission, **links)
+    rows = {"model": model_cell(sent), "code": sent.code_url, "paper": sent.paper_url}
+    show_record(sent, rows)

@@ -1,4 +1,4 @@
-"""``collidium task``: the task list of the server, and tools for task authors."""
+"""``collidium task``: the task list of a server, and tools for task authors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from collidium.cli.context import on_platform
 from collidium.cli.options import DIRECTORY, EXISTING_FILE, complete_installed_tasks, json_option
-from collidium.cli.output import ColumnSpec, note, print_json, print_record, print_table, show_items
+from collidium.cli.output import ColumnSpec, note, print_record, print_table, show_items, show_value
 from collidium.cli.tasks import print_card
 from collidium.errors import NotFound
 
@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 @click.group()
 def task() -> None:
-    """Choose the benchmark tasks of the server; write a task.
+    """Choose the benchmark tasks of a server; develop a task.
 
-    A task is installed when a plugin provides it, and listed when it is on the task list. Only listed tasks
-    with truth accept submissions.
+    A task is installed if a plugin provides it, and listed if it is on the task list. Only listed tasks with
+    truth accept submissions.
     """
 
 
 @task.command("list")
 @json_option
-def list_(as_json: bool) -> None:
+def list_() -> None:
     """List the tasks that are installed or listed.
 
     \b
@@ -52,14 +52,14 @@ def list_(as_json: bool) -> None:
         "truth": "truth_version",
         "accepts submissions": lambda status: status.reason or "yes",
     }
-    show_items(statuses, columns, as_json=as_json)
+    show_items(statuses, columns)
 
 
 @task.command()
 @click.argument("name", shell_complete=complete_installed_tasks)
 @json_option
-def show(name: str, as_json: bool) -> None:
-    """Show the card of task NAME, and why it accepts no submissions.
+def show(name: str) -> None:
+    """Show the card of task NAME, and why it accepts no submissions, if so.
 
     \b
     collidium task show tracking
@@ -74,17 +74,13 @@ def show(name: str, as_json: bool) -> None:
         status = statuses[name]
         return {"status": status, "card": await card_of(platform, status) if status.installed else None}
 
-    found = on_platform(find)
-    if as_json:
-        print_json(found)
-    else:
-        _print_card(found["status"], found["card"])
+    show_value(on_platform(find), lambda found: _print_card(found["status"], found["card"]))
 
 
 @task.command()
 @click.argument("name", shell_complete=complete_installed_tasks)
 @json_option
-def add(name: str, as_json: bool) -> None:
+def add(name: str) -> None:
     """Put the installed task NAME on the task list.
 
     \b
@@ -92,13 +88,13 @@ def add(name: str, as_json: bool) -> None:
     """
     from collidium.benchmarks.tasklist import add_task
 
-    _print_status(on_platform(lambda platform: add_task(platform.tasks, name)), as_json)
+    show_value(on_platform(lambda platform: add_task(platform.tasks, name)), _print_status)
 
 
 @task.command()
 @click.argument("name", shell_complete=complete_installed_tasks)
 @json_option
-def remove(name: str, as_json: bool) -> None:
+def remove(name: str) -> None:
     """Remove task NAME from the task list; its submissions, scores and credits stay.
 
     \b
@@ -106,16 +102,13 @@ def remove(name: str, as_json: bool) -> None:
     """
     from collidium.benchmarks.tasklist import remove_task
 
-    _print_status(on_platform(lambda platform: remove_task(platform.tasks, name)), as_json)
+    show_value(on_platform(lambda platform: remove_task(platform.tasks, name)), _print_status)
 
 
-def _print_status(status: TaskStatus, as_json: bool) -> None:
-    if as_json:
-        print_json(status)
-        return
-    note(f"Task {status.name} is {'listed' if status.listed else 'not listed any more'}.")
+def _print_status(status: TaskStatus) -> None:
+    note(f"Task {status.name} is {'listed' if status.listed else 'no longer listed'}.")
     if status.listed:
-        note("Restart a server that was started before the plugin was installed.")
+        note("Restart servers that were started before the plugin was installed.")
     if status.listed and status.reason:
         note(f"It accepts no submissions yet: {status.reason}.")
 
@@ -142,7 +135,7 @@ def _print_card(status: TaskStatus, card: TaskCard | None) -> None:
     help="Directory of the package; default: collidium-task-NAME.",
 )
 @json_option
-def new(name: str, directory: Path | None, as_json: bool) -> None:
+def new(name: str, directory: Path | None) -> None:
     """Create an installable package with task NAME and passing tests.
 
     \b
@@ -151,15 +144,16 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
     from collidium import plugins
     from collidium.testing.task_template import default_directory, write_package
 
-    taken = plugins.load().tasks().distributions
     directory = directory or default_directory(name)
-    written = write_package(name, directory, taken)
-    if as_json:
-        print_json({"task": name, "directory": str(directory), "files": [str(path) for path in written]})
-        return
-    for path in written:
+    written = write_package(name, directory, plugins.load().tasks().distributions)
+    record = {"task": name, "directory": str(directory), "files": [str(path) for path in written]}
+    show_value(record, _print_package)
+
+
+def _print_package(record: dict[str, Any]) -> None:
+    for path in record["files"]:
         click.echo(path)
-    note(f"Now: cd {directory}, pip install -e '.[test]', pytest. Its README explains what to change.")
+    note(f"Now: cd {record['directory']}, pip install -e '.[test]', pytest. Then follow the README.")
 
 
 @task.command()
@@ -172,7 +166,7 @@ def new(name: str, directory: Path | None, as_json: bool) -> None:
     "--predictions",
     type=EXISTING_FILE,
     metavar="FILE",
-    help="Valid predictions, for tasks without baseline.",
+    help="Valid predictions, for tasks without baselines.",
 )
 @json_option
 @click.pass_context
@@ -182,9 +176,8 @@ def check(
     source: Path | None,
     config: str | None,
     predictions: Path | None,
-    as_json: bool,
 ) -> None:
-    """Check that the installed task NAME satisfies its contract; ends with 1 if it does not.
+    """Check that the installed task NAME satisfies its contract; exits with 1 if it does not.
 
     Checks card, truth, scoring, merging, problems, memory and hostile predictions on the first events of a
     dataset. Needs hypothesis (pip install 'collidium[test]').
@@ -196,22 +189,18 @@ def check(
 
     suite = installed_suite(name, directory=source, config=config, predictions=predictions)
     with tempfile.TemporaryDirectory(prefix="collidium-check-") as scratch:
-        # hypothesis creates a directory wherever it is used.
+        # Otherwise hypothesis creates a directory in the working directory.
         os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", scratch)
         outcomes = list(suite)
     broken = [outcome for outcome in outcomes if outcome.state == "broken"]
-    if as_json:
-        print_json(
-            {
-                "task": name,
-                "scorer_version": suite.subject.task.version,
-                "events": suite.subject.events,
-                "conforms": not broken,
-                "checks": [_record(outcome) for outcome in outcomes],
-            }
-        )
-    else:
-        _show(name, outcomes)
+    record = {
+        "task": name,
+        "scorer_version": suite.subject.task.version,
+        "events": suite.subject.events,
+        "conforms": not broken,
+        "checks": [_record(outcome) for outcome in outcomes],
+    }
+    show_value(record, lambda _: _print_outcomes(name, outcomes))
     ctx.exit(1 if broken else 0)
 
 
@@ -224,7 +213,7 @@ def _record(outcome: Outcome) -> dict[str, str | None]:
     }
 
 
-def _show(name: str, outcomes: Sequence[Outcome]) -> None:
+def _print_outcomes(name: str, outcomes: Sequence[Outcome]) -> None:
     print_table(
         ("verdict", "check", "promise"),
         ((outcome.state, outcome.check.name, outcome.check.promise) for outcome in outcomes),

@@ -1,8 +1,9 @@
-"""``collidium tasks``, ``leaderboard`` and ``models``: what may be submitted to, who leads, models shared."""
+"""``collidium tasks``, ``leaderboard`` and ``models``, and the cells of their tables."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
@@ -14,12 +15,12 @@ from collidium.cli.output import (
     ColumnSpec,
     cell,
     note,
-    print_json,
     print_paragraph,
     print_record,
     print_table,
     printable,
     show_items,
+    show_value,
 )
 from collidium.contracts.card import in_digits
 
@@ -50,7 +51,7 @@ _COLUMNS: Final[Mapping[str, ColumnSpec]] = {
 @click.command()
 @click.argument("name", required=False, shell_complete=complete_tasks)
 @json_option
-def tasks(name: str | None, as_json: bool) -> None:
+def tasks(name: str | None) -> None:
     """List the tasks of the server, or show the card of task NAME: what to predict and how it is scored.
 
     \b
@@ -58,20 +59,21 @@ def tasks(name: str | None, as_json: bool) -> None:
     collidium tasks tracking
     """
     with client() as server:
-        found = server.tasks().items if name is None else server.task(name)
-    if isinstance(found, tuple):
-        show_items(found, _COLUMNS, as_json=as_json)
-    elif as_json:
-        print_json(found)
-    else:
-        closed = f"not now (collidium challenge show {name})"
-        missing = "the server has no truth for it yet"
-        reason = None if found.accepts_submissions else closed if found.truth_version else missing
-        print_card(found, {"scorer": found.scorer_version, "truth": found.truth_version}, reason)
+        if name is None:
+            show_items(server.tasks().items, _COLUMNS)
+        else:
+            show_value(server.task(name), partial(_print_task, name))
+
+
+def _print_task(name: str, card: TaskCard) -> None:
+    closed = f"not now (collidium challenge show {name})"
+    missing = "the server has no truth for it yet"
+    reason = None if card.accepts_submissions else closed if card.truth_version else missing
+    print_card(card, {"scorer": card.scorer_version, "truth": card.truth_version}, reason)
 
 
 def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -> None:
-    """The card with ``more`` rows; ``reason`` is why the task accepts no submissions."""
+    """Print a card with ``more`` rows; ``reason`` is why the task accepts no submissions."""
     print_record(
         {
             "task": card.name,
@@ -103,7 +105,7 @@ def print_card(card: TaskCard, more: Mapping[str, object], reason: str | None) -
 
 
 def data_lines(card: TaskCard) -> Iterator[tuple[str, str]]:
-    """Where the events of a task are, and the command that fetches them."""
+    """Yield a description of the training and evaluation data, and the command that downloads each."""
     from collidium.hub.downloads import size_text
 
     for name, data in (("Training", card.training_data), ("Evaluation", card.evaluation_data)):
@@ -126,7 +128,7 @@ def _sentences(card: TaskCard) -> Iterator[str]:
 
 
 def column_cells(column: PredictionColumn | Column) -> tuple[str, str, str]:
-    """Name, kind with its bounds, and meaning."""
+    """Return name, kind with its bounds, and meaning of a column."""
     lowest, highest = column.bounds
     kind = column.kind
     if lowest is not None and isfinite(lowest):
@@ -148,15 +150,15 @@ def _metric(metric: Metric, *, primary: bool) -> tuple[object, ...]:
 
 
 @click.command()
-@click.option("--search", default="", metavar="TEXT", help="Only models with this text in their name.")
+@click.option("--search", default="", metavar="TEXT", help="Only models whose name contains this text.")
 @click.option("--tag", default="", help="Only models with this tag.")
 @click.option(
     "--task", default="", help="Only models tagged with this benchmark task.", shell_complete=complete_tasks
 )
 @limit_option("models")
 @json_option
-def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
-    """List models on the hub that have the platform's tag, newest first.
+def models(search: str, tag: str, task: str, limit: int) -> None:
+    """List models on the hub with the platform's tag, newest first.
 
     \b
     collidium models
@@ -172,7 +174,7 @@ def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
         "likes": "likes",
         "updated": "updated_at",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @click.command()
@@ -182,14 +184,14 @@ def models(search: str, tag: str, task: str, limit: int, as_json: bool) -> None:
 @click.option("--user", metavar="NAME", help="Only ranks of this account.")
 @click.option("--model", metavar="NAMESPACE/NAME", help="Only ranks of this hub model.")
 @click.option(
-    "--all", "every", is_flag=True, help="Every submission with its id, not each participant's best."
+    "--all", "every", is_flag=True, help="All submissions with their ids, not only each participant's best."
 )
 @click.option(
     "--self-reported",
     is_flag=True,
-    help="Self-reported submissions, which have no rank: the platform did not run them.",
+    help="Self-reported submissions, which are unranked because the platform did not run them.",
 )
-@click.option("--history", is_flag=True, help="Show the successive best scores instead of the ranks.")
+@click.option("--history", is_flag=True, help="Show the successive best scores instead of ranks.")
 @click.option("--metric", metavar="METRIC", help="With --history: the metric; default: the primary one.")
 @json_option
 def leaderboard(
@@ -202,9 +204,8 @@ def leaderboard(
     self_reported: bool,
     history: bool,
     metric: str | None,
-    as_json: bool,
 ) -> None:
-    """Show the leaderboard of TASK, or of a challenge: the best of each participant, best first.
+    """Show the leaderboard of TASK, or of a challenge: each participant's best submission, best first.
 
     \b
     collidium leaderboard tracking
@@ -216,26 +217,24 @@ def leaderboard(
     """
     if (history or self_reported) and (pareto or user or model or every or history is self_reported):
         raise click.UsageError(
-            "--history and --self-reported are of the whole leaderboard, and not of each other"
+            "--history and --self-reported cannot be combined with each other or with filters"
         )
     if metric and not history:
         raise click.UsageError("--metric needs --history")
     with client() as server:
         if self_reported:
-            apart = server.self_reported(task, limit=limit).items
-            show_items(apart, _APART_COLUMNS, as_json=as_json)
-            return
-        if history:
-            steps = server.leaderboard_history(task, metric, limit=limit)
-            print_json(steps.items) if as_json else print_history(server.task(task), metric, steps.items)
-            return
-        places = server.leaderboard(
-            task, limit=limit, pareto=pareto, user=user, model_repo=model, every=every
-        )
-        print_json(places.items) if as_json else print_places(server.task(task), places.items, ids=every)
+            show_items(server.self_reported(task, limit=limit).items, _SELF_REPORTED_COLUMNS)
+        elif history:
+            steps = server.leaderboard_history(task, metric, limit=limit).items
+            show_value(steps, lambda steps: print_history(server.task(task), metric, steps))
+        else:
+            places = server.leaderboard(
+                task, limit=limit, pareto=pareto, user=user, model_repo=model, every=every
+            ).items
+            show_value(places, lambda places: print_places(server.task(task), places, ids=every))
 
 
-_APART_COLUMNS: Final[dict[str, ColumnSpec]] = {
+_SELF_REPORTED_COLUMNS: Final[dict[str, ColumnSpec]] = {
     "account": "hub_username",
     "scores": lambda sent: [f"{metric} {score_cell(sent, metric)}" for metric in sent.scores],
     "no rank because": "unranked",
@@ -245,7 +244,7 @@ _APART_COLUMNS: Final[dict[str, ColumnSpec]] = {
 
 
 def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep]) -> None:
-    """The successive best scores as a table."""
+    """Print the successive best scores of a metric, by default the primary one."""
     shown = next(m for m in card.metrics if m.name == (metric or card.primary_metric))
     verified = ("verified",) if shown.self_reported else ()
     print_table(
@@ -266,7 +265,7 @@ def print_history(card: TaskCard, metric: str | None, steps: Sequence[BestStep])
 def print_places(
     card: TaskCard, places: Sequence[Place], *, title: str | None = None, ids: bool = False
 ) -> None:
-    """The places as a table, metrics in the order of the card; ``ids``: with those of the submissions."""
+    """Print the places of a leaderboard, with the ids of the submissions if ``ids``."""
     metrics = [metric.name for metric in card.metrics]
     headings = [f"{m.name} (self-reported)" if m.self_reported else m.name for m in card.metrics]
     verified = ("verified",) if any(metric.self_reported for metric in card.metrics) else ()
@@ -291,7 +290,7 @@ def print_places(
         title=title,
     )
     if any(place.baseline for place in places):
-        note("Baselines take no rank: theirs is the one that a participant with that score would have.")
+        note("Baselines are unranked: they show the rank that a participant with their score would have.")
 
 
 def _name_cell(place: Place) -> str:
@@ -303,25 +302,25 @@ def _name_cell(place: Place) -> str:
 
 
 def score_cell(scored: Place | Submission | Receipt | LocalScores, metric: str) -> str:
-    """The score of a metric with its standard error; "-" where there is none."""
+    """Format the score of a metric with its standard error; "-" if there is none."""
     return value_cell(scored.scores.get(metric), scored.uncertainties.get(metric))
 
 
 def model_cell(linked: Place | Submission | BestStep | Receipt) -> str | None:
-    """The model and whether the account's claim to it is verified; None without a model."""
+    """Return the model, and whether the account's claim to it is verified; None without a model."""
     return linked.model_repo and f"{linked.model_repo} ({linked.model_claim})"
 
 
 def value_cell(score: float | None, error: float | None) -> str:
-    """A score and its standard error, as the pages write them."""
-    # The client library is loaded by the commands that use it only.
+    """Format a score and its standard error."""
+    # Not at the top: only some commands load the client library.
     from collidium.client.quantities import written
 
     return cell(None) if score is None else written(score, error)
 
 
-def show_quota(quota: Quota) -> None:
-    """Note what is left to submit."""
+def print_quota(quota: Quota) -> None:
+    """Print how many submissions are left."""
     from collidium.client.quantities import quota_text
 
     note(quota_text(quota))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +11,7 @@ import click
 from collidium.cli.challenge.options import all_pages, name_argument, uses_options
 from collidium.cli.context import client
 from collidium.cli.options import json_option, limit_option
-from collidium.cli.output import ColumnSpec, note, print_json, show_items, show_record
+from collidium.cli.output import ColumnSpec, note, show_items, show_record, show_value
 from collidium.cli.submissions import chosen_cell
 from collidium.cli.tasks import score_cell
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def team() -> None:
-    """Compete in a challenge as a team: its best submission ranks, and all share the day's submissions.
+    """Compete in a challenge as a team: its best submission is ranked, and members share the daily quota.
 
     \b
     collidium team new jets-2027 "Team Ωmega"
@@ -32,35 +33,35 @@ def team() -> None:
 @name_argument
 @click.argument("team_name", metavar="TEAM")
 @json_option
-def new(name: str, team_name: str, as_json: bool) -> None:
-    """Make TEAM, a name in any script, in challenge NAME, and be its captain.
+def new(name: str, team_name: str) -> None:
+    """Create TEAM, a name in any script, in challenge NAME; you become its captain.
 
     \b
     collidium team new jets-2027 "Team Ωmega"
     """
     with client() as server:
-        _show(server.new_team(name, team_name), as_json)
+        _show(server.new_team(name, team_name))
 
 
 @team.command()
 @name_argument
 @json_option
-def show(name: str, as_json: bool) -> None:
+def show(name: str) -> None:
     """Show your team in challenge NAME, and whether you may submit.
 
     \b
     collidium team show jets-2027
     """
     with client() as server:
-        _show(server.team(name), as_json)
+        _show(server.team(name))
 
 
 @team.command()
 @name_argument
 @limit_option("submissions")
 @json_option
-def submissions(name: str, limit: int, as_json: bool) -> None:
-    """List what your team in challenge NAME has submitted, and who sent it, newest first.
+def submissions(name: str, limit: int) -> None:
+    """List the submissions of your team in challenge NAME, newest first.
 
     \b
     collidium team submissions jets-2027
@@ -75,98 +76,100 @@ def submissions(name: str, limit: int, as_json: bool) -> None:
         "no rank because": "unranked",
         "submission": "submission_id",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @team.command("list")
 @name_argument
 @json_option
-def list_(name: str, as_json: bool) -> None:
-    """List the teams of challenge NAME and who is in them, the latest first.
+def list_(name: str) -> None:
+    """List the teams of challenge NAME and their members, newest first.
 
     \b
     collidium team list jets-2027
     """
     with client() as server:
-        show_teams(server, name, as_json)
+        show_teams(server, name)
 
 
 @team.command()
 @name_argument
 @uses_options
 @json_option
-def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> None:
-    """Make an invitation to your team in challenge NAME, whose captain you are.
+def invite(name: str, uses: int, expires_at: datetime | None) -> None:
+    """Create an invitation to your team in challenge NAME, as its captain.
 
     \b
     collidium team invite jets-2027
     collidium team invite jets-2027 --uses 3 --until 2027-06-10T12:00+02:00
     """
     with client() as server:
-        show_invitation(server, server.invite_to_team(name, uses=uses, expires_at=expires_at), as_json)
+        show_invitation(server, server.invite_to_team(name, uses=uses, expires_at=expires_at))
 
 
 @team.command()
 @name_argument
 @click.argument("code")
 @json_option
-def join(name: str, code: str, as_json: bool) -> None:
+def join(name: str, code: str) -> None:
     """Use an invitation to challenge NAME: to a team, or to the challenge itself.
 
     \b
     collidium team join jets-2027 CODE
     """
     with client() as server:
-        _show(server.join(name, code), as_json)
+        _show(server.join(name, code))
 
 
 @team.command()
 @name_argument
 @json_option
-def leave(name: str, as_json: bool) -> None:
+def leave(name: str) -> None:
     """Leave your team in challenge NAME, unless it has submitted.
 
     \b
     collidium team leave jets-2027
     """
     with client() as server:
-        _show(server.remove_from_team(name, server.me().hub_username), as_json)
+        _show(server.remove_from_team(name, server.me().hub_username))
 
 
 @team.command()
 @name_argument
 @click.argument("account")
 @json_option
-def remove(name: str, account: str, as_json: bool) -> None:
-    """Remove ACCOUNT from your team in challenge NAME, whose captain you are, unless it has submitted.
+def remove(name: str, account: str) -> None:
+    """Remove ACCOUNT from your team in challenge NAME, as its captain, unless it has submitted.
 
     \b
     collidium team remove jets-2027 bob
     """
     with client() as server:
-        _show(server.remove_from_team(name, account), as_json)
+        _show(server.remove_from_team(name, account))
 
 
-def show_teams(server: Client, name: str, as_json: bool) -> None:
-    """All teams of a challenge and who is in them."""
+def show_teams(server: Client, name: str) -> None:
+    """Print all teams of a challenge with their members."""
     found = list(all_pages(lambda cursor: server.teams(name, limit=1000, cursor=cursor)))
-    show_items(found, {"team": "name", "captain": "captain", "members": "members"}, as_json=as_json)
+    show_items(found, {"team": "name", "captain": "captain", "members": "members"})
 
 
-def _show(found: Participation, as_json: bool) -> None:
+def _show(found: Participation) -> None:
     own = found.team
     rows = {"challenge": found.challenge, "may submit": found.admitted, "team": own and own.name}
     if own:
         rows |= {"captain": own.captain, "members": own.members}
-    show_record(found, rows, as_json=as_json)
+    show_record(found, rows)
 
 
-def show_invitation(server: Client, made: Invitation, as_json: bool) -> None:
-    """An invitation, its code alone on the last line. It is not shown again."""
-    if as_json:
-        print_json(made)
-        return
+def show_invitation(server: Client, made: Invitation) -> None:
+    """Print an invitation, with its code on the last line. It is not shown again."""
+    show_value(made, partial(_print_invitation, server))
+
+
+def _print_invitation(server: Client, made: Invitation) -> None:
     until = f"{made.expires_at:%Y-%m-%d %H:%M} UTC"
-    note(f"Admits {made.uses}, until {until}: collidium team join {made.challenge} {made.code}")
+    uses = f"Valid {made.uses} times" if made.uses > 1 else "Valid once"
+    note(f"{uses}, until {until}: collidium team join {made.challenge} {made.code}")
     note(f"Or in a browser: {server.backend}/leaderboard/{made.challenge}/team?invitation={made.code}")
     click.echo(made.code)

@@ -1,4 +1,4 @@
-"""``collidium truth``: what submissions are scored against; ``benchmark``: decisions about their scores."""
+"""``collidium truth`` and ``collidium benchmark``."""
 
 from __future__ import annotations
 
@@ -16,14 +16,7 @@ from collidium.cli.options import (
     parse_options,
     truth_option,
 )
-from collidium.cli.output import (
-    cell,
-    note,
-    print_json,
-    print_table,
-    show_items,
-    show_record,
-)
+from collidium.cli.output import cell, json_wanted, note, print_table, show_items, show_record, show_value
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -49,7 +42,7 @@ ACTOR = "command"
 
 @click.group()
 def truth() -> None:
-    """Prepare the truth that submissions are scored against. It never leaves the server."""
+    """Import the truth that submissions are scored against. It never leaves the server."""
 
 
 @truth.command("import")
@@ -61,18 +54,18 @@ def truth() -> None:
 @click.option(
     "--inputs",
     metavar="REPO[@REV]",
-    help="Where the card says that the inputs of these events are; default: REPO of --from.",
+    help="Repository of the inputs, named by the card; default: REPO of --from.",
 )
-@click.option("--train", metavar="REPO[@REV]", help="Where the card says that events to learn from are.")
+@click.option("--train", metavar="REPO[@REV]", help="Repository of the training data, named by the card.")
 @click.option(
     "--current/--not-current",
     default=True,
-    help="Score the task's own challenge against it, or keep it for `challenge new --truth`.",
+    help="Use it for the task's own challenge, or keep it for `challenge new --truth`.",
 )
 @click.option(
     "--public",
     is_flag=True,
-    help="With --not-current: the events are public, and models of submissions are reproduced on them.",
+    help="With --not-current: the events are public, for `collidium model reproduce --server`.",
 )
 @json_option
 def import_(
@@ -85,12 +78,11 @@ def import_(
     train: str | None,
     current: bool,
     public: bool,
-    as_json: bool,
 ) -> None:
-    """Prepare truth for TASK from a dataset, and score submissions against it.
+    """Import truth for TASK from a dataset, and score submissions against it.
 
-    A private repository is read with your token: HF_TOKEN, or that of `collidium login`. Users see --inputs
-    and --train, at the commits of now, with the command that downloads the events.
+    A private repository is read with your token: HF_TOKEN, or that of `collidium login`. The task's card
+    names --inputs and --train at their current commits, with the command that downloads the events.
 
     \b
     collidium truth import tracking --from ./ttbar --events 90000:100000
@@ -100,7 +92,7 @@ def import_(
     collidium truth import tracking --from ./truth --inputs alice/odd-eval --train alice/odd-ttbar@v1
     """
     if public and current:
-        raise click.UsageError("--public needs --not-current: scores that count are of hidden events")
+        raise click.UsageError("--public needs --not-current: the current truth must be of hidden events")
 
     async def run(platform: Platform) -> TruthRecord:
         from collidium.benchmarks.truth_versions import import_truth
@@ -122,15 +114,15 @@ def import_(
             )
 
     record = on_platform(run)
-    show_record(record, {name: getattr(record, field) for name, field in COLUMNS.items()}, as_json=as_json)
-    if current and not as_json:
+    show_record(record, {name: getattr(record, field) for name, field in COLUMNS.items()})
+    if current and not json_wanted():
         note(f"Task {record.task} is now scored against truth {record.version}.")
 
 
 @truth.command("list")
 @json_option
-def list_(as_json: bool) -> None:
-    """List every version of truth, newest first.
+def list_() -> None:
+    """List all versions of truth, newest first.
 
     \b
     collidium truth list
@@ -138,19 +130,19 @@ def list_(as_json: bool) -> None:
     from collidium.benchmarks.truth_versions import list_truths
 
     records = on_platform(list_truths)
-    show_items(records, COLUMNS, as_json=as_json)
+    show_items(records, COLUMNS)
 
 
 @click.group()
 def benchmark() -> None:
-    """Decide about submissions and their scores."""
+    """Verify submissions, and score them again."""
 
 
 @benchmark.command()
 @click.argument("submission_id")
 @key_option
 @json_option
-def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> None:
+def verify(submission_id: str, idempotency_key: str | None) -> None:
     """Verify the self-reported metrics of a submission, so that it earns credits; needs ADMIN_TOKEN.
 
     \b
@@ -165,7 +157,7 @@ def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> No
         "verified": verified.verified_at,
         "credits earned": verified.credits_earned,
     }
-    show_record(verified, rows, as_json=as_json)
+    show_record(verified, rows)
 
 
 @benchmark.command()
@@ -174,11 +166,11 @@ def verify(submission_id: str, idempotency_key: str | None, as_json: bool) -> No
     "--apply/--preview", "apply", help="Apply the new scores; default: only show what would change."
 )
 @json_option
-def rescore(task: str, apply: bool, as_json: bool) -> None:
+def rescore(task: str, apply: bool) -> None:
     """Score the submissions to TASK again, with its current scorer and truth.
 
-    Runs on the server's machine. Earned credits stay, newly earned ones are added; earlier scores are kept
-    with their versions. An interrupted run is resumed.
+    Runs on the server's machine. Credits already earned are kept, new ones are added; earlier scores are kept
+    with their versions. The same command resumes after an interruption.
 
     \b
     collidium benchmark rescore tracking --preview
@@ -192,10 +184,10 @@ def rescore(task: str, apply: bool, as_json: bool) -> None:
             return await rescore(platform, task, apply=apply, actor=ACTOR, progress=progress)
 
     review = on_platform(run)
-    print_json(review) if as_json else _show(review)
+    show_value(review, _print_review)
 
 
-def _show(review: Review) -> None:
+def _print_review(review: Review) -> None:
     rows = [_change(change, review) for change in review.submissions]
     print_table(("rank", "account", "submission", "score", "earns", "not scored because"), rows)
     print_table(

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from collidium.cli.options import EXISTING_DIRECTORY, json_option
-from collidium.cli.output import note, print_json, print_record
+from collidium.cli.output import json_wanted, note, show_record
 from collidium.cli.progress import progress_bar
 
 
@@ -16,7 +16,7 @@ from collidium.cli.progress import progress_bar
 @click.option("--config", metavar="NAME", help="Config; default: the only one.")
 @click.option("--without-flavour", is_flag=True, help="For particles without hadrons: flavours are null.")
 @json_option
-def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bool) -> None:
+def jets(directory: Path, config: str | None, without_flavour: bool) -> None:
     """Add the table jets to the dataset in DIRECTORY: anti-kt jets of its calorimeter hits.
 
     Datasets of the built-in pipeline have it. Needs FastJet: pip install 'collidium[sim]'.
@@ -33,10 +33,7 @@ def jets(directory: Path, config: str | None, without_flavour: bool, as_json: bo
             added = add_jets(directory, config, flavours=not without_flavour, progress=progress)
     except ModuleNotFoundError as error:
         raise ConfigurationError(f"{error.name} is not installed: pip install 'collidium[sim]'") from error
-    if as_json:
-        print_json(added)
-        return
     record = {"table": added.path, "events": added.events, "jets": added.jets}
-    print_record(record | {f"{name} jets": count for name, count in (added.flavours or {}).items()})
-    if added.flavours is None:
+    show_record(added, record | {f"{name} jets": count for name, count in (added.flavours or {}).items()})
+    if added.flavours is None and not json_wanted():
         note("Their flavour is null: they cannot be scored.")

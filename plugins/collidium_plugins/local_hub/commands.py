@@ -13,7 +13,15 @@ import click
 
 from collidium.cli.context import on_platform
 from collidium.cli.options import EXISTING_FILE, FILE, json_option
-from collidium.cli.output import note, print_json, print_table, show_message, show_record
+from collidium.cli.output import (
+    json_wanted,
+    note,
+    print_json,
+    print_table,
+    show_message,
+    show_record,
+    show_value,
+)
 
 if TYPE_CHECKING:
     import sqlite3
@@ -47,7 +55,6 @@ def add(
     roster: Path | None,
     skip_existing: bool,
     output: Path | None,
-    as_json: bool,
 ) -> None:
     """Create account NAME and print its token on the last line. The token is not shown again.
 
@@ -62,25 +69,25 @@ def add(
     if (name is None) == (roster is None):
         raise click.UsageError("give one of NAME and --csv")
     if roster is None:
-        _add_one(name or "", new_token=new_token, as_json=as_json)
+        _add_one(name or "", new_token=new_token)
     else:
-        _add_all(roster, output, skip_existing=skip_existing, as_json=as_json)
+        _add_all(roster, output, skip_existing=skip_existing)
 
 
-def _add_one(name: str, *, new_token: bool, as_json: bool) -> None:
+def _add_one(name: str, *, new_token: bool) -> None:
     from collidium_plugins.local_hub import accounts
 
     with _store() as (store, _), store.database.writing() as db:
         account = _existing(db, name) if new_token else accounts.add(db, name)
         token = accounts.make_token(db, account)
-    if as_json:
+    if json_wanted():
         print_json({"name": account.name, "created_at": account.created_at, "token": token})
     else:
         click.echo(f"Account {account.name} on the local hub. Its token:")
         click.echo(token)
 
 
-def _add_all(path: Path, output: Path | None, *, skip_existing: bool, as_json: bool) -> None:
+def _add_all(path: Path, output: Path | None, *, skip_existing: bool) -> None:
     from collidium.errors import Conflict
     from collidium.files.durable import write_once
     from collidium_plugins.local_hub import roster
@@ -95,7 +102,7 @@ def _add_all(path: Path, output: Path | None, *, skip_existing: bool, as_json: b
             raise Conflict(f"{output} exists already: give a new file")
     note(f"{len(made)} accounts created; {len(people) - len(made)} existed already.")
     _note_address(settings)
-    if output is None and as_json:
+    if output is None and json_wanted():
         print_json(links)
     elif output is None:
         click.echo(_as_csv(links), nl=False)
@@ -103,7 +110,7 @@ def _add_all(path: Path, output: Path | None, *, skip_existing: bool, as_json: b
 
 @user.command("list")
 @json_option
-def list_(as_json: bool) -> None:
+def list_() -> None:
     """List the accounts of the local hub, and unused sign-in links.
 
     \b
@@ -123,17 +130,14 @@ def list_(as_json: bool) -> None:
         }
         for account, until in listed
     ]
-    if as_json:
-        print_json(records)
-    else:
-        columns = ("account", "display name", "email", "since", "link until")
-        print_table(columns, [tuple(record.values()) for record in records])
+    columns = ("account", "display name", "email", "since", "link until")
+    show_value(records, lambda _: print_table(columns, [tuple(record.values()) for record in records]))
 
 
 @user.command()
 @click.argument("name")
 @json_option
-def reset(name: str, as_json: bool) -> None:
+def reset(name: str) -> None:
     """Revoke the tokens and sign-ins of account NAME, and print a link that signs in once.
 
     \b
@@ -146,16 +150,13 @@ def reset(name: str, as_json: bool) -> None:
         accounts.revoke_all(db, account)
         link = _link(db, account, settings)
     _note_address(settings)
-    if as_json:
-        print_json(link)
-    else:
-        click.echo(link["link"])
+    show_value(link, lambda link: click.echo(link["link"]))
 
 
 @user.command()
 @click.argument("name")
 @json_option
-def remove(name: str, as_json: bool) -> None:
+def remove(name: str) -> None:
     """Remove account NAME if it was never used: it owns no repository and never called the server.
 
     \b
@@ -176,14 +177,14 @@ def remove(name: str, as_json: bool) -> None:
             store.erase(account.id)
 
     on_platform(run)
-    show_message({"name": name, "removed": True}, f"Account {name} is removed.", as_json=as_json)
+    show_message({"name": name, "removed": True}, f"Account {name} is removed.")
 
 
 @user.command()
 @click.argument("name")
 @click.option("--yes", is_flag=True, help="Erase. Without this option, only show what would be erased.")
 @json_option
-def erase(name: str, yes: bool, as_json: bool) -> None:
+def erase(name: str, yes: bool) -> None:
     """Erase the personal data of account NAME.
 
     The account gets a neutral name. Its files, links, tokens, sessions, webhooks and repositories on the
@@ -222,7 +223,7 @@ def erase(name: str, yes: bool, as_json: bool) -> None:
         }
 
     done = on_platform(run)
-    show_record(done, done, as_json=as_json)
+    show_record(done, done)
     if done["account"] is None:
         note(f"There is no account {name!r} to erase.")
     else:

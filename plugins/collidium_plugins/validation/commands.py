@@ -15,7 +15,7 @@ from collidium.cli.options import (
     events_option,
     json_option,
 )
-from collidium.cli.output import note, print_json, print_table
+from collidium.cli.output import json_wanted, note, print_json, print_table
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def validate(
     reference: Path | None,
     extra: tuple[Path, ...],
     page: Path | None,
-    as_json: bool,
 ) -> None:
     """Compare tracking, calorimeters and generator of the events in DIRECTORY with a reference.
 
@@ -70,7 +69,7 @@ def validate(
         )
     if page is not None:
         durable.replace(page, pages.html(report))
-    if as_json:
+    if json_wanted():
         print_json(report)
         return
     compared = [entry for entry in report["quantities"].values() if entry["bins"]]

@@ -415,7 +415,7 @@ def test_commands_name_challenge_and_team(platform: ServerProcess, where: str, o
     scored = run.data("score", name, "oracle.parquet", "--from", str(EVENTS))
     assert (scored["task"], scored["scores"]["trackml_weighted_efficiency"]) == ("tracking", 1)
     without = run("score", name, "oracle.parquet")
-    assert (without.returncode, "choose some with --from" in without.stderr) == (3, True)
+    assert (without.returncode, "name a dataset with --from" in without.stderr) == (3, True)
 
 
 def test_a_truth_that_no_database_can_hold_is_invalid(admin: httpx.Client) -> None:

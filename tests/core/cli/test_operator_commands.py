@@ -52,7 +52,7 @@ def test_tasks_are_listed_added_and_removed(collidium: RunCommand, site: Path) -
     assert added.returncode == 0
     assert "Task other is listed." in added.stderr
     assert "no truth yet" in added.stderr
-    assert "Restart a server" in added.stderr
+    assert "Restart servers" in added.stderr
     assert data(collidium, "task", "show", "other")["status"]["listed"]
     assert not data(collidium, "task", "remove", "other")["listed"]
     assert "other-task" in collidium("task", "list").stdout

@@ -92,7 +92,7 @@ def test_a_dataset_is_made_and_shown(shell: Shell) -> None:
     assert output[-1].startswith("Simulated in ")
     assert "on=3" in (shell.directory / "ttbar_pu0/logs/write.log").read_text()
     again = shell(*TTBAR)
-    assert (again.returncode, again.stderr) == (0, "These events existed already.\n")
+    assert (again.returncode, again.stderr) == (0, "The events existed already.\n")
 
 
 def test_json(shell: Shell) -> None:
@@ -178,7 +178,7 @@ def test_a_time_limit(shell: Shell) -> None:
         ),
         (("--preset", "nothing"), "there is no preset 'nothing'; there are: ttbar-quick"),
         (("--preset", "ttbar-quick", "--wait"), "--wait needs --remote"),
-        (("--preset", "ttbar-quick", "--remote", "--flat"), "--flat is for simulations on this machine"),
+        (("--preset", "ttbar-quick", "--remote", "--flat"), "--flat simulates on this machine"),
         (("--preset", "ttbar-quick", "--time-limit", "soon"), "'soon' is not a duration"),
         (("--preset", "ttbar-quick", "--time-limit", "0"), "'0' is not a duration"),
         (("--preset", "ttbar-quick", "--runtime", "lxc"), "'lxc' is not one of"),

@@ -126,7 +126,7 @@ def test_a_challenge_starts_with_the_model_of_its_task(site: Site, tmp_path: Pat
     made = run_command(words, site.environment | secret, site.server.directory)
     assert made.returncode == 0, made.stderr
     started = site.run("start", "jets-course", str(tmp_path / "tagger"))
-    assert "install it" not in started.stderr
+    assert "install the plugin" not in started.stderr
     assert "logistic regression" in (tmp_path / "tagger" / "model.py").read_text()
     assert "`collidium tasks jets-course`" in (tmp_path / "tagger" / "README.md").read_text()
     assert "teams are fixed" not in site.done("challenge", "show", "jets-course"), "it has none"

@@ -212,7 +212,7 @@ def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path:
     assert f"{sent}\n" in chosen.stdout
     assert ("tracking: 1 of 2." in chosen.stdout, "1 more" in chosen.stderr) == (True, True)
     undone = dora("choose", sent, "--not")
-    assert ("tracking: 0 of 2." in undone.stdout, "best ones count" in undone.stderr) == (True, True)
+    assert ("tracking: 0 of 2." in undone.stdout, "best submissions count" in undone.stderr) == (True, True)
     dora.data("choose", sent)
     assert "chosen" in dora("submissions").stdout
     assert dora.on_a_terminal("n", "withdraw", sent)[0] != 0
@@ -221,7 +221,7 @@ def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path:
     assert "chosen" not in dora("submissions").stdout
     again = dora("submit", "tracking", str(path))
     assert (again.returncode, sent in again.stdout) == (1, True)
-    assert "does not count: withdrawn by its owner" in " ".join(again.stderr.split())
+    assert "is unranked: withdrawn by its owner" in " ".join(again.stderr.split())
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ def test_a_webhook_from_its_beginning_to_its_end(
     secret = made.stdout.split()[-1]
     assert receiver.url() in made.stdout
     assert secret.startswith("whsec_")
-    assert "only time" in made.stderr
+    assert "not shown again" in made.stderr
     again = alice("webhook", "set", receiver.url("/new"))
     assert "whsec_" not in again.stdout + again.stderr
     shown = json.loads(alice("webhook", "show", "--json").stdout)

@@ -135,4 +135,4 @@ def test_a_damaged_bundle_is_refused(method: int, tmp_path: Path) -> None:
     # After the header and the name of the file.
     bundle.write_bytes(bundle.read_bytes()[:40] + b"\xff" * 8 + bundle.read_bytes()[48:])
     done = collidium("model", "reproduce", bundle, "--from", JETS, directory=tmp_path)
-    assert (done.returncode, "is no bundle" in done.stderr) == (REFUSED, True), done.stderr
+    assert (done.returncode, "is not a bundle" in done.stderr) == (REFUSED, True), done.stderr

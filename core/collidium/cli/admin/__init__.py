@@ -1,4 +1,4 @@
-"""``collidium admin``: reports and actions of operators, with ADMIN_TOKEN; the console offers the same."""
+"""``collidium admin``: reports and actions of operators. They need ADMIN_TOKEN."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collidium.cli.admin.actions import ban, freeze, grant, refund, unban, unfre
 from collidium.cli.context import client
 from collidium.cli.evaluations import STATES, show_evaluation, show_evaluations
 from collidium.cli.options import json_option, limit_option
-from collidium.cli.output import ColumnSpec, note, print_items, show_items, show_record
+from collidium.cli.output import ColumnSpec, json_wanted, note, print_items, show_items, show_record
 from collidium.cli.requests import show_requests, state_option
 
 
@@ -24,14 +24,14 @@ for command in (freeze, unfreeze, grant, ban, unban, refund):
     admin.add_command(command)
 
 
-month_option = click.option("--month", metavar="YYYY-MM", help="Month in UTC; default: this one.")
+month_option = click.option("--month", metavar="YYYY-MM", help="Month in UTC; default: the current one.")
 
 
 @admin.command()
 @limit_option("accounts", default=50)
 @json_option
-def usage(limit: int, as_json: bool) -> None:
-    """Show the node-hours of this month and the accounts that used most of them.
+def usage(limit: int) -> None:
+    """Show the node-hours of this month, and the accounts that used the most.
 
     \b
     collidium admin usage
@@ -39,8 +39,8 @@ def usage(limit: int, as_json: bool) -> None:
     with client() as server:
         found = server.admin_usage(limit=limit)
     month = {"month": found.month, "node-hours": found.total_node_hours, "requests": found.total_requests}
-    show_record(found, month, as_json=as_json)
-    if not as_json:
+    show_record(found, month)
+    if not json_wanted():
         columns = {"account": "hub_username", "node-hours": "node_hours", "requests": "requests"}
         print_items(found.users, columns, title="Accounts")
 
@@ -48,8 +48,8 @@ def usage(limit: int, as_json: bool) -> None:
 @admin.command()
 @month_option
 @json_option
-def channels(month: str | None, as_json: bool) -> None:
-    """Show what was ordered of each channel in a month.
+def channels(month: str | None) -> None:
+    """Show the requests and node-hours of each channel in a month.
 
     \b
     collidium admin channels
@@ -58,16 +58,16 @@ def channels(month: str | None, as_json: bool) -> None:
     with client() as server:
         found = server.admin_channels(month=month).items
     columns = {"channel": "channel", "requests": "requests", "node-hours": "node_hours"}
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @admin.command()
 @click.option(
-    "--days", type=click.IntRange(1, 3660), default=30, show_default=True, help="Days, today included."
+    "--days", type=click.IntRange(1, 3660), default=30, show_default=True, help="Days, including today."
 )
 @json_option
-def daily(days: int, as_json: bool) -> None:
-    """Show what was ordered on each of the last days.
+def daily(days: int) -> None:
+    """Show the requests and node-hours of each of the last days.
 
     \b
     collidium admin daily --days 7
@@ -75,14 +75,14 @@ def daily(days: int, as_json: bool) -> None:
     with client() as server:
         found = server.admin_daily(days=days).items
     columns = {"day": "date", "requests": "requests", "node-hours": "node_hours"}
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @admin.command()
 @month_option
 @json_option
-def failures(month: str | None, as_json: bool) -> None:
-    """Show how many of the requests that ended in a month failed.
+def failures(month: str | None) -> None:
+    """Show the failure rate of the requests that ended in a month.
 
     \b
     collidium admin failures
@@ -91,7 +91,7 @@ def failures(month: str | None, as_json: bool) -> None:
         found = server.admin_failures(month=month)
     rate = f"{found.failure_rate:.1f} %"
     rows = {"month": found.month, "failed": found.failed, "ended": found.finished, "failure rate": rate}
-    show_record(found, rows, as_json=as_json)
+    show_record(found, rows)
 
 
 @admin.command()
@@ -100,7 +100,7 @@ def failures(month: str | None, as_json: bool) -> None:
 @click.option("--channel", help="Only requests of this channel.")
 @limit_option("requests")
 @json_option
-def requests(state: str | None, user: str | None, channel: str | None, limit: int, as_json: bool) -> None:
+def requests(state: str | None, user: str | None, channel: str | None, limit: int) -> None:
     """List the simulation requests of all accounts, newest first.
 
     \b
@@ -108,8 +108,8 @@ def requests(state: str | None, user: str | None, channel: str | None, limit: in
     """
     with client() as server:
         page = server.admin_requests(state=state, user=user, channel=channel, limit=limit)
-    show_requests(page.items, accounts=True, as_json=as_json)
-    _note_more(page.next_cursor, limit, as_json=as_json)
+    show_requests(page.items, accounts=True)
+    _note_more(page.next_cursor, limit)
 
 
 @admin.command()
@@ -127,7 +127,6 @@ def evaluations(
     state: str | None,
     user: str | None,
     limit: int,
-    as_json: bool,
 ) -> None:
     """List the submitted models of all accounts, newest first; rerun or cancel EVALUATION.
 
@@ -140,18 +139,18 @@ def evaluations(
     with client() as server:
         if evaluation_id is not None:
             act = server.admin_rerun_evaluation if rerun else server.admin_cancel_evaluation
-            show_evaluation(server, act(evaluation_id), wait=False, as_json=as_json)
+            show_evaluation(server, act(evaluation_id), wait=False)
             return
         page = server.admin_evaluations(state=state, user=user, limit=limit)
-    show_evaluations(page.items, accounts=True, as_json=as_json)
-    _note_more(page.next_cursor, limit, as_json=as_json)
+    show_evaluations(page.items, accounts=True)
+    _note_more(page.next_cursor, limit)
 
 
 @admin.command()
 @limit_option("actions")
 @json_option
-def audit(limit: int, as_json: bool) -> None:
-    """List what operators did, newest first.
+def audit(limit: int) -> None:
+    """List the actions of operators, newest first.
 
     \b
     collidium admin audit --limit 50
@@ -165,10 +164,10 @@ def audit(limit: int, as_json: bool) -> None:
         "target": "target",
         "details": lambda entry: [f"{name}: {value}" for name, value in entry.details.items()],
     }
-    show_items(page.items, columns, as_json=as_json)
-    _note_more(page.next_cursor, limit, as_json=as_json)
+    show_items(page.items, columns)
+    _note_more(page.next_cursor, limit)
 
 
-def _note_more(next_cursor: str | None, limit: int, *, as_json: bool) -> None:
-    if next_cursor is not None and not as_json:
+def _note_more(next_cursor: str | None, limit: int) -> None:
+    if next_cursor is not None and not json_wanted():
         note(f"There are more than {limit}.")

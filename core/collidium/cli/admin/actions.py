@@ -1,4 +1,4 @@
-"""``collidium admin freeze``, ``grant``, ``ban``, ``refund`` and their reverse; ``collidium operator``."""
+"""``collidium admin freeze``, ``grant``, ``ban`` and ``refund``, and ``collidium operator``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,19 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import CREDITS, TIME, ask, json_option, key_option, yes_option
-from collidium.cli.output import cell, note, print_items, print_json, show_items, show_message
+from collidium.cli.output import (
+    cell,
+    json_wanted,
+    note,
+    print_items,
+    print_json,
+    show_items,
+    show_message,
+    show_value,
+)
 
 if TYPE_CHECKING:
-    from collidium.client import Refunds
+    from collidium.client import Operator, Refunds
 
 what_for = click.option("--note", "what_for", metavar="TEXT", help="Reason, shown to operators.")
 
@@ -23,8 +32,8 @@ what_for = click.option("--note", "what_for", metavar="TEXT", help="Reason, show
 @yes_option
 @key_option
 @json_option
-def freeze(what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
-    """Reject new simulation requests as soon as this returns; running jobs continue.
+def freeze(what_for: str | None, yes: bool, idempotency_key: str | None) -> None:
+    """Reject new simulation requests from now on; running jobs continue.
 
     \b
     collidium admin freeze --note "the hub is down"
@@ -32,15 +41,15 @@ def freeze(what_for: str | None, yes: bool, idempotency_key: str | None, as_json
     with client() as server:
         ask(f"Freeze {server.backend}? No events can be ordered until it is unfrozen.", yes=yes)
         frozen = server.admin_freeze(note=what_for, idempotency_key=idempotency_key)
-    show_message(frozen, "Frozen: no new simulation requests are accepted.", as_json=as_json)
+    show_message(frozen, "Frozen: no new simulation requests are accepted.")
 
 
 @click.command()
 @what_for
-@click.option("--yes", is_flag=True, help="Accepted as by freeze; has no effect.", expose_value=False)
+@click.option("--yes", is_flag=True, help="No effect; accepted as by freeze.", expose_value=False)
 @key_option
 @json_option
-def unfreeze(what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
+def unfreeze(what_for: str | None, idempotency_key: str | None) -> None:
     """Accept simulation requests again.
 
     \b
@@ -48,7 +57,7 @@ def unfreeze(what_for: str | None, idempotency_key: str | None, as_json: bool) -
     """
     with client() as server:
         frozen = server.admin_freeze(False, note=what_for, idempotency_key=idempotency_key)
-    show_message(frozen, "Not frozen: simulation requests are accepted.", as_json=as_json)
+    show_message(frozen, "Not frozen: simulation requests are accepted.")
 
 
 # A negative amount begins with a minus, but is not an option.
@@ -59,10 +68,8 @@ def unfreeze(what_for: str | None, idempotency_key: str | None, as_json: bool) -
 @yes_option
 @key_option
 @json_option
-def grant(
-    account: str, credits_: Decimal, what_for: str, yes: bool, idempotency_key: str | None, as_json: bool
-) -> None:
-    """Add CREDITS to the balance of ACCOUNT; a negative amount deducts, never below zero.
+def grant(account: str, credits_: Decimal, what_for: str, yes: bool, idempotency_key: str | None) -> None:
+    """Add CREDITS to the balance of ACCOUNT. A negative amount deducts, but never below zero.
 
     \b
     collidium admin grant alice 25 --note "for the tutorial"
@@ -73,7 +80,7 @@ def grant(
             ask(f"Take {cell(-credits_)} credits from {account}?", yes=yes)
         granted = server.admin_grant(account, credits_, what_for, idempotency_key=idempotency_key)
     message = f"{granted.hub_username} has {cell(granted.new_balance)} credits."
-    show_message(granted, message, as_json=as_json)
+    show_message(granted, message)
 
 
 @click.command()
@@ -82,8 +89,8 @@ def grant(
 @yes_option
 @key_option
 @json_option
-def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
-    """Reject all calls of ACCOUNT, which may also be a name that has not signed in yet.
+def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | None) -> None:
+    """Reject all calls of ACCOUNT, which may be a name that has not signed in yet.
 
     \b
     collidium admin ban mallory --note "ordered in a loop"
@@ -91,7 +98,7 @@ def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | No
     with client() as server:
         ask(f"Ban {account}? Its running jobs continue; all its calls are rejected.", yes=yes)
         banned = server.admin_ban(account, note=what_for, idempotency_key=idempotency_key)
-    show_message(banned, f"{banned.hub_username} is banned.", as_json=as_json)
+    show_message(banned, f"{banned.hub_username} is banned.")
 
 
 @click.command()
@@ -99,7 +106,7 @@ def ban(account: str, what_for: str | None, yes: bool, idempotency_key: str | No
 @what_for
 @key_option
 @json_option
-def unban(account: str, what_for: str | None, idempotency_key: str | None, as_json: bool) -> None:
+def unban(account: str, what_for: str | None, idempotency_key: str | None) -> None:
     """End the ban of ACCOUNT.
 
     \b
@@ -107,7 +114,7 @@ def unban(account: str, what_for: str | None, idempotency_key: str | None, as_js
     """
     with client() as server:
         banned = server.admin_ban(account, False, note=what_for, idempotency_key=idempotency_key)
-    show_message(banned, f"{banned.hub_username} is not banned.", as_json=as_json)
+    show_message(banned, f"{banned.hub_username} is not banned.")
 
 
 @click.command()
@@ -115,7 +122,7 @@ def unban(account: str, what_for: str | None, idempotency_key: str | None, as_js
     "--from", "begin", type=TIME, required=True, help="Start of the period, for example 2026-11-21T09:00Z."
 )
 @click.option("--to", "end", type=TIME, help="End of the period; default: now.")
-@click.option("--apply", is_flag=True, help="Refund; without this option, only show.")
+@click.option("--apply", is_flag=True, help="Refund; default: only show.")
 @click.option("--note", "what_for", metavar="TEXT", help="Reason, shown to the accounts.")
 @yes_option
 @key_option
@@ -127,13 +134,12 @@ def refund(
     what_for: str | None,
     yes: bool,
     idempotency_key: str | None,
-    as_json: bool,
 ) -> None:
-    """Show what is still charged for requests that failed in a period, and refund it with --apply.
+    """Show the remaining charges of requests that failed in a period; refund them with --apply.
 
-    Failures of the platform are refunded when they happen. This command finds the others, which count as
-    the user's: for example a token that could not publish, or a repository name that was taken. It refunds
-    exactly what it has shown; if that has changed meanwhile, it refunds nothing and ends with 3.
+    Failures of the platform are refunded automatically. This command finds failures that count as the user's,
+    for example a token without write access or a repository name that was taken. It refunds exactly the
+    charges that it shows; if they change before the refund, it refunds nothing and exits with 3.
 
     \b
     collidium admin refund --from 2026-11-21T09:00Z --to 2026-11-21T11:30Z
@@ -143,23 +149,23 @@ def refund(
     with client() as server:
         found = server.admin_refunds(begin, until)
         if apply:
-            if not as_json:
-                _show(found)
+            if not json_wanted():
+                _print_refunds(found)
             ask(f"Refund {cell(found.total)} credits for {len(found.requests)} requests?", yes=yes)
             found = server.admin_refunds(
                 begin, until, apply=True, digest=found.digest, note=what_for, idempotency_key=idempotency_key
             )
-    if as_json:
+    if json_wanted():
         print_json(found)
     elif apply:
         click.echo(f"Refunded {cell(found.total)} credits for {len(found.requests)} requests.")
     else:
-        _show(found)
+        _print_refunds(found)
         if found.requests:
-            note(f"{cell(found.total)} credits in all. Nothing was refunded: add --apply to do so.")
+            note(f"{cell(found.total)} credits in total. Nothing was refunded: add --apply to refund.")
 
 
-def _show(found: Refunds) -> None:
+def _print_refunds(found: Refunds) -> None:
     columns = {
         "request": "request_id",
         "account": "hub_username",
@@ -175,21 +181,19 @@ def _show(found: Refunds) -> None:
 
 @click.group()
 def operator() -> None:
-    """Add and withdraw operators; needs ADMIN_TOKEN, or the token of one with the scope all.
+    """Add and withdraw operators; needs ADMIN_TOKEN with the token of an operator with scope all.
 
-    Each works with the token of their own in ADMIN_TOKEN, and the audit log has their name.
+    Each operator sets ADMIN_TOKEN to a personal token, and is named in the audit log.
     """
 
 
 @operator.command()
 @click.argument("name")
-@click.option(
-    *("--scopes", "scopes"), metavar="LIST", help="Of accounts, benchmarks, reports, simulations; or all."
-)
-@click.option("--challenge", metavar="NAME", help="Make an organiser, who may touch this challenge alone.")
+@click.option("--scopes", metavar="LIST", help="Some of accounts, benchmarks, reports, simulations; or all.")
+@click.option("--challenge", metavar="NAME", help="Make an organiser, with access to this challenge only.")
 @json_option
-def add(name: str, scopes: str | None, challenge: str | None, as_json: bool) -> None:
-    """Add operator NAME and print the token, alone on the last line. It is not shown again.
+def add(name: str, scopes: str | None, challenge: str | None) -> None:
+    """Add operator NAME and print the token on the last line. It is not shown again.
 
     \b
     collidium operator add anna --scopes accounts,reports
@@ -200,18 +204,19 @@ def add(name: str, scopes: str | None, challenge: str | None, as_json: bool) -> 
     wanted = [scope.strip() for scope in (scopes or "benchmarks").split(",")]
     with client() as server:
         added = server.admin_add_operator(name, wanted, challenge=challenge)
-    if as_json:
-        print_json(added)
-    else:
-        only = f", challenge {added.challenge} alone" if added.challenge else ""
-        note(f"Operator {added.name} ({', '.join(added.scopes)}{only}). The token, for ADMIN_TOKEN:")
-        click.echo(added.token)
+    show_value(added, _print_operator)
+
+
+def _print_operator(added: Operator) -> None:
+    only = f", only challenge {added.challenge}" if added.challenge else ""
+    note(f"Operator {added.name} ({', '.join(added.scopes)}{only}). The token, for ADMIN_TOKEN:")
+    click.echo(added.token)
 
 
 @operator.command("list")
 @json_option
-def list_(as_json: bool) -> None:
-    """List the operators that have tokens of their own, also withdrawn ones.
+def list_() -> None:
+    """List the operators, including withdrawn ones.
 
     \b
     collidium operator list
@@ -225,7 +230,7 @@ def list_(as_json: bool) -> None:
         "since": "created_at",
         "withdrawn": "withdrawn_at",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @operator.command()
@@ -233,8 +238,8 @@ def list_(as_json: bool) -> None:
 @yes_option
 @key_option
 @json_option
-def withdraw(name: str, yes: bool, idempotency_key: str | None, as_json: bool) -> None:
-    """Withdraw operator NAME: the token is refused from the next call on.
+def withdraw(name: str, yes: bool, idempotency_key: str | None) -> None:
+    """Withdraw operator NAME: the token is no longer accepted.
 
     \b
     collidium operator withdraw anna
@@ -242,4 +247,4 @@ def withdraw(name: str, yes: bool, idempotency_key: str | None, as_json: bool) -
     with client() as server:
         ask(f"Withdraw the token of operator {name}?", yes=yes)
         withdrawn = server.admin_withdraw_operator(name, idempotency_key=idempotency_key)
-    show_message(withdrawn, f"Operator {withdrawn.name} is withdrawn.", as_json=as_json)
+    show_message(withdrawn, f"Operator {withdrawn.name} is withdrawn.")

@@ -1,4 +1,4 @@
-"""``collidium challenge``: a task with dates, from its first day to its results."""
+"""``collidium challenge``: show challenges, and run them as an organiser."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collidium.cli.challenge import participants, running
 from collidium.cli.challenge.options import name_argument, show_challenge
 from collidium.cli.context import client
 from collidium.cli.options import json_option
-from collidium.cli.output import ColumnSpec, print_json, print_text, show_items
-from collidium.cli.tasks import show_quota
+from collidium.cli.output import ColumnSpec, json_wanted, print_text, show_items, show_value
+from collidium.cli.tasks import print_quota
 from collidium.errors import Unauthenticated
 
 
 class ChallengeGroup(click.Group):
-    """The group, whose help shows participants' commands first."""
+    """The group, whose help lists users' commands first."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         sections: dict[str, list[tuple[str, str]]] = {"Commands for users": [], "Commands for organisers": []}
@@ -30,13 +30,13 @@ class ChallengeGroup(click.Group):
                 formatter.write_dl(lines)
 
 
-#: Commands that need no token of an operator.
+#: Commands that need no operator's token.
 FOR_USERS: Final = ("list", "show", "quota", "export")
 
 
 @click.group(cls=ChallengeGroup)
 def challenge() -> None:
-    """Show and run challenges: tasks with dates, a public and a final part.
+    """Show and run challenges: tasks with dates, and with public and final scores.
 
     \b
     collidium challenge show jets-2027
@@ -46,8 +46,8 @@ def challenge() -> None:
 
 @challenge.command("list")
 @json_option
-def list_(as_json: bool) -> None:
-    """List the challenges, the next to close first.
+def list_() -> None:
+    """List the challenges, those that close next first.
 
     \b
     collidium challenge list
@@ -63,13 +63,13 @@ def list_(as_json: bool) -> None:
         "results": "results_at",
         "part": "phase",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @challenge.command()
 @name_argument
 @json_option
-def show(name: str, as_json: bool) -> None:
+def show(name: str) -> None:
     """Show a challenge: its dates, state, rules and announcements.
 
     \b
@@ -79,39 +79,39 @@ def show(name: str, as_json: bool) -> None:
 
     with client() as server:
         found = server.challenge(name)
-        show_challenge(found, as_json)
-        if not as_json:
-            with suppress(Unauthenticated):  # for those who are logged in
+        show_challenge(found)
+        if not json_wanted():
+            with suppress(Unauthenticated):  # the quota needs a login, the challenge does not
                 print_text(quota_text(server.quota(name)))
 
 
 @challenge.command()
 @name_argument
 @json_option
-def quota(name: str, as_json: bool) -> None:
-    """Show how many submissions to NAME you have left today, and until when they are taken.
+def quota(name: str) -> None:
+    """Show how many submissions to NAME you have left today, and when it closes.
 
     \b
     collidium challenge quota jets-2027
     """
     with client() as server:
         left = server.quota(name)
-    print_json(left) if as_json else show_quota(left)
+    show_value(left, print_quota)
 
 
 @challenge.command()
 @name_argument
-@click.option("--all", "every", is_flag=True, help="Every submission, also disqualified and withdrawn ones.")
+@click.option("--all", "every", is_flag=True, help="Include disqualified and withdrawn submissions.")
 @json_option
-def export(name: str, every: bool, as_json: bool) -> None:
+def export(name: str, every: bool) -> None:
     """Write the results of NAME to standard output, as CSV or JSON.
 
     \b
     collidium challenge export jets-2027 > results.csv
     """
     with client() as server:
-        found = server.results(name, as_csv=not as_json, every=every)
-    click.echo(found, nl=as_json)
+        found = server.results(name, as_csv=not json_wanted(), every=every)
+    click.echo(found, nl=json_wanted())
 
 
 for command in (

@@ -1,15 +1,14 @@
-"""What commands of challenges share: dates, the fields of a challenge, and how it is shown."""
+"""Options that commands of challenges share, and how a challenge is shown."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from collidium.cli.options import complete_tasks
-from collidium.cli.output import print_text, show_record
+from collidium.cli.options import EXISTING_FILE, ConvertedType, complete_tasks
+from collidium.cli.output import json_wanted, print_text, show_record
 from collidium.cli.tasks import data_lines
 
 if TYPE_CHECKING:
@@ -18,55 +17,44 @@ if TYPE_CHECKING:
     from collidium.client import Challenge, Page
 
 
-class Moment(click.ParamType[datetime | None]):
-    """A date and time with its zone."""
+def _parse_date(text: str) -> datetime | None:
+    if text == "never":
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not written like 2027-06-30T12:00+02:00") from None
+    if moment.tzinfo is None:
+        raise ValueError(f"{text!r} has no time zone: write {text}Z for UTC, or {text}+02:00")
+    return moment
 
-    name = "DATE"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> datetime | None:
-        """A moment; ``never``: none."""
-        if value == "never" or isinstance(value, datetime):
-            return None if value == "never" else value
-        try:
-            moment = datetime.fromisoformat(value)
-        except ValueError:
-            self.fail(f"{value!r} is not written like 2027-06-30T12:00+02:00", param, ctx)
-        if moment.tzinfo is None:
-            self.fail(f"{value!r} has no time zone: write {value}Z for UTC, or {value}+02:00", param, ctx)
-        return moment
-
+#: A date and time with a time zone; None for ``never``.
+DATE: Final = ConvertedType("DATE", _parse_date)
 
 preview_option = click.option("--preview", is_flag=True, help="Only show what would change.")
-
-
 name_argument = click.argument("name", shell_complete=complete_tasks)
-
-
-closes_option = click.option(
-    "--closes", "closes_at", type=Moment(), help="When it closes; never: by command."
-)
+closes_option = click.option("--closes", "closes_at", type=DATE, help="When it closes; never: by command.")
 
 
 def uses_options(command: Callable[..., None]) -> Callable[..., None]:
-    """How often, and until when, an invitation admits."""
-    until = click.option("--until", "expires_at", type=Moment(), help="When it ends; 14 days unless set.")
-    uses = click.option("--uses", type=click.IntRange(1, 10_000), default=1, help="How many it admits.")
+    """Add ``--uses`` and ``--until`` of an invitation."""
+    until = click.option("--until", "expires_at", type=DATE, help="When it expires; default: in 14 days.")
+    uses = click.option("--uses", type=click.IntRange(1, 10_000), default=1, help="How often it can be used.")
     return uses(until(command))
 
 
 def fields_options(command: Callable[..., None]) -> Callable[..., None]:
-    """What operators set of a challenge."""
+    """Add the options for the fields of a challenge."""
     options = (
-        click.option("--title", help="A name for people."),
-        click.option("--opens", "opens_at", type=Moment(), help="When it opens: 2027-06-01T08:00+02:00."),
+        click.option("--title", help="Title for people."),
+        click.option("--opens", "opens_at", type=DATE, help="When it opens: 2027-06-01T08:00+02:00."),
         closes_option,
         click.option(
             "--public",
             "public_percent",
             type=click.IntRange(1, 99),
-            help="Per cent of the events that count until it closes; the rest counts then.",
+            help="Percentage of the events that count until it closes; then the others count.",
         ),
         click.option(
             "--per-day",
@@ -78,23 +66,21 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
             "--final",
             "final_submissions",
             type=click.IntRange(1, 100),
-            help="How many of a participant final results are chosen from; 2 unless set.",
+            help="Submissions of a participant that final results are chosen from; default: 2.",
         ),
-        click.option("--practice/--no-practice", default=None, help="Score after closing, unranked."),
-        click.option("--rewards/--no-rewards", "rewarded", default=None, help="Pay credits for new bests."),
+        click.option(
+            "--practice/--no-practice", default=None, help="Score submissions after closing, unranked."
+        ),
+        click.option(
+            "--rewards/--no-rewards", "rewarded", default=None, help="Pay credits for new best scores."
+        ),
         click.option("--access", type=click.Choice(["open", "members"]), help="Who may submit."),
         click.option(
-            "--organisation", help="Admitted, too: one of the hub, GROUP.sso, or @DOMAIN; '': none."
+            "--organisation", help="Also admit this hub organisation, GROUP.sso or @DOMAIN; '': none."
         ),
-        click.option("--team-size", type=click.IntRange(0, 100), help="How many people a team may have."),
-        click.option(
-            "--teams-until", "teams_frozen_at", type=Moment(), help="From when on teams stay as they are."
-        ),
-        click.option(
-            "--rules",
-            type=click.Path(exists=True, dir_okay=False, path_type=Path),
-            help="A Markdown file; shown on its page.",
-        ),
+        click.option("--team-size", type=click.IntRange(0, 100), help="Maximum members of a team."),
+        click.option("--teams-until", "teams_frozen_at", type=DATE, help="When teams can no longer change."),
+        click.option("--rules", type=EXISTING_FILE, help="Markdown file with the rules, shown on its page."),
     )
     for option in reversed(options):
         command = option(command)
@@ -102,7 +88,7 @@ def fields_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
-    """The items of all pages."""
+    """Yield the items of all pages."""
     cursor = None
     while True:
         page = ask(cursor)
@@ -112,7 +98,7 @@ def all_pages(ask: Callable[[str | None], Page[Any]]) -> Iterator[Any]:
 
 
 def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that were given; a date that is given as never is None."""
+    """Return the fields whose options were given; a date given as ``never`` is None."""
     context = click.get_current_context()
     given = {
         name: value
@@ -126,7 +112,8 @@ def given_fields(fields: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def show_challenge(found: Challenge, as_json: bool) -> None:
+def show_challenge(found: Challenge) -> None:
+    """Print a challenge, with its data, announcements and rules."""
     part = f"{found.public_percent}% public, {found.phase} part counts" if found.phase else "all count"
     rows: dict[str, object] = {
         "challenge": found.name,
@@ -149,8 +136,8 @@ def show_challenge(found: Challenge, as_json: bool) -> None:
     }
     if found.team_size > 1:
         rows["teams are fixed"] = found.teams_frozen_at or found.closes_at or "when it is closed"
-    show_record(found, rows, as_json=as_json)
-    if not as_json:
+    show_record(found, rows)
+    if not json_wanted():
         for text in (text for pair in data_lines(found.card) for text in pair) if found.card else ():
             print_text(text)
         for number, one in enumerate(found.announcements, start=1):

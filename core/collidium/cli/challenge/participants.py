@@ -1,4 +1,4 @@
-"""Commands about who takes part in a challenge, and about their submissions."""
+"""Commands for the participants of a challenge and their submissions."""
 
 from __future__ import annotations
 
@@ -11,8 +11,18 @@ import click
 
 from collidium.cli.challenge.options import all_pages, name_argument, preview_option, uses_options
 from collidium.cli.context import client
-from collidium.cli.options import json_option, key_option, limit_option
-from collidium.cli.output import ColumnSpec, cell, note, print_json, show_items, show_message
+from collidium.cli.options import EXISTING_FILE, json_option, key_option, limit_option
+from collidium.cli.output import (
+    ColumnSpec,
+    cell,
+    json_wanted,
+    note,
+    print_items,
+    print_json,
+    show_items,
+    show_message,
+    show_value,
+)
 from collidium.cli.progress import progress_bar
 from collidium.cli.tasks import score_cell
 
@@ -22,18 +32,18 @@ if TYPE_CHECKING:
 
 @click.command()
 @name_argument
-@click.option("--user", metavar="ACCOUNT", help="Only those of this account.")
+@click.option("--user", metavar="ACCOUNT", help="Only submissions of this account.")
 @limit_option("submissions")
 @json_option
-def submissions(name: str, user: str | None, limit: int, as_json: bool) -> None:
-    """List the submissions to NAME, newest first, also those without a rank; needs ADMIN_TOKEN.
+def submissions(name: str, user: str | None, limit: int) -> None:
+    """List the submissions to NAME, newest first, including unranked ones; needs ADMIN_TOKEN.
 
     \b
     collidium challenge submissions jets-2027 --user anna
     """
     with client() as server:
         found = server.admin_challenge_submissions(name, user=user, limit=limit).items
-        card = None if as_json else server.challenge(name).card
+        card = None if json_wanted() else server.challenge(name).card
     primary = card.primary_metric if card else ""
     columns: dict[str, ColumnSpec] = {
         "submission": "submission_id",
@@ -45,17 +55,17 @@ def submissions(name: str, user: str | None, limit: int, as_json: bool) -> None:
         "no rank because": "unranked",
         "credits": "credits_earned",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @click.command()
 @name_argument
 @limit_option("accounts", default=1000)
 @json_option
-def roster(name: str, limit: int, as_json: bool) -> None:
-    """List who takes part in NAME, by name, also members without submissions; needs ADMIN_TOKEN.
+def roster(name: str, limit: int) -> None:
+    """List the participants of NAME by name, including members without submissions; needs ADMIN_TOKEN.
 
-    Left are the submissions of today, of the whole team for those in one.
+    The column left counts the remaining submissions of today, for members of a team those of the team.
 
     \b
     collidium challenge roster jets-2027
@@ -72,14 +82,16 @@ def roster(name: str, limit: int, as_json: bool) -> None:
         "member": "member",
         "baseline": "baseline",
     }
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
 @click.command()
 @name_argument
 @click.argument("submission_id", metavar="SUBMISSION")
-@click.option("--reason", required=True, help="Everybody sees it.")
-@click.option("--take-back", is_flag=True, help="Take what it earned, down to a balance of zero.")
+@click.option("--reason", required=True, help="Reason; it is public.")
+@click.option(
+    "--take-back", is_flag=True, help="Deduct the credits that it earned, down to a balance of zero."
+)
 @preview_option
 @key_option
 @json_option
@@ -90,11 +102,10 @@ def disqualify(
     take_back: bool,
     preview: bool,
     idempotency_key: str | None,
-    as_json: bool,
 ) -> None:
-    """Take SUBMISSION off the leaderboard of NAME; needs ADMIN_TOKEN.
+    """Remove SUBMISSION from the leaderboard of NAME; needs ADMIN_TOKEN.
 
-    Ranks, bests and later rewards follow.
+    Ranks and best scores change, and later rewards with them.
 
     \b
     collidium challenge disqualify jets-2027 0f8c2a4be91d4f2f9b0d5a1c7e3b6d48 --reason "..." --preview
@@ -106,7 +117,7 @@ def disqualify(
             ranking = server.admin_disqualify(
                 name, submission_id, reason, take_back=take_back, idempotency_key=idempotency_key
             )
-    _show_ranking(ranking, as_json)
+    show_value(ranking, _print_ranking)
 
 
 @click.command()
@@ -115,9 +126,7 @@ def disqualify(
 @preview_option
 @key_option
 @json_option
-def reinstate(
-    name: str, submission_id: str, preview: bool, idempotency_key: str | None, as_json: bool
-) -> None:
+def reinstate(name: str, submission_id: str, preview: bool, idempotency_key: str | None) -> None:
     """Let a disqualified SUBMISSION to NAME count again; needs ADMIN_TOKEN.
 
     \b
@@ -128,25 +137,26 @@ def reinstate(
             ranking = server.admin_preview_standing(name, submission_id)
         else:
             ranking = server.admin_reinstate(name, submission_id, idempotency_key=idempotency_key)
-    _show_ranking(ranking, as_json)
+    show_value(ranking, _print_ranking)
 
 
 @click.command()
 @name_argument
 @click.option(
-    "--public", "percent", type=click.IntRange(1, 99), help="Percentage of the events that count from now on."
+    "--public",
+    "percent",
+    type=click.IntRange(1, 99),
+    help="Percentage of the events that count until NAME is closed.",
 )
 @click.option("--apply/--preview", "apply", help="Apply the new scores; default: show what would change.")
-@click.option("--watch", is_flag=True, help="Order nothing; wait for what was ordered last, and show it.")
+@click.option("--watch", is_flag=True, help="Wait for the last rescoring and show it; start none.")
 @key_option
 @json_option
-def rescore(
-    name: str, percent: int | None, apply: bool, watch: bool, idempotency_key: str | None, as_json: bool
-) -> None:
+def rescore(name: str, percent: int | None, apply: bool, watch: bool, idempotency_key: str | None) -> None:
     """Score all submissions to NAME again, with the server's scorer and truth; needs ADMIN_TOKEN.
 
-    The server does it in the background, also when this command is interrupted. With --public, the other
-    events are held back until NAME is closed.
+    The server continues in the background if this command is interrupted. With --public, the other events
+    count when NAME is closed.
 
     \b
     collidium challenge rescore jets-2027
@@ -165,14 +175,14 @@ def rescore(
                 progress(seen.done, seen.submissions)
 
         found = server.wait_for_rescoring(name, on_change=show)
-    if as_json:
+    if json_wanted():
         print_json(found)
     elif not found.problem:
         for submission_id, reason in found.unscored.items():
-            note(f"{submission_id} is not scored again: {reason}")
+            note(f"{submission_id} cannot be scored again: {reason}")
         for text in split_texts(found):
             note(text)
-        _show_ranking(Ranking(found.challenge, found.applies, found.changes), as_json=False)
+        _print_ranking(Ranking(found.challenge, found.applies, found.changes))
     if found.problem:
         note(f"Nothing has changed: {found.problem}")
         raise SystemExit(1)
@@ -184,10 +194,10 @@ def rescore(
 @click.option(
     "--csv",
     "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    help="Add those in the column name of a CSV file, or in its first column.",
+    type=EXISTING_FILE,
+    help="Add the accounts in the column name of a CSV file, or in its first column.",
 )
-@click.option("--remove", metavar="ACCOUNT", help="Take one from the list; invitations end.")
+@click.option("--remove", metavar="ACCOUNT", help="Remove an account from the list; invitations end.")
 @key_option
 @json_option
 def members(
@@ -196,7 +206,6 @@ def members(
     file: Path | None,
     remove: str | None,
     idempotency_key: str | None,
-    as_json: bool,
 ) -> None:
     """List who may submit to NAME with --access members, or change the list; needs ADMIN_TOKEN.
 
@@ -210,29 +219,26 @@ def members(
     with client() as server:
         if remove is not None:
             gone = server.admin_remove_member(name, remove, idempotency_key=idempotency_key)
-            show_message(gone, f"{gone.hub_username} is no member any more.", as_json=as_json)
+            show_message(gone, f"{gone.hub_username} is no longer a member.")
         elif add is not None or file is not None:
             named = _named(file) if file else [each.strip() for each in (add or "").split(",")]
             done = server.admin_add_members(name, named, idempotency_key=idempotency_key)
-            show_message(done, f"{done.added} added: {done.members} members.", as_json=as_json)
+            show_message(done, f"{done.added} added: {done.members} members.")
         else:
-            show_items(
-                list(all_pages(lambda cursor: server.admin_members(name, limit=1000, cursor=cursor))),
-                {"account": "hub_username", "added": "added_at"},
-                as_json=as_json,
-            )
+            found = list(all_pages(lambda cursor: server.admin_members(name, limit=1000, cursor=cursor)))
+            show_items(found, {"account": "hub_username", "added": "added_at"})
 
 
 @click.command()
 @name_argument
-@click.option("--remove", metavar="ACCOUNT", help="Take one out of its team.")
-@click.option("--dissolve", metavar="TEAM", help="Take this team apart.")
+@click.option("--remove", metavar="ACCOUNT", help="Remove an account from its team.")
+@click.option("--dissolve", metavar="TEAM", help="Dissolve this team.")
 @key_option
 @json_option
-def teams(
-    name: str, remove: str | None, dissolve: str | None, idempotency_key: str | None, as_json: bool
-) -> None:
-    """List the teams of NAME, or take people out of them with what they sent; that needs ADMIN_TOKEN.
+def teams(name: str, remove: str | None, dissolve: str | None, idempotency_key: str | None) -> None:
+    """List the teams of NAME. Removing an account or dissolving a team needs ADMIN_TOKEN.
+
+    Removed accounts keep their submissions and compete alone.
 
     \b
     collidium challenge teams jets-2027
@@ -246,21 +252,21 @@ def teams(
     with client() as server:
         if remove is not None:
             was = server.admin_remove_member_of_team(name, remove, idempotency_key=idempotency_key)
-            show_message(was, f"{remove} is not in {was.name} any more.", as_json=as_json)
+            show_message(was, f"{remove} is no longer in {was.name}.")
         elif dissolve is not None:
             was = server.admin_dissolve_team(name, dissolve, idempotency_key=idempotency_key)
-            alone = f"; alone now: {', '.join(was.members)}" if was.members else ""
-            show_message(was, f"{was.name} is taken apart{alone}.", as_json=as_json)
+            alone = f"; competing alone now: {', '.join(was.members)}" if was.members else ""
+            show_message(was, f"{was.name} is dissolved{alone}.")
         else:
-            show_teams(server, name, as_json)
+            show_teams(server, name)
 
 
 @click.command()
 @name_argument
 @uses_options
 @json_option
-def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> None:
-    """Make an invitation to the members of NAME; needs ADMIN_TOKEN.
+def invite(name: str, uses: int, expires_at: datetime | None) -> None:
+    """Create an invitation to the members of NAME; needs ADMIN_TOKEN.
 
     \b
     collidium challenge invite jets-2027 --uses 30 --until 2027-06-10T12:00+02:00
@@ -268,11 +274,11 @@ def invite(name: str, uses: int, expires_at: datetime | None, as_json: bool) -> 
     from collidium.cli.team import show_invitation
 
     with client() as server:
-        show_invitation(server, server.admin_invite(name, uses=uses, expires_at=expires_at), as_json)
+        show_invitation(server, server.admin_invite(name, uses=uses, expires_at=expires_at))
 
 
 def _named(file: Path) -> list[str]:
-    """The accounts in a CSV file."""
+    """Read the accounts in a CSV file."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -280,7 +286,7 @@ def _named(file: Path) -> list[str]:
     try:
         rows = [row for row in csv.reader(text.splitlines(), delimiter=_delimiter(text)) if any(row)]
     except csv.Error as error:
-        raise click.UsageError(f"{file} is no CSV file: {error}") from None
+        raise click.UsageError(f"{file} is not a CSV file: {error}") from None
     heading = [cell.strip().casefold() for cell in rows[0]] if rows else []
     column = heading.index("name") if "name" in heading else 0
     return [row[column].strip() if column < len(row) else "" for row in rows[1 if "name" in heading else 0 :]]
@@ -290,18 +296,15 @@ def _delimiter(text: str) -> str:
     return max(",;\t", key=text.partition("\n")[0].count)
 
 
-def _show_ranking(ranking: Ranking, as_json: bool) -> None:
+def _print_ranking(ranking: Ranking) -> None:
     columns: dict[str, ColumnSpec] = {
         "rank": lambda change: f"{cell(change.rank_before)} → {cell(change.rank)}",
         "account": "hub_username",
         "submission": "submission_id",
         "earns": "earns",
     }
-    if as_json:
-        print_json(ranking)
-        return
     if ranking.changes:
-        show_items(ranking.changes, columns, as_json=False)
+        print_items(ranking.changes, columns)
     else:
         click.echo("No rank has changed." if ranking.applied else "No rank would change.")
-    note(f"{ranking.challenge} is ranked so now." if ranking.applied else "This was a preview.")
+    note(f"The ranking of {ranking.challenge} is updated." if ranking.applied else "This was a preview.")

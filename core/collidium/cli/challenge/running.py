@@ -1,4 +1,4 @@
-"""Commands that make, change, open and close a challenge."""
+"""Commands that create, change, open and close a challenge."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from collidium.cli.challenge.options import (
 )
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option, key_option
-from collidium.cli.output import note, print_json
+from collidium.cli.output import note, show_value
 
-#: Of an announcement, the latest first.
+#: Number of an announcement, 1 for the latest.
 NUMBER: Final = click.IntRange(min=1)
 
 if TYPE_CHECKING:
@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 @click.command()
 @name_argument
 @click.option("--task", required=True, shell_complete=complete_tasks, help="The task.")
-@click.option("--truth", "truth_version", help="Of `truth list`; default: that of the task's own challenge.")
+@click.option(
+    "--truth", "truth_version", help="Version of `truth list`; default: that of the task's own challenge."
+)
 @fields_options
 @key_option
 @json_option
@@ -38,10 +40,9 @@ def new(
     task: str,
     truth_version: str | None,
     idempotency_key: str | None,
-    as_json: bool,
     **fields: Any,
 ) -> None:
-    """Make challenge NAME, words of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
+    """Create challenge NAME, words of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
 
     \b
     collidium challenge new jets-2027 --task jets
@@ -49,34 +50,36 @@ def new(
         --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
     """
     with client() as server:
-        made = server.admin_new_challenge(
+        challenge = server.admin_new_challenge(
             name, task, truth_version=truth_version, idempotency_key=idempotency_key, **given_fields(fields)
         )
-    show_challenge(made, as_json)
+    show_challenge(challenge)
 
 
 @click.command()
 @name_argument
 @click.option("--task", required=True, shell_complete=complete_tasks, help="The task.")
 @click.option(
-    "--events", "train", type=click.IntRange(0, 90_000), required=True, help="To learn from, with truth."
+    "--events", "train", type=click.IntRange(0, 90_000), required=True, help="Training events, with truth."
 )
 @click.option(
     "--eval",
     "evaluated",
     type=click.IntRange(2, 1_000_000),
     required=True,
-    help="That are scored; of each channel, if the task mixes them.",
+    help="Evaluation events; of each channel, if the task mixes channels.",
 )
-@click.option("--channel", default="", help="Channel that is simulated.  [default: ttbar]")
-@click.option("--pileup", type=click.IntRange(0, 200), default=0, show_default=True, help="Collisions added.")
+@click.option("--channel", default="", help="Channel to simulate.  [default: ttbar]")
+@click.option(
+    "--pileup", type=click.IntRange(0, 200), default=0, show_default=True, help="Pileup collisions per event."
+)
 @click.option(
     "--dataset",
     metavar="DIR|REPO[@REV]",
     default="",
-    help="Take the events from here, the scored ones last, and simulate none.",
+    help="Take the events from this dataset, the evaluation events last, instead of simulating them.",
 )
-@click.option("--config", default="", metavar="NAME", help="Config of --dataset, where it has several.")
+@click.option("--config", default="", metavar="NAME", help="Config of --dataset, if it has several.")
 @fields_options
 @click.option("--dry-run", is_flag=True, help="Show what would be created, with its size and duration.")
 @json_option
@@ -90,14 +93,13 @@ def create(
     dataset: str,
     config: str,
     dry_run: bool,
-    as_json: bool,
     **fields: Any,
 ) -> None:
-    """Make challenge NAME with events of its own: simulated, published blind, scored, opened.
+    """Create challenge NAME with events of its own: simulate, publish without truth, score baselines, open.
 
-    Runs on the server's machine, next to `collidium serve`, as `collidium seed` does. Everybody sees the
-    challenge when its baselines are scored. The same command resumes after an interruption; dates and rules
-    are those of the first run then.
+    Runs on the server's machine while `collidium serve` runs, as `collidium seed` does. The challenge is
+    listed when its baselines are scored. The same command resumes after an interruption, with the dates and
+    rules of the first run.
 
     \b
     collidium challenge create jets-2027 --task jets --events 2000 --eval 500 --public 30 --dry-run
@@ -105,7 +107,7 @@ def create(
         --opens 2027-06-01T08:00+02:00 --closes 2027-06-30T12:00+02:00 --rules rules.md
     collidium challenge create tracks-2027 --task tracking --dataset ./private --events 100 --eval 50
     """
-    from collidium.cli.seed import run_steps, show_plan
+    from collidium.cli.seed import print_plan, run_steps
 
     given = given_fields(fields)
     percent = given.pop("public_percent", None)
@@ -123,27 +125,23 @@ def create(
         draft = checks.Draft(name, given, events)
         return Seeding(platform, size, [found], State.open(settings.data_dir), local, report, draft)
 
-    record = run_steps(prepare, dry_run=dry_run)
-    if as_json:
-        print_json(record | {"challenge": name})
-    elif dry_run:
-        show_plan(record)
-    else:
+    def print_done(record: dict[str, Any]) -> None:
         note(f"{record['steps']} steps done: collidium challenge show {name}")
+
+    record = run_steps(prepare, dry_run=dry_run)
+    show_value(record | {"challenge": name}, print_plan if dry_run else print_done)
 
 
 @click.command()
 @name_argument
 @fields_options
-@click.option("--announce", "announcement", help="Announce this, in Markdown, on its page.")
-@click.option(
-    "--correct", nargs=2, type=(NUMBER, str), metavar="N TEXT", help="Correct announcement N of its page."
-)
+@click.option("--announce", "announcement", help="Add an announcement, in Markdown, to its page.")
+@click.option("--correct", nargs=2, type=(NUMBER, str), metavar="N TEXT", help="Correct announcement N.")
 @click.option("--withdraw", type=NUMBER, metavar="N", help="Withdraw announcement N; 1 is the latest.")
 @click.option(
     "--refresh-hidden",
     metavar="TRUTH",
-    help="Let the events of this imported truth count from now on, and run its models on them.",
+    help="Score against this imported truth from now on, and run the submitted models on its events.",
 )
 @key_option
 @json_option
@@ -153,10 +151,9 @@ def edit(
     withdraw: int | None,
     refresh_hidden: str | None,
     idempotency_key: str | None,
-    as_json: bool,
     **fields: Any,
 ) -> None:
-    """Change what is given of challenge NAME; needs ADMIN_TOKEN.
+    """Change fields and announcements of challenge NAME; needs ADMIN_TOKEN.
 
     \b
     collidium challenge edit jets-2027 --closes 2027-07-01T12:00+02:00 --announce "One day more."
@@ -179,28 +176,28 @@ def edit(
                 raise click.UsageError(f"{name} has {len(announced)} announcements")
             at = announced[number - 1].at
             edited = server.admin_correct_announcement(name, at, text, idempotency_key=idempotency_key)
-    show_challenge(edited, as_json)
+    show_challenge(edited)
 
 
 @click.command()
 @name_argument
 @key_option
 @json_option
-def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
-    """Take no more submissions to NAME, and show final results; needs ADMIN_TOKEN.
+def close(name: str, idempotency_key: str | None) -> None:
+    """Close NAME to submissions, and show final results; needs ADMIN_TOKEN.
 
-    Files that are being received count if they are complete within ten minutes; results wait for them.
+    Uploads in progress count if they complete within ten minutes; results wait for them.
 
     \b
     collidium challenge close jets-2027
     """
     with client() as server:
         closed = server.admin_close_challenge(name, idempotency_key=idempotency_key)
-    show_challenge(closed, as_json)
+    show_challenge(closed)
     if closed.results_wait_for:
-        note(f"Final results wait for {', '.join(closed.results_wait_for)}, which has the same events.")
+        note(f"Final results wait for {', '.join(closed.results_wait_for)}, with the same events.")
     elif closed.results_at is None:
-        note(f"Final results come when what is being received is scored: collidium leaderboard {name}")
+        note(f"Final results follow when pending uploads are scored: collidium leaderboard {name}")
 
 
 @click.command("open")
@@ -208,13 +205,13 @@ def close(name: str, idempotency_key: str | None, as_json: bool) -> None:
 @closes_option
 @key_option
 @json_option
-def open_(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
-    """Open NAME now, before its date; needs ADMIN_TOKEN.
+def open_(name: str, closes_at: datetime | None, idempotency_key: str | None) -> None:
+    """Open NAME now, before its opening date; needs ADMIN_TOKEN.
 
     \b
     collidium challenge open jets-2027
     """
-    _open(name, closes_at, idempotency_key, as_json)
+    _open(name, closes_at, idempotency_key)
 
 
 @click.command()
@@ -222,16 +219,16 @@ def open_(name: str, closes_at: datetime | None, idempotency_key: str | None, as
 @closes_option
 @key_option
 @json_option
-def reopen(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
-    """Open NAME again after its end, unless final results on withheld events were shown; needs ADMIN_TOKEN.
+def reopen(name: str, closes_at: datetime | None, idempotency_key: str | None) -> None:
+    """Reopen NAME, unless final results on withheld events were shown; needs ADMIN_TOKEN.
 
     \b
     collidium challenge reopen jets-2027 --closes 2027-07-02T12:00+02:00
     """
-    _open(name, closes_at, idempotency_key, as_json)
+    _open(name, closes_at, idempotency_key)
 
 
-def _open(name: str, closes_at: datetime | None, idempotency_key: str | None, as_json: bool) -> None:
+def _open(name: str, closes_at: datetime | None, idempotency_key: str | None) -> None:
     with client() as server:
         opened = server.admin_open_challenge(name, closes_at=closes_at, idempotency_key=idempotency_key)
-    show_challenge(opened, as_json)
+    show_challenge(opened)

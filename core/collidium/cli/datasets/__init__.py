@@ -14,7 +14,7 @@ def datasets() -> None:
     """List, download, export, mix and publish datasets.
 
     SOURCE is a directory, a repository NAMESPACE/NAME of the hub, or the repository's address. The hub is
-    that of --hub, PLATFORM_HUB_URL or HF_ENDPOINT, in this order; else the local hub of PLATFORM_BACKEND.
+    that of --hub, PLATFORM_HUB_URL or HF_ENDPOINT, in this order, else the local hub of PLATFORM_BACKEND.
     Private repositories need HF_TOKEN or `collidium login`.
     """
 

@@ -1,4 +1,4 @@
-"""``collidium datasets download`` and ``export``: shards, or one file of another format."""
+"""``collidium datasets download`` and ``export``."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import click
 from collidium.cli.options import (
     DIRECTORY,
     FILE,
+    cache_option,
     config_option,
     events_option,
     hub_options,
@@ -17,30 +18,27 @@ from collidium.cli.options import (
     locate_source,
     source_argument,
 )
-from collidium.cli.output import note, print_json
+from collidium.cli.output import note, show_value
 from collidium.cli.progress import progress_bar
 
 if TYPE_CHECKING:
     from collidium.contracts.task import EventRange
     from collidium.datasets import Fetched
+    from collidium.datasets.exporting import Exported
 
 
 @click.command()
 @source_argument()
 @config_option
 @click.option("--tables", metavar="NAME,…", help="Tables, separated by commas; default: all of the config.")
-@events_option("Events that are needed; default: all.")
+@events_option("Only shards with these events; default: all.")
 @click.option(
     "--output",
     type=DIRECTORY,
-    help="Write the shards to this directory, with the paths of the repository, not to the cache.",
+    help="Write the shards to this directory, with their paths in the repository, instead of the cache.",
 )
-@click.option(
-    "--cache",
-    type=DIRECTORY,
-    help="Directory of the cache; default: collidium/datasets in XDG_CACHE_HOME or ~/.cache.",
-)
-@click.option("--verify", is_flag=True, help="Also check shards that are present against the hub's hashes.")
+@cache_option
+@click.option("--verify", is_flag=True, help="Also check the hashes of shards that are present.")
 @click.option(
     "--parallel",
     type=click.IntRange(1, 64),
@@ -61,11 +59,10 @@ def download(
     parallel: int,
     hub: str | None,
     revision: str | None,
-    as_json: bool,
 ) -> None:
-    """Download the shards of SOURCE that hold some events of some tables; prints the directory.
+    """Download the shards of SOURCE with the given events and tables, and print their directory.
 
-    Shards that are present are not downloaded again. After an interruption, the same command resumes.
+    Shards that are present are not downloaded again. The same command resumes after an interruption.
 
     \b
     collidium datasets download alice/odd-ttbar --config ttbar_pu0 --tables tracker_hits,particles
@@ -89,16 +86,13 @@ def download(
             parallel=parallel,
             progress=progress,
         )
-    if as_json:
-        print_json(fetched)
-        return
-    click.echo(fetched.directory)
-    _note_shards(fetched)
+    show_value(fetched, _print_fetched)
 
 
-def _note_shards(fetched: Fetched) -> None:
+def _print_fetched(fetched: Fetched) -> None:
     from collidium.hub.downloads import size_text
 
+    click.echo(fetched.directory)
     count = sum(map(len, fetched.shards.values()))
     new = len(fetched.downloaded)
     shards = "1 shard" if count == 1 else f"{count} shards"
@@ -113,7 +107,7 @@ def _note_shards(fetched: Fetched) -> None:
 @click.command()
 @source_argument()
 @config_option
-@events_option("Events that are written; phoenix needs it, default: all.")
+@events_option("Events to write; default: all. Required for phoenix.")
 @click.option("--tables", metavar="NAME,…", help="Tables of a ROOT file; default: all of the config.")
 @click.option(
     "--format",
@@ -121,8 +115,8 @@ def _note_shards(fetched: Fetched) -> None:
     type=click.Choice(["phoenix", "hepmc3", "root"]),
     default="phoenix",
     show_default=True,
-    help="phoenix: JSON for Phoenix, the display of the HEP Software Foundation; hepmc3: text of the "
-    "generator's particles; root: a tree for each table.",
+    help="phoenix: JSON for the event display Phoenix; hepmc3: the generator's particles as text; root: a "
+    "tree per table.",
 )
 @click.option(
     "-o",
@@ -136,8 +130,7 @@ def _note_shards(fetched: Fetched) -> None:
     "--events-per-file",
     type=click.IntRange(1),
     metavar="N",
-    help="Write several numbered files; repeated after an interruption, the command writes those that are "
-    "missing. Not for phoenix.",
+    help="Write several numbered files. The same command resumes after an interruption. Not for phoenix.",
 )
 @hub_options
 @json_option
@@ -151,9 +144,8 @@ def export(
     events_per_file: int | None,
     hub: str | None,
     revision: str | None,
-    as_json: bool,
 ) -> None:
-    """Write events of SOURCE to a file for an event display, a generator's reader, or ROOT.
+    """Write events of SOURCE to a file for Phoenix, HepMC3 readers or ROOT.
 
     Events are read in blocks; the file appears when it is complete. root needs `pip install
     'collidium[root]'`.
@@ -166,16 +158,16 @@ def export(
     """
     names = _names(tables)
     if names and file_format != "root":
-        raise click.UsageError("--tables goes with --format root")
+        raise click.UsageError("--tables needs --format root")
     if events_per_file and file_format == "phoenix":
-        raise click.UsageError("--events-per-file goes with --format hepmc3 and root")
+        raise click.UsageError("--events-per-file needs --format hepmc3 or root")
     place = locate_source(source, hub, revision)
     with progress_bar("Writing (events)") as progress:
         if file_format == "phoenix":
             from collidium.event_display.phoenix import export as write
 
             if events is None:
-                raise click.UsageError("--format phoenix needs --events: a display holds few")
+                raise click.UsageError("--format phoenix needs --events")
             made = write(place, events, output, config=config, progress=progress)
         else:
             from collidium.datasets import exporting
@@ -190,9 +182,10 @@ def export(
                 events_per_file=events_per_file,
                 progress=progress,
             )
-    if as_json:
-        print_json(made)
-        return
+    show_value(made, _print_exported)
+
+
+def _print_exported(made: Exported) -> None:
     from collidium.hub.downloads import size_text
 
     click.echo(made.file)

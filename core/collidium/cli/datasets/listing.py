@@ -1,9 +1,10 @@
-"""``collidium datasets list``, ``tables`` and ``info``: what a hub or a dataset holds."""
+"""``collidium datasets list``, ``tables`` and ``info``."""
 
 from __future__ import annotations
 
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -18,16 +19,18 @@ from collidium.cli.options import (
 )
 from collidium.cli.output import (
     ColumnSpec,
+    json_wanted,
     moment,
     note,
-    print_items,
-    print_json,
     print_record,
     print_table,
     show_items,
+    show_value,
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from collidium.datasets import ShardEntry, TableEntry
     from collidium.datasets.catalogue import Catalogue, ConfigEntry
 
@@ -37,8 +40,8 @@ if TYPE_CHECKING:
 @limit_option("datasets", default=100)
 @hub_options
 @json_option
-def list_(source: str | None, limit: int, hub: str | None, revision: str | None, as_json: bool) -> None:
-    """List the configs of SOURCE; without it, the datasets of the hub.
+def list_(source: str | None, limit: int, hub: str | None, revision: str | None) -> None:
+    """List the configs of SOURCE, or without it the datasets of the hub.
 
     \b
     collidium datasets list
@@ -46,7 +49,7 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
     collidium datasets list ./events
     """
     if source is None:
-        _list_repositories(hub, limit, as_json=as_json)
+        _list_repositories(hub, limit)
         return
     from collidium.datasets import list_configs
     from collidium.hub.downloads import size_text
@@ -58,10 +61,10 @@ def list_(source: str | None, limit: int, hub: str | None, revision: str | None,
         "size": lambda entry: size_text(entry.bytes),
     }
     found = list_configs(locate_source(source, hub, revision))
-    show_items(found, columns, as_json=as_json)
+    show_items(found, columns)
 
 
-def _list_repositories(hub: str | None, limit: int, *, as_json: bool) -> None:
+def _list_repositories(hub: str | None, limit: int) -> None:
     from collidium.datasets import list_repositories
     from collidium.datasets.access import TAG
 
@@ -72,21 +75,19 @@ def _list_repositories(hub: str | None, limit: int, *, as_json: bool) -> None:
         "last modified": lambda item: moment(item["last_modified"]),
         "private": lambda item: item["private"],
     }
-    show_items(found, columns, as_json=as_json)
-    if not found and not as_json:
+    show_items(found, columns)
+    if not found and not json_wanted():
         note(f"No dataset of the hub has the tag {TAG}. To list another dataset, give its NAMESPACE/NAME.")
 
 
 @click.command()
 @source_argument()
 @config_option
-@click.option("--shards", "show_shards", is_flag=True, help="Show each shard; --json always includes them.")
+@click.option("--shards", "show_shards", is_flag=True, help="Show each shard; --json always does.")
 @hub_options
 @json_option
-def tables(
-    source: str, config: str | None, show_shards: bool, hub: str | None, revision: str | None, as_json: bool
-) -> None:
-    """List the tables of a config of SOURCE, with their events and sizes. Reads footers only.
+def tables(source: str, config: str | None, show_shards: bool, hub: str | None, revision: str | None) -> None:
+    """List the tables of a config of SOURCE, with their events and sizes. Reads only the files' footers.
 
     \b
     collidium datasets tables alice/odd-ttbar --config ttbar_pu0
@@ -96,27 +97,31 @@ def tables(
     from collidium.hub.downloads import size_text
 
     found = list_tables(locate_source(source, hub, revision), config)
-    if as_json:
-        print_json(found)
-    elif show_shards:
-        print_table(
-            ("table", "shard", "size", "events", "range"),
-            (
-                (table.table, shard.path, size_text(shard.bytes), shard.events, _range(shard))
-                for table in found
-                for shard in table.shards
-            ),
-        )
+    columns: dict[str, ColumnSpec] = {
+        "config": "config",
+        "table": "table",
+        "shards": lambda entry: len(entry.shards),
+        "size": lambda entry: size_text(entry.bytes),
+        "events": "events",
+        "range": _range,
+    }
+    if show_shards:
+        show_value(found, _print_shards)
     else:
-        by_table: dict[str, ColumnSpec] = {
-            "config": "config",
-            "table": "table",
-            "shards": lambda entry: len(entry.shards),
-            "size": lambda entry: size_text(entry.bytes),
-            "events": "events",
-            "range": _range,
-        }
-        print_items(found, by_table)
+        show_items(found, columns)
+
+
+def _print_shards(found: Sequence[TableEntry]) -> None:
+    from collidium.hub.downloads import size_text
+
+    print_table(
+        ("table", "shard", "size", "events", "range"),
+        (
+            (table.table, shard.path, size_text(shard.bytes), shard.events, _range(shard))
+            for table in found
+            for shard in table.shards
+        ),
+    )
 
 
 def _range(entry: TableEntry | ShardEntry) -> str | None:
@@ -131,10 +136,8 @@ def _range(entry: TableEntry | ShardEntry) -> str | None:
 @click.option("--table", metavar="NAME", help="Show the columns of this table.")
 @hub_options
 @json_option
-def info(
-    source: str, config: str | None, table: str | None, hub: str | None, revision: str | None, as_json: bool
-) -> None:
-    """Show revision, access and configs of SOURCE; with --table the columns, their types and units.
+def info(source: str, config: str | None, table: str | None, hub: str | None, revision: str | None) -> None:
+    """Show revision, access and configs of SOURCE; with --table, the columns with their types and units.
 
     \b
     collidium datasets info alice/odd-ttbar
@@ -145,18 +148,15 @@ def info(
     place = locate_source(source, hub, revision)
     with catalogue(place) as found:
         if table is not None:
-            columns = _columns(found, config, table)
-            if as_json:
-                print_json(columns)
-            else:
-                print_table(("column", "stored as", "type", "unit"), ([*row.values()] for row in columns))
+            headings = {name.replace("_", " "): itemgetter(name) for name in _COLUMN_FIELDS}
+            show_items(_columns(found, config, table), headings)
             return
         about = _about(found, place)
         configs = found.configs()
-    if as_json:
-        print_json({**about, "configs": configs})
-    else:
-        _show(about, configs)
+    show_value({**about, "configs": configs}, lambda _: _print_about(about, configs))
+
+
+_COLUMN_FIELDS: Final = ("column", "stored_as", "type", "unit")
 
 
 def _about(found: Catalogue, place: object) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _about(found: Catalogue, place: object) -> dict[str, Any]:
 
 
 def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str, str | None]]:
-    """Canonical and stored name, type and unit of each column."""
+    """Return the fields of each column: canonical name, stored name, type and unit."""
     from collidium.datasets.schemas import SCHEMAS, canonical
 
     (entry,) = found.tables(config, [table])
@@ -190,7 +190,7 @@ def _columns(found: Catalogue, config: str | None, table: str) -> list[dict[str,
     ]
 
 
-def _show(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
+def _print_about(about: dict[str, Any], configs: list[ConfigEntry]) -> None:
     from collidium.hub.downloads import size_text
 
     size = size_text(sum(entry.bytes for entry in configs))

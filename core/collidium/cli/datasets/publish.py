@@ -1,14 +1,16 @@
-"""``collidium datasets publish`` and ``mix``: from directories to a repository of the hub."""
+"""``collidium datasets publish`` and ``mix``."""
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
+from collidium.cli.context import hub_client
 from collidium.cli.options import DIRECTORY, EVENTS, EXISTING_DIRECTORY, EXISTING_FILE, json_option
-from collidium.cli.output import note, print_json, print_record
+from collidium.cli.output import json_wanted, note, print_record, show_record, show_value
 from collidium.cli.progress import progress_bars
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
     from collidium.datasets.publishing.publication import Published
 
 
-#: Step -> its label, and whether it is counted in bytes.
+#: The label of the progress bar of each step, and whether it counts bytes.
 _STEPS: Final = {
     "checking": ("Checking", True),
     "withholding": ("Withholding truth (events)", False),
@@ -29,7 +31,9 @@ _STEPS: Final = {
 @click.argument("directory", type=EXISTING_DIRECTORY)
 @click.option("--repo", required=True, metavar="NAME", help="NAME, or NAMESPACE/NAME of an organisation.")
 @click.option(
-    "--config", metavar="NAME", help="One of several configs, or the config of tables outside a folder."
+    "--config",
+    metavar="NAME",
+    help="One of several configs, or the config of tables that are not in a folder.",
 )
 @click.option("--private", is_flag=True, help="Make the repository private.")
 @click.option("--tag", metavar="TAG", help="Name of this version, for example v1.")
@@ -38,10 +42,10 @@ _STEPS: Final = {
     "--card",
     type=EXISTING_FILE,
     metavar="FILE",
-    help="README.md of the repository; default: that of DIRECTORY, else generated.",
+    help="README.md of the repository; default: that of DIRECTORY, or a generated one.",
 )
 @click.option(
-    "--withhold-truth", "withheld", type=EVENTS, metavar="START:STOP", help="Events published without truth."
+    "--withhold-truth", "withheld", type=EVENTS, metavar="START:STOP", help="Events to publish without truth."
 )
 @click.option(
     "--truth-output",
@@ -62,20 +66,22 @@ def publish(
     withheld: EventRange | None,
     truth_output: Path | None,
     hub: str | None,
-    as_json: bool,
 ) -> None:
-    """Publish the tables below DIRECTORY as a dataset of the hub, under your account.
+    """Publish the tables in DIRECTORY as a dataset of the hub, under your account.
 
-    All files are checked first. Files that the hub has are not uploaded again, so the same command resumes
-    after a failure; a changed dataset becomes a new version.
+    All files are checked first. Files that the hub already has are not uploaded again, so the same command
+    resumes after a failure. A changed dataset becomes a new version.
 
     \b
     collidium datasets publish ./events --repo my-ttbar --tag v1
     collidium datasets publish ./flat --repo my-ttbar --config ttbar_pu0 --private
     collidium datasets publish ./events --repo benchmark --withhold-truth 90000:100000 --truth-output ./truth
     """
+    import asyncio
+
     from collidium import settings
     from collidium.datasets.publishing.preparing import Publication
+    from collidium.datasets.publishing.publication import publish as publish_dataset
 
     publication = Publication(
         directory=directory,
@@ -88,8 +94,9 @@ def publish(
         withholding=_withholding(withheld, truth_output),
         platform_tag=settings.load().platform_tag,
     )
-    published = _run(publication, hub)
-    print_json(published) if as_json else _show(publication, published)
+    with progress_bars(_STEPS) as update:
+        published = asyncio.run(publish_dataset(publication, hub_client(hub), update))
+    show_value(published, partial(_print_published, publication))
 
 
 def _withholding(withheld: EventRange | None, truth_output: Path | None) -> Withholding | None:
@@ -102,19 +109,7 @@ def _withholding(withheld: EventRange | None, truth_output: Path | None) -> With
     return Withholding(withheld, truth_output)
 
 
-def _run(publication: Publication, endpoint: str | None) -> Published:
-    import asyncio
-
-    from collidium.datasets.publishing.publication import publish
-    from collidium.hub.client import Hub
-    from collidium.hub.sources import find_hub
-
-    hub = find_hub(endpoint)
-    with progress_bars(_STEPS) as update:
-        return asyncio.run(publish(publication, Hub(hub.endpoint, hub.token or ""), update))
-
-
-def _show(publication: Publication, published: Published) -> None:
+def _print_published(publication: Publication, published: Published) -> None:
     print_record(
         {
             "dataset": published.repo,
@@ -126,9 +121,9 @@ def _show(publication: Publication, published: Published) -> None:
         }
     )
     if not published.changed:
-        note("Nothing has changed since the last version.")
+        note("The dataset has not changed since the last version.")
     if published.left_out:
-        note(f"Not published, because they belong to no table: {', '.join(published.left_out[:10])}.")
+        note(f"Not published, because they are not tables: {', '.join(published.left_out[:10])}.")
     for line in published.notes:
         note(line)
     if withholding := publication.withholding:
@@ -139,7 +134,7 @@ def _show(publication: Publication, published: Published) -> None:
         )
 
 
-#: Step -> its label, and whether it is counted in bytes.
+#: The same for ``mix``.
 _MIX_STEPS: Final = {"checking": ("Checking", True), "mixing": ("Mixing (events)", False)}
 
 
@@ -164,14 +159,14 @@ _MIX_STEPS: Final = {"checking": ("Checking", True), "mixing": ("Mixing (events)
     "signals",
     multiple=True,
     metavar="CHANNEL",
-    help="Take few events of CHANNEL, matched to the others in visible energy; repeat for several.",
+    help="Include only a few events of CHANNEL, matched to the others in visible energy; repeatable.",
 )
 @click.option(
     "--signal-percent",
     type=float,
     default=1.0,
     metavar="PERCENT",
-    help="Share of all signals in the mix; default: 1.",
+    help="Percentage of all signals in the mix; default: 1.",
 )
 @click.option("--first-event", type=int, default=0, metavar="ID", help="Id of the first event; default: 0.")
 @json_option
@@ -182,12 +177,11 @@ def mix(
     signals: tuple[str, ...],
     signal_percent: float,
     first_event: int,
-    as_json: bool,
 ) -> None:
     """Mix the events of all channels in each DIRECTORY into one dataset, in random order.
 
-    Its table channels holds the channel of each event: keep DIR private, and publish it without truth. Use
-    unpublished events, made by one pipeline with unguessable seeds.
+    The table channels contains the channel of each event: keep DIR private, and publish it without truth. Use
+    unpublished events, simulated by one pipeline with secret seeds.
 
     \b
     collidium datasets mix ttbar zee jets zprime --config anomaly_pu0 --output mix --first-event 90000
@@ -204,11 +198,9 @@ def mix(
         )
         made = mix_events(mixing, update)
     record = {"directory": str(made.directory), "config": made.config, "events": str(made.events)}
-    if as_json:
-        print_json(record | {"channels": made.channels})
-        return
-    print_record(record)
-    note(
-        f"{made.directory} contains the truth: `collidium datasets publish {made.directory} --repo NAME "
-        f"--withhold-truth {made.events} --truth-output TRUTH` publishes it without the truth."
-    )
+    show_record(record | {"channels": made.channels}, record)
+    if not json_wanted():
+        note(
+            f"{made.directory} contains the truth: `collidium datasets publish {made.directory} --repo NAME "
+            f"--withhold-truth {made.events} --truth-output TRUTH` publishes it without the truth."
+        )

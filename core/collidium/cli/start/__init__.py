@@ -1,7 +1,7 @@
-"""``collidium start``: a folder to begin with a task: where its events are, a model, training and submission.
+"""``collidium start``: write a starter project for a task.
 
-``files/`` is copied for every task. Files that a task ships, ``start/NAME/*.template`` in the package of its
-class, take the place of those of the same name.
+The templates in ``files/`` are used for every task. Templates in ``start/NAME`` of the package that defines
+the task replace those of the same name.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import click
 
 from collidium.cli.context import client
 from collidium.cli.options import complete_tasks, json_option
-from collidium.cli.output import note, print_json
+from collidium.cli.output import json_wanted, note, show_value
 from collidium.cli.tasks import data_lines
 from collidium.errors import InvalidInput
 
@@ -32,12 +32,11 @@ _SUFFIX: Final = ".template"
 @click.argument("name", shell_complete=complete_tasks)
 @click.argument("directory", metavar="[DIR]", required=False, type=click.Path(path_type=Path))
 @json_option
-def start(name: str, directory: Path | None, as_json: bool) -> None:
-    """Write a folder to begin with task NAME of the server: DIR, by default NAME.
+def start(name: str, directory: Path | None) -> None:
+    """Write a starter project for task NAME of the server to the new directory DIR, by default NAME.
 
-    Its train.py runs as it is: it fits a simple model to some training events, scores it on others that are
-    held out, and predicts the events that submit.sh submits. model.py is yours to change. No file that is
-    there is overwritten.
+    Its train.py runs unchanged: it fits a simple model to some training events, scores it on held-out events,
+    and predicts the events that submit.sh submits. Change model.py first.
 
     \b
     collidium start tracking
@@ -47,10 +46,10 @@ def start(name: str, directory: Path | None, as_json: bool) -> None:
 
     directory = directory or Path(name)
     if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-        raise InvalidInput(f"{directory} exists already; name a directory that does not, or an empty one")
+        raise InvalidInput(f"{directory} exists already: name a new or empty directory")
     with client() as server:
         card, backend = server.task(name), server.backend
-    task = plugins.load().tasks().things.get(card.name)  # of a challenge: its task
+    task = plugins.load().tasks().things.get(card.name)  # NAME may be a challenge of the task
     texts = {
         "README.md": _readme(name, card),
         "task.json": json.dumps(_description(card, task, backend), indent=2) + "\n",
@@ -62,18 +61,20 @@ def start(name: str, directory: Path | None, as_json: bool) -> None:
     directory.mkdir(parents=True, exist_ok=True)
     for file, text in texts.items():
         (directory / file).write_text(text, encoding="utf-8")
-    if as_json:
-        print_json({"task": name, "directory": directory, "files": [directory / file for file in texts]})
-        return
-    for file in texts:
-        click.echo(directory / file)
-    if task is None:
-        note(f"No installed plugin brings the task {card.name}: install it, to score here.")
-    note(f"Now: cd {directory} && python train.py")
+    record = {"task": name, "directory": directory, "files": [directory / file for file in texts]}
+    show_value(record, _print_project)
+    if task is None and not json_wanted():
+        note(f"To score on this machine, install the plugin of task {card.name}.")
+
+
+def _print_project(record: dict[str, Any]) -> None:
+    for file in record["files"]:
+        click.echo(file)
+    note(f"Now: cd {record['directory']} && python train.py")
 
 
 def _templates(directory: Traversable) -> dict[str, str]:
-    """What a folder of templates holds, by the names of the files that are written."""
+    """Read the templates in a directory, by the names of the files to write."""
     found = sorted(directory.iterdir(), key=lambda file: file.name) if directory.is_dir() else []
     named = {file.name.removesuffix(_SUFFIX): file for file in found if file.name.endswith(_SUFFIX)}
     return {name: file.read_text(encoding="utf-8") for name, file in named.items()}
@@ -93,7 +94,7 @@ def _description(card: TaskCard, task: Task | None, backend: str) -> dict[str, A
 
 
 def _source(data: TaskData | None, backend: str) -> dict[str, Any] | None:
-    """The arguments of `collidium.datasets.download`."""
+    """Return the arguments of `collidium.datasets.download`."""
     if data is None:
         return None
     return {
@@ -107,7 +108,7 @@ def _source(data: TaskData | None, backend: str) -> dict[str, Any] | None:
 
 
 def _built_in(tables: list[str]) -> dict[str, Any] | None:
-    """The five events of the package, where they have all tables."""
+    """Return the source of the five packaged events, if they have all tables."""
     from collidium.demo import EVENTS_DIRECTORY
 
     if not all((EVENTS_DIRECTORY / f"{table}.parquet").exists() for table in tables):
@@ -123,12 +124,12 @@ def _readme(name: str, card: TaskCard) -> str:
 
 {card.description}
 
-`python train.py` fits `model.py`, scores it here on events held out, and writes `predictions.parquet`;
-`sh submit.sh` submits it. `{card.primary_metric}` ranks; `collidium tasks {name}` shows all metrics.
+`python train.py` fits `model.py`, scores it here on held-out events, and writes `predictions.parquet`;
+`sh submit.sh` submits it. `{card.primary_metric}` is the primary metric; `collidium tasks {name}` shows all.
 
 ## Data
 
-{data or "The operators name none: train.py takes the five events that Collidium brings, where they serve."}
+{data or "The task names no data: train.py uses the five packaged events, if they have its inputs."}
 
 ## Predictions
 
@@ -138,7 +139,7 @@ def _readme(name: str, card: TaskCard) -> str:
 
 def _submit(name: str, backend: str) -> str:
     return f"""#!/bin/sh
-# Submits the predictions, as you are logged in. Options are passed on, such as --model-repo NAMESPACE/NAME.
+# Submits the predictions with your login. Further options are passed on, such as --model-repo NAMESPACE/NAME.
 cd "$(dirname "$0")" || exit
 export PLATFORM_BACKEND="${{PLATFORM_BACKEND:-{backend}}}"
 exec collidium submit {name} predictions.parquet "$@"

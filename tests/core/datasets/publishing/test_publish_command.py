@@ -141,7 +141,7 @@ def test_killed_anywhere_it_is_finished_by_the_same_command(site: Site, source: 
     assert seen == [0, 0, 4 * 3 + 2], "nothing, or all of it"
     assert hub.list_repo_refs("host/killed", repo_type="dataset").tags == []
     done = site.run(*command, token=site.host)
-    assert "Nothing has changed since the last version." in done.stderr
+    assert "The dataset has not changed since the last version." in done.stderr
     for shown in (f"{site.server.base_url}/hub/datasets/host/killed", f"{CONFIG} (10 events)"):
         assert shown in done.stdout
     (tag,) = hub.list_repo_refs("host/killed", repo_type="dataset").tags
