@@ -1,7 +1,7 @@
-"""The built-in pipeline: Pythia and ACTS from wheels, without containers.
+"""The built-in pipeline: Pythia and ACTS, installed from wheels; no containers needed.
 
-Four stages, each ``python -m collidium_plugins.acts_pipeline STAGE …``: generate, simulate, reconstruct and
-write. docs/acts-pipeline.md says what is modelled and what is not.
+It has four stages, generate, simulate, reconstruct and write, each run as
+``python -m collidium_plugins.acts_pipeline STAGE …``. docs/acts-pipeline.md lists what is modelled.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from collidium_plugins.acts_pipeline.detector.layout import FIELD_TESLA
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
 from collidium_plugins.jet_finder import FASTJET, RADIUS
 
-#: Increase with every change of the events.
+#: Increase with every change of the events produced.
 VERSION: Final = "acts-5"
 PYTHIA: Final = "8.317.2"
 ACTS: Final = "48.1.0"
 
-#: Built from the Containerfile next to this module, to run it in containers.
+#: Container image, built from the Containerfile next to this module; optional.
 IMAGE: Final = f"collidium-acts:{VERSION}"
 
-#: What the stages apply, of ``collidium.order.VARIATIONS``.
+#: The entries of ``collidium.order.VARIATIONS`` that the stages support.
 VARIATIONS: Final = ("field", "material", "inefficiency", "noise", "misalign", "smear", "merge", "gsf")
 
 _ARGUMENTS: Final = (
@@ -39,14 +39,14 @@ _ARGUMENTS: Final = (
 
 
 def _stage(
-    name: str, title: str, reads: Sequence[str], leaves: Sequence[str], overhead: float, seconds: float
+    name: str, title: str, inputs: Sequence[str], outputs: Sequence[str], overhead: float, seconds: float
 ) -> Stage:
     return Stage(
         name=name,
         title=title,
         command=("{python}", "-m", __name__, name, *_ARGUMENTS),
-        inputs=tuple(reads),
-        outputs=tuple(leaves),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
         image=IMAGE,
         resumes=True,
         overhead_seconds=overhead,
@@ -66,13 +66,14 @@ PIPELINE: Final = Pipeline(
             "digitisation and reconstruction",
             ["simulated", "deposits"],
             ["reconstructed"],
-            *(3.0, 0.1),
+            overhead=3.0,
+            seconds=0.1,
         ),
         _stage("write", "tables of the hosted format", ["reconstructed", "deposits"], [TABLES], 1.0, 0.01),
     ),
     channels={name: channel.title for name, channel in CHANNELS.items()},
     refused=REFUSED,
-    max_pileup=1_000,  # vertices are numbered in 16 bits, and memory has an end
+    max_pileup=1_000,  # vertices are numbered in 16 bits, and memory is limited
     largest_seed=LARGEST_SEED,
     variations=VARIATIONS,
     takes_lhe=True,
@@ -94,7 +95,6 @@ PIPELINE: Final = Pipeline(
 
 
 def _ckf(tables: Tables) -> pa.Table:
-    """Tracks of the pipeline's Kalman filter: :func:`detector.kalman.reconstruct`."""
     from collidium_plugins.acts_pipeline.detector import kalman  # needs ACTS
 
     return kalman.reconstruct(tables)
@@ -102,11 +102,11 @@ def _ckf(tables: Tables) -> pa.Table:
 
 @hookspecs.hookimpl
 def collidium_baselines() -> Sequence[Baseline]:
-    """The pipeline's Kalman filter, for hits on its modules."""
+    """Return the baseline ``ckf`` of the tracking task: the pipeline's combinatorial Kalman filter."""
     return [Baseline("tracking", "ckf", _ckf)]
 
 
 @hookspecs.hookimpl
 def collidium_pipelines() -> Sequence[Pipeline]:
-    """The pipeline ``acts``."""
+    """Return the pipeline ``acts``."""
     return [PIPELINE]

@@ -1,6 +1,6 @@
-"""The commands of the stages: ``python -m collidium_plugins.acts_pipeline STAGE --channel … --work DIR``.
+"""Command line of the stages: ``python -m collidium_plugins.acts_pipeline STAGE --channel … --work DIR``.
 
-Exit codes: 0 done, 1 the stage failed, 2 the arguments are wrong, 130 and 143 interrupted and terminated.
+Exit codes: 0 success, 1 the stage failed, 2 invalid arguments, 130 interrupted, 143 terminated.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from collidium.files.durable import is_full
 from collidium.order import Variation
 from collidium_plugins.acts_pipeline import PIPELINE, files, workers
 from collidium_plugins.acts_pipeline.generation.channels import CHANNELS, REFUSED
-from collidium_plugins.acts_pipeline.order import Order, Phase, StageFailed
+from collidium_plugins.acts_pipeline.order import Order, StageFailed
 from collidium_plugins.acts_pipeline.stages import phases
 
-#: Events are numbered in 32 bits.
+#: Event ids have 32 bits.
 _MAX_EVENTS: Final = 2**32
 _MAX_PROCESSES: Final = 256
 
@@ -69,7 +69,7 @@ def main(
     work: Path,
     worker: str | None,
 ) -> None:
-    """Run a stage of the built-in pipeline; hepmc3 writes what generate left as HepMC3 text."""
+    """Run a stage of the built-in pipeline; hepmc3 writes the generated events as HepMC3 text."""
     if not lhe:
         _check_channel(channel)
     if first_event + events > _MAX_EVENTS:
@@ -79,7 +79,8 @@ def main(
         signal.signal(number, signal.SIG_DFL if worker else _terminated)
     try:
         if worker:
-            workers.serve(_collecting_after(_phase(stage, order, worker).do))
+            (phase,) = (phase for phase in phases(stage, order) if phase.name == worker)
+            workers.serve(_with_garbage_collection(phase.do))
         else:
             _run(stage, order, sys.argv[1:], processes)
     except Exception as error:
@@ -99,31 +100,27 @@ def _run(stage: str, order: Order, arguments: Sequence[str], processes: int) -> 
         progress.add(sum(sizes) - sum(sizes[task] for task in pending))
         workers.run(
             pending,
-            _collecting_after(phase.do),
+            _with_garbage_collection(phase.do),
             [*arguments, "--worker", phase.name],
             processes,
             lambda task, sizes=sizes: progress.add(sizes[task]),  # type: ignore[misc]  # a default binds it
         )
 
 
-def _collecting_after(do: workers.Do) -> workers.Do:
-    """Collect garbage between tasks alone: looking for it in loops over particles takes as long as those."""
+def _with_garbage_collection(do: workers.Do) -> workers.Do:
+    """Collect garbage after each task only: within loops over particles it doubles their time."""
     gc.disable()
 
-    def both(task: int) -> None:
+    def do_and_collect(task: int) -> None:
         do(task)
         gc.collect()
-        gc.freeze()  # what is left stays: detector, pools
+        gc.freeze()  # the detector and the pools are kept
 
-    return both
-
-
-def _phase(stage: str, order: Order, name: str) -> Phase:
-    return next(phase for phase in phases(stage, order) if phase.name == name)
+    return do_and_collect
 
 
 def failure_text(error: Exception) -> str | None:
-    """One line for the log; None for a bug, whose traceback is needed."""
+    """Return one line for the log, or None for a bug, which needs its traceback."""
     if isinstance(error, StageFailed):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and error.name in {"acts", "awkward", "fastjet", "pythia8mc"}:
@@ -136,8 +133,6 @@ def failure_text(error: Exception) -> str | None:
 
 
 class _Progress:
-    """Reports the progress of the stage to the platform."""
-
     def __init__(self, total: int) -> None:
         self._done, self._total = 0, total
         self._lock = threading.Lock()
@@ -149,7 +144,7 @@ class _Progress:
 
 
 def _terminated(number: int, _frame: FrameType | None) -> None:
-    """Unwind, so that workers are stopped and half-written files removed."""
+    """Unwind the stack, so that workers are stopped and incomplete files are removed."""
     raise SystemExit(128 + number)
 
 

@@ -1,14 +1,15 @@
-"""Events passed from stage to stage: as arrays, or as a row of an arrow table.
+"""Events as the stages exchange them: dataclasses of arrays, and rows of arrow tables.
 
-An event grows from stage to stage: generated, simulated, reconstructed. Each has the arrays of the one
-before, as they were.
+There is one class for each stage: generated, simulated and reconstructed events. Later stages do not change
+generated particles.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Final, Self, TypeVar
+from functools import cache
+from typing import Any, Final, Self, TypeVar, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
@@ -24,18 +25,17 @@ Doubles = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
-    """Arrays with an entry each for every particle, hit or deposit."""
+    """Base class of dataclasses whose fields are arrays of equal length."""
 
     def __len__(self) -> int:
         return len(getattr(self, fields(self)[0].name))
 
-    def chosen(self, which: npt.NDArray[Any]) -> Self:
-        """Those of a mask or of indices."""
-        return type(self)(*(getattr(self, column.name)[which] for column in fields(self)))
+    def select(self, index: npt.NDArray[Any]) -> Self:
+        """Select entries by a mask or by indices."""
+        return type(self)(*(getattr(self, column.name)[index] for column in fields(self)))
 
     @classmethod
-    def join(cls, parts: Iterable[Columns]) -> Self:
-        """One after the other."""
+    def concatenate(cls, parts: Iterable[Columns]) -> Self:
         parts = list(parts)
         return cls(
             *(np.concatenate([getattr(part, column.name) for part in parts]) for column in fields(cls))
@@ -44,11 +44,11 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Particles(Columns):
-    """Particles of one event; every array has one entry per particle. Columns and units of the hosted table.
+    """Particles of one event, with the columns and units of the hosted table.
 
-    Generated particles come first and have ``particle_id`` 1, 2, …, N in their order; what the detector
-    simulation makes follows with N + 1, … and ``primary`` false. A generated particle that is a
-    parent of a generated one has decayed in the generator.
+    Generated particles come first, with ``particle_id`` 1, 2, …, N. Particles made by the detector simulation
+    follow with N + 1, … and ``primary`` false. A generated particle that is the parent of another generated
+    particle has decayed in the generator.
     """
 
     particle_id: npt.NDArray[np.uint64]
@@ -73,19 +73,17 @@ class Particles(Columns):
     parent_id: npt.NDArray[np.int64]
 
 
-#: The fate of a particle in the tracker: not simulated (it has decayed, is invisible or too slow), left the
-#: tracker or turned back in it, or ended in it by stopping or turning into others.
+#: Fate of a particle in the tracker. Not simulated: it decayed in the generator, is invisible or too slow.
 NOT_SIMULATED: Final = 0
+#: It left the tracker, or curls back within it.
 LEFT: Final = 1
+#: It stopped, interacted, decayed or converted in the tracker.
 ENDED: Final = 2
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ends:
-    """The final state of each particle in the tracker's simulation, in the order of particles.
-
-    For particles that were not simulated everything is 0.
-    """
+    """Final state of each particle in the tracker simulation; 0 for particles that were not simulated."""
 
     #: ``NOT_SIMULATED``, ``LEFT`` or ``ENDED``.
     fate: npt.NDArray[np.uint8]
@@ -94,7 +92,7 @@ class Ends:
     y: Floats
     z: Floats
     time: Floats
-    #: Momentum and energy there, GeV: less than at the vertex by what was lost in material.
+    #: Momentum and energy there, after losses in material, GeV.
     px: Floats
     py: Floats
     pz: Floats
@@ -102,24 +100,24 @@ class Ends:
 
     @classmethod
     def none(cls, number: int) -> Self:
-        """Of particles that were not simulated."""
+        """Return the states of ``number`` particles that were not simulated."""
         return cls(np.full(number, NOT_SIMULATED, np.uint8), *np.zeros((8, number), np.float32))
 
-    def followed_by(self, later: Ends) -> Ends:
-        """These, as far as particles were simulated, and otherwise the later ones, of as many or more."""
-        mine = np.flatnonzero(self.fate != NOT_SIMULATED)
+    def updated(self, later: Ends) -> Ends:
+        """Return ``later``, which may have more particles, with the particles simulated here as they are."""
+        simulated = np.flatnonzero(self.fate != NOT_SIMULATED)
         columns = {}
         for column in fields(self):
             columns[column.name] = getattr(later, column.name).copy()
-            columns[column.name][mine] = getattr(self, column.name)[mine]
+            columns[column.name][simulated] = getattr(self, column.name)[simulated]
         return Ends(**columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedHits(Columns):
-    """Where particles crossed modules of the tracker, sorted by volume, layer and surface."""
+    """Crossings of tracker modules by particles, sorted by volume, layer and surface."""
 
-    #: On the module's plane, mm.
+    #: Position on the module's plane, mm.
     x: Doubles
     y: Doubles
     z: Doubles
@@ -135,13 +133,13 @@ class SimulatedHits(Columns):
     surface_id: npt.NDArray[np.uint32]
 
     def sorted(self) -> SimulatedHits:
-        """Those of a module after each other, as they were."""
-        return self.chosen(np.lexsort((self.surface_id, self.layer_id, self.volume_id)))
+        """Return the hits in the order of modules; the order within a module is kept."""
+        return self.select(np.lexsort((self.surface_id, self.layer_id, self.volume_id)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TrackerHits(Columns):
-    """What the tracker measured; columns and units of the hosted table."""
+    """Measured tracker hits, with the columns and units of the hosted table."""
 
     x: Floats
     y: Floats
@@ -159,7 +157,7 @@ class TrackerHits(Columns):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measurements:
-    """What modules measured of each tracker hit; columns and units of the table."""
+    """Local measurement of each tracker hit, with the columns and units of the table ``measurements``."""
 
     local_x: Floats
     local_y: Floats
@@ -169,13 +167,17 @@ class Measurements:
     size_y: npt.NDArray[np.uint16]
 
 
-#: Entries of the covariance of a track's five parameters, without the symmetric ones.
+#: Entries in the lower triangle of the covariance matrix of five track parameters.
 COVARIANCE: Final = 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tracks:
-    """Reconstructed tracks; columns and units of the table, except for hits and covariance."""
+    """Reconstructed tracks, with the columns and units of the table ``tracks``.
+
+    Lists of lists are flat here: ``covariance`` has ``COVARIANCE`` entries per track, ``hit_ids`` has
+    ``num_hits`` indices into the event's tracker hits per track.
+    """
 
     d0: Floats
     z0: Floats
@@ -186,11 +188,8 @@ class Tracks:
     chi2: Floats
     num_holes: npt.NDArray[np.uint8]
     num_outliers: npt.NDArray[np.uint8]
-    #: ``COVARIANCE`` entries of the first track, of the second, …
     covariance: Floats
-    #: How many hits each track has.
     num_hits: npt.NDArray[np.uint16]
-    #: The hits of the first track, of the second, …: indices into the event's tracker hits.
     hit_ids: npt.NDArray[np.uint32]
 
     def __len__(self) -> int:
@@ -199,9 +198,7 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GeneratedEvent:
-    """Particles of the hard scatter and of all pileup interactions of one event."""
-
-    PARTS: ClassVar[Mapping[str, type]] = {"particles": Particles}
+    """Particles of the hard scatter and of all pileup collisions of one event."""
 
     event_id: int
     particles: Particles
@@ -209,9 +206,7 @@ class GeneratedEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SimulatedEvent:
-    """Also the particles that were made in the detector, and what they did in the tracker."""
-
-    PARTS: ClassVar[Mapping[str, type]] = {"particles": Particles, "ends": Ends, "crossings": SimulatedHits}
+    """An event with secondary particles, final states in the tracker, and crossings of its modules."""
 
     event_id: int
     particles: Particles
@@ -221,15 +216,7 @@ class SimulatedEvent:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReconstructedEvent:
-    """What was measured and reconstructed, with the truth."""
-
-    PARTS: ClassVar[Mapping[str, type]] = {
-        "particles": Particles,
-        "ends": Ends,
-        "hits": TrackerHits,
-        "measurements": Measurements,
-        "tracks": Tracks,
-    }
+    """Measured hits and reconstructed tracks of an event, with its truth."""
 
     event_id: int
     particles: Particles
@@ -243,7 +230,7 @@ Event = TypeVar("Event", GeneratedEvent, SimulatedEvent, ReconstructedEvent)
 
 _F32: Final = pa.float32()
 
-#: Types of the columns of each part; hosted ones are as in the hosted tables.
+#: Arrow types of the columns of each part; columns of hosted tables have their types.
 _TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
     Particles: {name: SCHEMAS["particles"].field(name).type for name in Particles.__slots__},
     Ends: {name: pa.list_(pa.uint8() if name == "fate" else _F32) for name in Ends.__slots__},
@@ -261,20 +248,24 @@ _TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
 }
 
 
+@cache
+def _parts(kind: type[Event]) -> dict[str, type]:
+    """Return the classes of the parts of an event, by attribute."""
+    return {name: type_ for name, type_ in get_type_hints(kind).items() if name != "event_id"}
+
+
 def schema(kind: type[Event]) -> pa.Schema:
-    """One row is one event of that kind; columns are named ``<part>.<column>``."""
-    names: list[tuple[str, pa.DataType]] = [
-        (f"{part}.{name}", column)
-        for part, type_ in kind.PARTS.items()
+    """Return the schema of a table with one event per row; columns are named ``<part>.<column>``."""
+    columns = [
+        pa.field(f"{part}.{name}", column)
+        for part, type_ in _parts(kind).items()
         for name, column in _TYPES[type_].items()
     ]
-    return pa.schema(
-        [pa.field("event_id", pa.uint32(), nullable=False), *(pa.field(*name) for name in names)]
-    )
+    return pa.schema([pa.field("event_id", pa.uint32(), nullable=False), *columns])
 
 
-def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.Table:  # type: ignore[assignment]  # a default for a type variable
-    """One row of :func:`schema` per event, in their order."""
+def to_table(events: Iterable[Event], kind: type[Event]) -> pa.Table:
+    """Return a table with one row of :func:`schema` per event."""
     events = list(events)
     layout = schema(kind)
     ids = pa.array([event.event_id for event in events], pa.uint32())
@@ -285,24 +276,19 @@ def to_table(events: Iterable[Event], kind: type[Event] = GeneratedEvent) -> pa.
     return pa.Table.from_arrays([ids, *columns], schema=layout)
 
 
-def from_table(table: pa.Table, kind: type[Event] = GeneratedEvent) -> Iterator[Event]:  # type: ignore[assignment]  # a default for a type variable
-    """The events of a table that :func:`to_table` made of events of that kind."""
+def from_table(table: pa.Table, kind: type[Event]) -> Iterator[Event]:
+    """Yield the events of a table that :func:`to_table` made."""
     for batch in table.select(schema(kind).names).to_batches():
         for row, event_id in enumerate(batch.column("event_id").to_numpy()):
             parts: dict[str, Any] = {
-                part: type_(
-                    **{
-                        name: _entries(batch.column(f"{part}.{name}"), row)
-                        for name in (field.name for field in fields(type_))
-                    }
-                )
-                for part, type_ in kind.PARTS.items()
+                part: type_(*(_entries(batch.column(f"{part}.{field.name}"), row) for field in fields(type_)))
+                for part, type_ in _parts(kind).items()
             }
             yield kind(int(event_id), **parts)
 
 
 def lists(arrays: Sequence[npt.NDArray[Any]], kind: pa.DataType) -> pa.Array[Any]:
-    """A column of lists of that type, one entry per array."""
+    """Return a column of lists of type ``kind``, one list per array."""
     entries = np.concatenate(arrays) if arrays else np.empty(0)
     return nested([len(array) for array in arrays], entries).cast(kind)
 

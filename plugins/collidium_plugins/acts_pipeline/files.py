@@ -1,4 +1,4 @@
-"""Files between the stages: arrow tables that are whole or not there."""
+"""Arrow files that stages exchange; they are written atomically."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARTIAL: Final = ".partial"
 
 @contextmanager
 def writing(path: Path) -> Iterator[Path]:
-    """A place to write a file to: it appears at ``path`` when the block ends, not when the block raises."""
+    """Yield a temporary path; the file is moved to ``path`` when the block ends without an exception."""
     partial = path.with_name(f".{path.name}.{os.getpid()}{_PARTIAL}")
     try:
         yield partial
@@ -25,13 +25,13 @@ def writing(path: Path) -> Iterator[Path]:
 
 
 def sweep(work: Path) -> None:
-    """Remove what killed processes left half-written in the folders of a working directory."""
+    """Remove incomplete files of killed processes from a working directory."""
     for partial in work.glob(f"**/.*{_PARTIAL}"):
         partial.unlink(missing_ok=True)
 
 
 def write(path: Path, table: pa.Table, *, compress: bool = True) -> None:
-    """Write the table as an arrow file, one batch; uncompressed it can be mapped into memory."""
+    """Write the table as an arrow file of one batch; uncompressed files can be memory-mapped."""
     options = pa.ipc.IpcWriteOptions(compression="lz4" if compress else None)
     table = table.combine_chunks()
     with (
@@ -43,6 +43,5 @@ def write(path: Path, table: pa.Table, *, compress: bool = True) -> None:
 
 
 def read(path: Path) -> pa.Table:
-    """The table of an arrow file."""
     with pa.OSFile(str(path), "rb") as source, pa.ipc.open_file(source) as reader:
         return reader.read_all()

@@ -1,10 +1,10 @@
-"""The order of a stage, its chunks of events, and the phases that process them."""
+"""The order that a stage processes, its chunks of events, and the base classes of phases."""
 
 from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import ClassVar, Final
@@ -16,18 +16,18 @@ from collidium_plugins.acts_pipeline import VERSION, files
 from collidium_plugins.acts_pipeline.files import writing
 
 _ORDER: Final = "order.json"
-#: Minimum number of chunks of a run, so that all processes stay busy, and maximum events of a chunk.
-_CHUNKS: Final = 16
-_MAX_EVENTS: Final = 50
+#: A run has at least this many chunks, so that all processes stay busy.
+_MIN_CHUNKS: Final = 16
+_MAX_EVENTS_PER_CHUNK: Final = 50
 
 
 class StageFailed(RuntimeError):
-    """A stage failed; the message gives the reason and what to do."""
+    """A stage failed; the message has the reason and the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """The events to make, and the directory to work in."""
+    """The events to produce and the working directory."""
 
     channel: str
     events: int
@@ -35,26 +35,27 @@ class Order:
     seed: int
     first_event: int
     work: Path
-    #: Of the detector; random numbers do not depend on it, so that varied events are compared one by one.
+    #: Variation of the detector. Random numbers do not depend on it, so varied and nominal events correspond.
     variation: Variation = NOMINAL
-    #: The sha256 of the file that hard processes come from, empty without one.
+    #: SHA-256 of the Les Houches file with the hard processes; empty without one.
     lhe: str = ""
 
     def chunks(self) -> list[range]:
-        """The event ids of each chunk. Events do not depend on chunks; finished work is kept by chunk."""
-        maximum = max(1, _MAX_EVENTS // (1 + self.pileup // 4))
-        size = min(maximum, -(-self.events // _CHUNKS))
+        """Return the event ids of each chunk. Chunks are units of work; events do not depend on them."""
+        maximum = max(1, _MAX_EVENTS_PER_CHUNK // (1 + self.pileup // 4))
+        size = min(maximum, -(-self.events // _MIN_CHUNKS))
         end = self.first_event + self.events
         return [range(first, min(first + size, end)) for first in range(self.first_event, end, size)]
 
     def folder(self, name: str) -> Path:
-        """The folder ``name`` of the working directory, made when absent.
+        """Return the folder ``name`` of the working directory; creates it and records the order in it.
 
         Raises StageFailed if it belongs to another order.
         """
         folder = self.work / name
         folder.mkdir(parents=True, exist_ok=True)
-        ours = json.dumps(dict(self._identity()), sort_keys=True)
+        identity = {"version": VERSION} | {k: v for k, v in asdict(self).items() if k != "work"}
+        ours = json.dumps(identity, sort_keys=True)
         path = folder / _ORDER
         if not path.exists():
             with writing(path) as partial:
@@ -64,11 +65,11 @@ class Order:
         return folder
 
     def chunk(self, name: str, events: range) -> Path:
-        """The file of a chunk in the folder ``name``."""
+        """Return the path of a chunk's file in the folder ``name``."""
         return self.work / name / f"events-{events.start:010}-{events.stop:010}.arrow"
 
     def require(self, name: str) -> None:
-        """Raises StageFailed unless the folder ``name`` has every chunk of this order."""
+        """Raise StageFailed unless the folder ``name`` has every chunk of this order."""
         self.folder(name)
         missing = [chunk for chunk in self.chunks() if not self.chunk(name, chunk).exists()]
         if missing:
@@ -78,17 +79,18 @@ class Order:
                 f"{f' and {more} more chunks' if more else ''}: run the previous stage first"
             )
 
-    def _identity(self) -> Mapping[str, object]:
-        return {"version": VERSION} | {k: v for k, v in asdict(self).items() if k != "work"}
-
 
 class Phase(ABC):
-    """A part of a stage, cut into tasks that any process may do in any order.
+    """A part of a stage, divided into tasks numbered from 0.
 
-    Tasks are numbered from 0 and can be repeated.
+    Tasks are idempotent and independent: any process may run them, in any order.
     """
 
     name: ClassVar[str]
+
+    def __init__(self, order: Order) -> None:
+        """Prepare the phase. Raises StageFailed if the working directory does not have what it needs."""
+        self.order = order
 
     @property
     @abstractmethod
@@ -97,23 +99,22 @@ class Phase(ABC):
 
     @abstractmethod
     def is_done(self, task: int) -> bool:
-        """Whether an earlier run has done the task."""
+        """Whether an earlier run has completed the task."""
 
     @abstractmethod
     def do(self, task: int) -> None:
-        """Do the task; its files are complete when this returns."""
+        """Run the task; its files are complete on return."""
 
 
 class ChunkPhase(Phase):
-    """Makes files of chunks of events from those of the previous stage, one task for each chunk."""
+    """A phase with one task per chunk of events, which reads files of the previous stage and writes files."""
 
-    #: Folders of the files that are read, and of those that are written.
+    #: Folders to read from and to write to.
     sources: ClassVar[tuple[str, ...]] = ()
     targets: ClassVar[tuple[str, ...]]
 
     def __init__(self, order: Order) -> None:
-        """Raises StageFailed if a source is incomplete or of another order."""
-        self.order = order
+        super().__init__(order)
         self._chunks = order.chunks()
         for source in self.sources:
             order.require(source)
@@ -122,7 +123,7 @@ class ChunkPhase(Phase):
 
     @abstractmethod
     def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
-        """The tables of these events, one for each target."""
+        """Return the tables of these events, one for each target."""
 
     @property
     def sizes(self) -> list[int]:

@@ -1,8 +1,8 @@
-"""The four stages: generate, simulate, reconstruct and write."""
+"""The phases of the four stages, generate, simulate, reconstruct and write, and of the HepMC3 export."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -36,17 +36,17 @@ if TYPE_CHECKING:
 
 GENERATED: Final = "generated"
 _POOL: Final = "pool"
-#: Collisions that are generated in one go.
+#: Collisions per task.
 _COLLISIONS: Final = 250
 
 
 class Collisions(Phase):
-    """The collisions of the pool that the order needs, into ``pool/``."""
+    """Generates the pileup collisions that the order needs into ``pool/``."""
 
     name = "collisions"
 
     def __init__(self, order: Order) -> None:
-        self._order = order
+        super().__init__(order)
         self._folder = order.folder(_POOL)
 
     @property
@@ -57,12 +57,12 @@ class Collisions(Phase):
         return self._path(task).exists()
 
     def do(self, task: int) -> None:
-        made = collisions(self._pythia, self._order.seed, self._slice(task).tolist())
+        made = collisions(self._pythia, self.order.seed, self._slice(task).tolist())
         files.write(self._path(task), made, compress=False)
 
     @cached_property
     def _members(self) -> npt.NDArray[np.int64]:
-        order = self._order
+        order = self.order
         ids = range(order.first_event, order.first_event + order.events)
         return pileup.members(order.channel, order.pileup, order.seed, ids)
 
@@ -78,13 +78,13 @@ class Collisions(Phase):
 
 
 class Generate(ChunkPhase):
-    """The events, chunk by chunk."""
+    """Generates events: hard scatter and pileup."""
 
     name = "events"
     targets = (GENERATED,)
 
     def make(self, events: range, sources: Sequence[pa.Table]) -> Sequence[pa.Table]:
-        return [to_table(self._generator.generate(event_id) for event_id in events)]
+        return [to_table(map(self._generator.generate, events), GeneratedEvent)]
 
     @cached_property
     def _generator(self) -> Generator:
@@ -100,7 +100,7 @@ DEPOSITS: Final = "deposits"
 
 
 class Simulate(ChunkPhase):
-    """Tracker and calorimeters, chunk by chunk."""
+    """Simulates tracker and calorimeters."""
 
     name = "events"
     sources = (GENERATED,)
@@ -120,21 +120,21 @@ class Simulate(ChunkPhase):
 
     @cached_property
     def _simulation(self) -> Simulation:
-        # ACTS is loaded by the processes that use it only.
+        # Imported here, so that other stages do not load ACTS.
         from collidium_plugins.acts_pipeline.detector import variation
         from collidium_plugins.acts_pipeline.detector.simulation import Simulation
 
-        return Simulation(variation.simulated(self.order.variation))
+        return Simulation(variation.varied_detector(self.order.variation))
 
 
-#: The folder of each table; that of the calorimeters is made before.
+#: The folder of each table that this stage writes.
 RECONSTRUCTED: Final = {
     name: f"reconstructed/{name}" for name in ("particles", "tracker_hits", "measurements", "tracks", "jets")
 }
 
 
 class Reconstruct(ChunkPhase):
-    """Digitisation, tracking and jets, chunk by chunk."""
+    """Digitises hits, finds tracks and jets."""
 
     name = "events"
     sources = (SIMULATED, DEPOSITS)
@@ -169,58 +169,53 @@ SOURCES: Final = {**RECONSTRUCTED, "calo_hits": DEPOSITS}
 
 
 class Write(Phase):
-    """One table is one task."""
+    """Writes the hosted tables from the chunks, one task per table."""
 
     name = "tables"
 
     def __init__(self, order: Order) -> None:
-        self._order = order
+        super().__init__(order)
         self._tables = list(EXTENDED)
         for source in SOURCES.values():
             order.require(source)
-        order.folder("written")  # records the order of the tables, whose own folder holds nothing else
+        order.folder("written")  # records the order; the folder of the tables has only tables
 
     @property
     def sizes(self) -> list[int]:
-        return [self._order.events] * len(self._tables)
+        return [self.order.events] * len(self._tables)
 
     def is_done(self, task: int) -> bool:
-        shards = list((self._order.work / TABLES).glob(f"{self._tables[task]}-*.parquet"))
-        return len(shards) == -(-self._order.events // events_per_shard(self._order.pileup))
+        shards = list((self.order.work / TABLES).glob(f"{self._tables[task]}-*.parquet"))
+        return len(shards) == -(-self.order.events // events_per_shard(self.order.pileup))
 
     def do(self, task: int) -> None:
-        table = self._tables[task]
-        per_shard = events_per_shard(self._order.pileup)
-        folder = self._order.work / TABLES
-        notes = {f"{NOTE}pipeline": VERSION, f"{NOTE}vary": str(self._order.variation) or "none"}
+        table, order = self._tables[task], self.order
+        per_shard = events_per_shard(order.pileup)
+        notes = {f"{NOTE}pipeline": VERSION, f"{NOTE}vary": str(order.variation) or "none"}
         schema = EXTENDED[table].with_metadata(notes)
-        with ShardWriter(folder, table, schema, events_per_shard=per_shard) as writer:
-            for events in self._chunks(table):
-                writer.write(events)
-
-    def _chunks(self, table: str) -> Iterator[pa.Table]:
-        for chunk in self._order.chunks():
-            yield files.read(self._order.chunk(SOURCES[table], chunk))
+        with ShardWriter(order.work / TABLES, table, schema, events_per_shard=per_shard) as writer:
+            for chunk in order.chunks():
+                writer.write(files.read(order.chunk(SOURCES[table], chunk)))
 
 
 class HepMC3(Phase):
-    """The generated events as one text for other detector simulations; no stage reads it."""
+    """Writes the generated events as one HepMC3 text file, for other detector simulations."""
 
     name = "hepmc3"
 
     def __init__(self, order: Order) -> None:
-        self._order = order
+        super().__init__(order)
         order.require(GENERATED)
 
     @property
     def sizes(self) -> list[int]:
-        return [self._order.events]
+        return [self.order.events]
 
     def is_done(self, task: int) -> bool:
         return False
 
     def do(self, task: int) -> None:
-        order = self._order
+        order = self.order
         with files.writing(order.work / "events.hepmc3") as partial, partial.open("wb") as output:
             output.write(hepmc3.HEADER)
             for chunk in order.chunks():
@@ -231,7 +226,7 @@ class HepMC3(Phase):
 
 
 def phases(stage: str, order: Order) -> list[Phase]:
-    """The phases of a stage, in their order."""
+    """Return the phases of a stage, in the order in which they run."""
     if stage == "generate":
         return [*([Collisions(order)] if order.pileup else []), Generate(order)]
     stages: dict[str, Callable[[Order], Phase]] = {

@@ -1,8 +1,9 @@
-"""The hosted tables of reconstructed events: particles, tracker hits and tracks."""
+"""The tables of reconstructed events in the hosted format: particles, tracker hits, measurements, tracks."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ Arrays = Sequence[npt.NDArray[Any]]
 
 
 def particles(events: Sequence[ReconstructedEvent], num_calo_hits: Arrays, field: float) -> pa.Table:
-    """Table ``particles``; ``num_calo_hits`` has an entry for each particle, ``field`` is in tesla."""
-    passed = [perigee(event.particles, field) for event in events]
+    """Return table ``particles``; ``num_calo_hits`` has one entry per particle, ``field`` is in tesla."""
+    perigees = [perigee(event.particles, field) for event in events]
     computed: dict[str, Arrays | pa.Array[Any]] = {
-        "perigee_d0": [d0 for d0, _ in passed],
-        "perigee_z0": [z0 for _, z0 in passed],
+        "perigee_d0": [d0 for d0, _ in perigees],
+        "perigee_z0": [z0 for _, z0 in perigees],
         "num_tracker_hits": [_num_tracker_hits(event) for event in events],
         "num_calo_hits": num_calo_hits,
     }
@@ -31,17 +32,17 @@ def particles(events: Sequence[ReconstructedEvent], num_calo_hits: Arrays, field
 
 
 def tracker_hits(events: Sequence[ReconstructedEvent]) -> pa.Table:
-    """Table ``tracker_hits``."""
-    return _table("tracker_hits", events, [event.hits for event in events], {})
+    """Return table ``tracker_hits``."""
+    return _table("tracker_hits", events, [event.hits for event in events])
 
 
 def measurements(events: Sequence[ReconstructedEvent]) -> pa.Table:
-    """Table ``measurements``."""
-    return _table("measurements", events, [event.measurements for event in events], {})
+    """Return table ``measurements``."""
+    return _table("measurements", events, [event.measurements for event in events])
 
 
 def tracks(events: Sequence[ReconstructedEvent]) -> pa.Table:
-    """Table ``tracks``; those of an event are numbered from 0."""
+    """Return table ``tracks``; tracks are numbered from 0 in each event."""
     parts = [event.tracks for event in events]
     computed: dict[str, Arrays | pa.Array[Any]] = {
         "track_id": [np.arange(len(part), dtype=np.uint16) for part in parts],
@@ -58,9 +59,9 @@ def _table(
     name: str,
     events: Sequence[ReconstructedEvent],
     parts: Sequence[Any],
-    computed: Mapping[str, Arrays | pa.Array[Any]],
+    computed: Mapping[str, Arrays | pa.Array[Any]] = MappingProxyType({}),
 ) -> pa.Table:
-    """One row per event; columns that are not computed are attributes of ``parts``."""
+    """Return a table with one row per event; columns are ``computed``, or attributes of ``parts``."""
     schema = EXTENDED[name]
     columns: list[pa.Array[Any]] = [pa.array([event.event_id for event in events], pa.uint32())]
     for field in list(schema)[1:]:
@@ -72,7 +73,7 @@ def _table(
 
 
 def _lists_of_lists(lengths: Arrays, entries: Arrays) -> pa.Array[Any]:
-    """Lists of lists: ``lengths`` of the inner lists of each event, ``entries`` of all of them."""
+    """Return lists of lists from the ``lengths`` of the inner lists and the ``entries`` of each event."""
     each = np.concatenate([np.empty(0, np.int32), *lengths])
     inner = nested(each, np.concatenate(entries) if entries else np.empty(0, np.float32))
     return nested([len(one) for one in lengths], inner)
@@ -84,9 +85,9 @@ def _num_tracker_hits(event: ReconstructedEvent) -> npt.NDArray[np.uint16]:
 
 
 def perigee(particles: Particles, field: float) -> tuple[Floats, Floats]:
-    """d0 and z0 of particles, mm: of the point of the helix that is nearest to the z axis.
+    """Return d0 and z0 of particles, mm, at the point of closest approach to the z axis.
 
-    ``field`` in tesla, along z.
+    ``field`` is in tesla, along z.
     """
     columns = {name: getattr(particles, name) for name in ("px", "py", "pz", "vx", "vy", "vz", "charge")}
     d0, z0, _ = Helix.from_particles(columns, field).perigee()

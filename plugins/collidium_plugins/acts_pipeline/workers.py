@@ -1,8 +1,8 @@
-"""Spreads the tasks of a stage over processes.
+"""Distributes the tasks of a stage over worker processes.
 
-Each worker is this program again. It is given one task at a time, as a line on its standard input, and
-answers with a line when the task is done; so no worker waits for a slow task, and a worker whose parent has
-ended ends after its task. What a worker prints goes to the stage's log.
+A worker is this program, started again. It reads one task number per line from standard input and writes a
+line when the task is done. A worker exits when its input is closed, so it does not outlive its parent. Its
+other output goes to the stage's log.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def run(
     processes: int,
     report: Callable[[int], None],
 ) -> None:
-    """Do every task, here or in ``processes`` workers started with ``arguments``; ``report`` each one done.
+    """Run every task, here or in ``processes`` workers started with ``arguments``; ``report`` each task done.
 
-    Raises StageFailed when a worker ends before its tasks. Workers never outlive the call.
+    Raises StageFailed when a worker exits before its task is done. No worker outlives the call.
     """
     if processes == 1 or len(tasks) <= 1:
         for task in tasks:
@@ -38,28 +38,28 @@ def run(
             report(task)
         return
     workers = [_start(arguments) for _ in range(min(processes, len(tasks)))]
-    waiting = iter(list(tasks))  # a list's iterator gives each task to one thread
+    waiting = iter(list(tasks))  # list iterators are thread-safe: each task goes to one worker
     try:
         with ThreadPoolExecutor(len(workers)) as threads:
-            fed = [threads.submit(_feed, worker, waiting, report) for worker in workers]
+            feeding = [threads.submit(_feed, worker, waiting, report) for worker in workers]
             try:
-                wait(fed, return_when=FIRST_EXCEPTION)
+                wait(feeding, return_when=FIRST_EXCEPTION)
             finally:
-                _end(workers)  # after a failure the threads still wait for answers
-            for one in fed:
-                one.result()
+                _terminate(workers)  # unblocks threads that wait for replies
+            for future in feeding:
+                future.result()
     finally:
-        _end(workers)
+        _terminate(workers)
 
 
 def serve(do: Do) -> None:
-    """Do the tasks read from standard input, in a worker."""
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # C++ prints to standard output, too
+    """Run the tasks read from standard input, in a worker."""
+    replies = os.fdopen(os.dup(sys.stdout.fileno()), "w")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # C++ libraries print to standard output
     for line in sys.stdin:
         do(int(line))
-        answers.write(_DONE)
-        answers.flush()
+        replies.write(_DONE)
+        replies.flush()
 
 
 def _start(arguments: Sequence[str]) -> subprocess.Popen[str]:
@@ -78,16 +78,16 @@ def _feed(worker: subprocess.Popen[str], waiting: Iterator[int], report: Callabl
     for task in waiting:
         try:
             worker.stdin.write(f"{task}\n")
-            answered = worker.stdout.readline()
+            reply = worker.stdout.readline()
         except OSError:
-            answered = ""
-        if answered != _DONE:
+            reply = ""
+        if reply != _DONE:
             raise StageFailed(f"a worker process ended with exit code {worker.wait()}: see above")
         report(task)
 
 
-def _end(workers: Sequence[subprocess.Popen[str]]) -> None:
-    """Stop what still runs; nothing happens the second time."""
+def _terminate(workers: Sequence[subprocess.Popen[str]]) -> None:
+    """Stop workers that still run; idempotent."""
     for worker in workers:
         worker.terminate()
     for worker in workers:

@@ -11,4 +11,4 @@ with suppress(ImportError):  # without Pythia most of these tests are skipped
     from collidium_plugins.acts_pipeline.detector import hadrons
 
     if not LONG:  # stages in processes of their own show that each makes the same
-        hadrons.Pool = cache(hadrons.Pool)
+        hadrons.ReactionPool = cache(hadrons.ReactionPool)

@@ -106,7 +106,7 @@ def test_a_muon_leaves_what_a_minimum_ionising_particle_does() -> None:
 def test_material_is_that_of_the_layers() -> None:
     """At right angles: solenoid 0.45 X0 and 0.103 λ, then 26.1 and 1.27, then 81.9 and 8.85."""
     up = np.array([[0.0, 5.0, 0.0]])
-    arrivals = geometry.fly(np.zeros(1), up, np.zeros((1, 3)), np.zeros(1), np.full(1, 5.0))
+    arrivals = geometry.extrapolate(np.zeros(1), up, np.zeros((1, 3)), np.zeros(1), np.full(1, 5.0))
     width = (arrivals.leaves - arrivals.enters)[0]
     regions = geometry.REGIONS
     assert width / [one.radiation for one in regions] == pytest.approx([0.45, 26.1, 0, 81.9, 0], rel=0.01)
@@ -183,7 +183,7 @@ def test_a_helix_reaches_the_face_where_small_steps_lead(charge: float, momentum
     pt = momentum / np.cosh(eta)
     start = np.array([pt * np.cos(1.1), pt * np.sin(1.1), pt * np.sinh(eta)])
     ones = np.ones(1)
-    there = geometry.fly(charge * ones, start[None], vertex[None], 0 * ones, momentum * ones)
+    there = geometry.extrapolate(charge * ones, start[None], vertex[None], 0 * ones, momentum * ones)
     place, heading, step = vertex.copy(), 1.1, 0.05
     bend = -charge * 0.299792458e-3 * FIELD_TESLA / pt
     path = 0.0
@@ -192,7 +192,7 @@ def test_a_helix_reaches_the_face_where_small_steps_lead(charge: float, momentum
         place += step * np.array([np.cos(middle), np.sin(middle), np.sinh(eta)])
         heading += bend * step
         path += step * np.cosh(eta)
-    assert there.place[0] == pytest.approx(place, abs=0.3)
+    assert there.position[0] == pytest.approx(place, abs=0.3)
     assert there.direction[0, :2] == pytest.approx(
         np.array([np.cos(heading), np.sin(heading)]) / np.cosh(eta), abs=1e-3
     )

@@ -43,7 +43,7 @@ def test_numbers_places_and_times_are_spread_as_documented() -> None:
     assert numbers.mean() == pytest.approx(200, abs=3)
     assert numbers.std() == pytest.approx(200**0.5, rel=0.15)
     for name, spread in (("x", 0.0125), ("y", 0.0125), ("z", 55.5), ("time", 0.185)):
-        values = np.concatenate([getattr(one.places, name) for one in drawn])
+        values = np.concatenate([getattr(one.vertices, name) for one in drawn])
         assert values.std() == pytest.approx(spread, rel=0.02)
         assert abs(values.mean()) < 0.02 * spread
     members = np.concatenate([one.members for one in drawn])
@@ -61,7 +61,7 @@ def test_an_event_has_its_collisions_each_at_its_vertex(pool: Pool) -> None:
         for vertex, count in enumerate(counts.tolist(), 2):
             chosen = particles.vertex_primary == vertex
             assert chosen.sum() == count
-            near = np.abs(particles.vz[chosen] - drawn.places.z[vertex - 2]) < 1e-3
+            near = np.abs(particles.vz[chosen] - drawn.vertices.z[vertex - 2]) < 1e-3
             assert near.any() or not count
         child = np.flatnonzero(particles.parent_id > 0)
         parent = particles.parent_id[child] - 1
@@ -75,8 +75,8 @@ def test_a_turned_collision_is_the_same_collision(pool: Pool) -> None:
     drawn = pileup.draw("single_muon", PILEUP, 42, 1)
     soft, counts = pool.take(drawn.members)
     after = generator.generate(1).particles
-    assert drawn.turned.any()
-    assert not drawn.turned.all()
+    assert drawn.flipped.any()
+    assert not drawn.flipped.all()
     for name, axes in (("momentum", ("px", "py", "pz")), ("place", ("vx", "vy", "vz"))):
         was = np.stack([getattr(soft, axis) for axis in axes], axis=1).astype(float)
         now = np.stack([getattr(after, axis)[1:] for axis in axes], axis=1).astype(float)
@@ -85,13 +85,13 @@ def test_a_turned_collision_is_the_same_collision(pool: Pool) -> None:
             if not count:  # elastic
                 continue
             if name == "place":
-                vertex = [getattr(drawn.places, axis)[place] for axis in "xyz"]
+                vertex = [getattr(drawn.vertices, axis)[place] for axis in "xyz"]
                 now[first:end] -= vertex
             tolerance = 1e-4 if name == "momentum" else 1e-2
             assert now[first:end] @ now[first:end].T == pytest.approx(
                 was[first:end] @ was[first:end].T, rel=1e-4, abs=tolerance * max(1, np.abs(was).max())
             )
-            sign = -1 if drawn.turned[place] else 1
+            sign = -1 if drawn.flipped[place] else 1
             assert now[first:end, 2] == pytest.approx(sign * was[first:end, 2], rel=1e-4, abs=1e-3)
 
 

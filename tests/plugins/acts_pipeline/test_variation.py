@@ -15,7 +15,7 @@ from collidium_plugins.acts_pipeline.detector import geometry
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.detector.reconstruction import Reconstruction, merged
 from collidium_plugins.acts_pipeline.detector.simulation import Simulation
-from collidium_plugins.acts_pipeline.detector.variation import Varied, simulated
+from collidium_plugins.acts_pipeline.detector.variation import HitVariation, varied_detector
 from collidium_plugins.acts_pipeline.events import ReconstructedEvent, SimulatedEvent, SimulatedHits
 
 
@@ -44,21 +44,21 @@ def test_the_pipeline_varies_what_can_be_varied() -> None:
 
 
 def test_without_a_variation_hits_stay_as_they_are(detector: Detector, hits: SimulatedHits) -> None:
-    measured, seen = Varied(detector, Variation(field=0.9)).crossings(hits, SEED, 0)
+    measured, seen = HitVariation(detector, Variation(field=0.9)).apply(hits, SEED, 0)
     assert measured is hits
     assert np.array_equal(seen.T, [hits.x, hits.y, hits.z])
 
 
 def test_hits_are_lost_at_random(detector: Detector, hits: SimulatedHits) -> None:
-    varied = Varied(detector, Variation(inefficiency=0.1))
-    left, _ = varied.crossings(hits, SEED, 0)
+    varied = HitVariation(detector, Variation(inefficiency=0.1))
+    left, _ = varied.apply(hits, SEED, 0)
     assert len(left) == pytest.approx(0.9 * len(hits), abs=200)  # 41 is one standard deviation
-    assert not np.array_equal(left.x[:50], varied.crossings(hits, SEED, 1)[0].x[:50])
-    assert np.array_equal(left.x, varied.crossings(hits, SEED, 0)[0].x)
+    assert not np.array_equal(left.x[:50], varied.apply(hits, SEED, 1)[0].x[:50])
+    assert np.array_equal(left.x, varied.apply(hits, SEED, 0)[0].x)
 
 
 def test_noise_is_spread_over_the_channels(detector: Detector, hits: SimulatedHits) -> None:
-    noisy, _ = Varied(detector, Variation(noise=1e-6)).crossings(hits, SEED, 0)
+    noisy, _ = HitVariation(detector, Variation(noise=1e-6)).apply(hits, SEED, 0)
     noise = noisy.particle_id == 0
     pixels = np.isin(noisy.volume_id, (16, 17, 18))
     assert noise.sum() == pytest.approx(2982, abs=220)  # four standard deviations
@@ -72,13 +72,13 @@ def test_noise_is_spread_over_the_channels(detector: Detector, hits: SimulatedHi
 
 
 def test_modules_stay_where_they_are_in_all_events(detector: Detector, hits: SimulatedHits) -> None:
-    varied = Varied(detector, Variation(misalign=10))
-    measured, seen = varied.crossings(hits, SEED, 0)
+    varied = HitVariation(detector, Variation(misalign=10))
+    measured, seen = varied.apply(hits, SEED, 0)
     offsets = seen - np.stack([hits.x, hits.y, hits.z], axis=1)
     assert measured is hits
     assert np.sqrt((offsets**2).sum(axis=1).mean()) == pytest.approx(0.010 * 2**0.5, rel=0.02)
-    assert np.array_equal(seen, varied.crossings(hits, SEED, 1)[1])
-    assert not np.array_equal(seen, varied.crossings(hits, SEED + 1, 0)[1])
+    assert np.array_equal(seen, varied.apply(hits, SEED, 1)[1])
+    assert not np.array_equal(seen, varied.apply(hits, SEED + 1, 0)[1])
 
 
 def residuals(event: ReconstructedEvent) -> float:
@@ -132,7 +132,7 @@ def test_merged_crossings_are_the_first_of_a_measurement() -> None:
 
 def test_field_and_material_are_those_that_particles_cross(detector: Detector, muons: SimulatedEvent) -> None:
     """Simulated in half of the field, reconstructed in all of it: twice the momentum."""
-    other = Simulation(simulated(Variation(field=0.5, material=3)))
+    other = Simulation(varied_detector(Variation(field=0.5, material=3)))
     half, photons = other.simulate(gun(13, 20.0, number=100), SEED), gun(22, 10.0, charge=0.0)
     electrons = []
     for made in (other.simulate(photons, SEED), Simulation(detector).simulate(photons, SEED)):

@@ -27,12 +27,12 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
     pytest.importorskip("fastjet")
     from collidium_plugins.acts_pipeline import files
     from collidium_plugins.acts_pipeline.detector import geometry, hadrons
-    from collidium_plugins.acts_pipeline.events import to_table
+    from collidium_plugins.acts_pipeline.events import GeneratedEvent, to_table
     from collidium_plugins.acts_pipeline.order import Order
     from collidium_plugins.acts_pipeline.stages import GENERATED, phases
 
     detectors: dict[float, Any] = {}
-    pool = cache(hadrons.Pool)
+    pool = cache(hadrons.ReactionPool)
     build = geometry.build
 
     def build_once(field: float = FIELD_TESLA, **slabs: Any) -> Any:
@@ -41,10 +41,10 @@ def fired(tmp_path_factory: pytest.TempPathFactory) -> Gun:
     def fire(**varied: float) -> Path:
         order = Order("gun", 1, 0, 5, 0, tmp_path_factory.mktemp("gun"), Variation(**varied))
         order.folder(GENERATED)
-        files.write(order.chunk(GENERATED, order.chunks()[0]), to_table([_event()]))
+        files.write(order.chunk(GENERATED, order.chunks()[0]), to_table([_event()], GeneratedEvent))
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(geometry, "build", build_once)
-            patch.setattr(hadrons, "Pool", pool)
+            patch.setattr(hadrons, "ReactionPool", pool)
             for stage in ("simulate", "reconstruct", "write"):
                 for phase in phases(stage, order):
                     for task in range(len(phase.sizes)):

@@ -1,4 +1,4 @@
-"""Spots of energy add up in cells."""
+"""Sums energy deposits in cells, and the table ``calo_hits``."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from collidium_plugins.acts_pipeline.calorimeter.geometry import (
 
 _Number = TypeVar("_Number", np.int64, np.float64)
 
-#: Bits of a cell's number: for each of its two indices, which may be negative, its sector and its layer.
+#: Bits of a cell number: for each of its two signed indices, its sector and its layer.
 _BITS: Final = 12
 _SECTOR_BITS: Final = 4
 _LAYER_BITS: Final = 6
-#: Bits left for the id of a particle.
+#: Bits that remain for the id of a particle.
 _PARTICLE_BITS: Final = 24
 _MIDDLE: Final = 1 << (_BITS - 1)
 
-#: As the production of the hosted datasets has them: time since light from the origin, ns, which is counted
-#: 0.1 ns early with a speed of 300 mm/ns; and minimum energies of cells of either calorimeter, GeV.
+#: Time window, ns, after light from the origin. The values, its speed (mm/ns) and the offset (ns) are those
+#: of the production of the hosted datasets.
 WINDOW: Final = (-1.0, 10.0)
 _SPEED: Final = 300.0
-_EARLY: Final = 0.1
-#: Of the hadronic and of the electromagnetic calorimeter.
+_OFFSET: Final = 0.1
+#: Minimum energies of cells of the hadronic and the electromagnetic calorimeter in production, GeV.
 THRESHOLDS: Final = (250e-6, 50e-6)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CaloHits:
-    """Cells of one event with energy, columns as in the hosted table; energies are those in active layers."""
+    """Cells of one event, with the columns of the hosted table; energies are those in active layers."""
 
     detector: npt.NDArray[np.uint8]
     x: npt.NDArray[np.float32]
@@ -53,7 +53,7 @@ class CaloHits:
     z: npt.NDArray[np.float32]
     #: GeV.
     total_energy: npt.NDArray[np.float32]
-    #: How many contributions each cell has; they follow one another in the order of the cells.
+    #: Number of contributions of each cell; the arrays of contributions are in the order of cells.
     contributions: Integers
     contrib_particle_ids: npt.NDArray[np.uint64]
     contrib_energies: npt.NDArray[np.float32]
@@ -64,30 +64,30 @@ class CaloHits:
 
 
 def cells(
-    place: Floats, region: Integers, energy: Floats, time: Floats, particle_id: npt.NDArray[np.uint64]
+    position: Floats, region: Integers, energy: Floats, time: Floats, particle_id: npt.NDArray[np.uint64]
 ) -> CaloHits:
-    """Cells of spots at ``place`` (mm, shape (3, spots)), in GeV and ns.
+    """Return the cells above threshold of spots at ``position`` (mm, shape (3, spots)), in GeV and ns.
 
-    Left out are spots outside of the sensors and of the time window, and cells below the threshold.
+    Spots outside of sensors or of the time window are ignored.
     """
-    since = time - (np.sqrt((place**2).sum(axis=0)) / _SPEED - _EARLY)
-    number = np.where((since >= WINDOW[0]) & (since <= WINDOW[1]), _numbers(place, region), -1)
+    since = time - (np.sqrt((position**2).sum(axis=0)) / _SPEED - _OFFSET)
+    number = np.where((since >= WINDOW[0]) & (since <= WINDOW[1]), _numbers(position, region), -1)
     spot = np.flatnonzero(number >= 0)
-    both = (number[spot] << _PARTICLE_BITS) | particle_id[spot].astype(np.int64)
-    spot = spot[np.argsort(both, kind="stable")]
+    key = (number[spot] << _PARTICLE_BITS) | particle_id[spot].astype(np.int64)
+    spot = spot[np.argsort(key, kind="stable")]
     number, owner, energy, time = number[spot], particle_id[spot], energy[spot], time[spot]
 
-    begins_cell = np.ones(len(number), bool)
-    begins_cell[1:] = number[1:] != number[:-1]
-    begins = begins_cell.copy()
-    begins[1:] |= owner[1:] != owner[:-1]
-    at_cell, at = np.flatnonzero(begins_cell), np.flatnonzero(begins)
-    total = _sums(energy, at_cell)
-    contributions = _sums(begins.astype(np.int64), at_cell)
-    detector, x, y, z = _centres(number[at_cell])
+    starts_cell = np.ones(len(number), bool)
+    starts_cell[1:] = number[1:] != number[:-1]
+    starts_contribution = starts_cell.copy()
+    starts_contribution[1:] |= owner[1:] != owner[:-1]
+    cell, contribution = np.flatnonzero(starts_cell), np.flatnonzero(starts_contribution)
+    total = _sums(energy, cell)
+    contributions = _sums(starts_contribution.astype(np.int64), cell)
+    detector, x, y, z = _centres(number[cell])
     passes = total >= np.where(detector >= HCAL_CODE, *THRESHOLDS)
     kept = np.repeat(passes, contributions)
-    each = _sums(energy, at)[kept]
+    energies = _sums(energy, contribution)[kept]
     return CaloHits(
         detector=detector[passes].astype(np.uint8),
         x=x[passes].astype(np.float32),
@@ -95,9 +95,9 @@ def cells(
         z=z[passes].astype(np.float32),
         total_energy=total[passes].astype(np.float32),
         contributions=contributions[passes],
-        contrib_particle_ids=owner[at][kept],
-        contrib_energies=each.astype(np.float32),
-        contrib_times=(_sums(energy * time, at)[kept] / each).astype(np.float32),
+        contrib_particle_ids=owner[contribution][kept],
+        contrib_energies=energies.astype(np.float32),
+        contrib_times=(_sums(energy * time, contribution)[kept] / energies).astype(np.float32),
     )
 
 
@@ -105,18 +105,18 @@ def _sums(values: npt.NDArray[_Number], starts: Integers) -> npt.NDArray[_Number
     return np.add.reduceat(values, starts) if len(starts) else values[:0]
 
 
-def _numbers(place: Floats, region: Integers) -> Integers:
-    """The number of the cell that each spot lies in, -1 for none.
+def _numbers(position: Floats, region: Integers) -> Integers:
+    """Return the number of the cell of each spot, or -1.
 
-    From the highest bits on: detector, layer, sector, and two indices of the cell in its layer and sector.
-    Cell centres are multiples of the cell size from the sector's middle: along its tangent, and along z in
-    the barrel or from the sector's middle radius in the endcaps.
+    From the highest bits: detector, layer, sector, and two indices of the cell in its layer and sector. Cell
+    centres are at multiples of the cell size from the middle of the sector: along its tangent, and along z in
+    the barrel or along the normal in the endcaps.
     """
     numbers = np.full(len(region), -1)
     for code, one in enumerate(REGIONS):
         layers = one.layers
         spot = np.flatnonzero(region == code)
-        x, y, z = (axis[spot] for axis in place)
+        x, y, z = (axis[spot] for axis in position)
         sector = sectors(x, y)
         normal = NORMALS.T[:, sector]
         height, sideways = x * normal[0] + y * normal[1], y * normal[0] - x * normal[1]
@@ -139,7 +139,7 @@ def _numbers(place: Floats, region: Integers) -> Integers:
 
 
 def _centres(number: Integers) -> tuple[Integers, Floats, Floats, Floats]:
-    """Detector and centre of cells, from their numbers."""
+    """Return detector and centre (x, y, z) of cells from their numbers."""
     fields = []
     for bits in (_BITS, _BITS, _SECTOR_BITS, _LAYER_BITS):
         fields.append(number & ((1 << bits) - 1))
@@ -164,7 +164,7 @@ _SCHEMA = SCHEMAS["calo_hits"]
 
 
 def to_table(event_ids: Sequence[int], events: Sequence[CaloHits]) -> pa.Table:
-    """The hosted table ``calo_hits``, one row per event."""
+    """Return the hosted table ``calo_hits``, one row per event."""
     columns: list[pa.Array[Any]] = [pa.array(event_ids, pa.uint32())]
     for field in list(_SCHEMA)[1:]:
         arrays = [getattr(event, field.name) for event in events]
@@ -180,7 +180,7 @@ def to_table(event_ids: Sequence[int], events: Sequence[CaloHits]) -> pa.Table:
 
 
 def cells_of_particles(table: pa.Table, row: int, particles: int) -> npt.NDArray[np.uint16]:
-    """How many cells of event ``row`` each of the particles 1, 2, … contributes to; shape (particles,)."""
+    """Return the number of cells of event ``row`` that each of particles 1, 2, … contributes to."""
     ids = pc.list_flatten(pc.list_flatten(table.column("contrib_particle_ids").slice(row, 1)))
     counts = np.bincount(np.asarray(ids).astype(np.int64), minlength=particles + 1)
     return counts[1:].astype(np.uint16)

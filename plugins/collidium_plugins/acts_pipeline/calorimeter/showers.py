@@ -1,10 +1,11 @@
-"""Showers: what a particle leaves in sensors, as deposits ("spots") of about a minimum-ionising particle.
+"""Showers in the calorimeters, as energy deposits in sensors ("spots") of about a minimum-ionising particle.
 
-Electrons and photons: the depth of a spot follows a gamma distribution in radiation lengths, with its maximum
-where the Review of Particle Physics puts it (chapter on passage of particles through matter). Hadrons ionise
-sensor by sensor until they interact, after an exponential number of interaction lengths; a part of their
-energy goes on as photons, the rest follows a gamma distribution, and some of it comes late. Muons ionise all
-along. Spots are independent of each other, so that their number and their spread are the resolution.
+Electrons and photons: the depth of spots follows a gamma distribution in radiation lengths, whose maximum is
+that of the Review of Particle Physics (passage of particles through matter). Hadrons ionise until they
+interact, after an exponential number of interaction lengths; then a part of their energy makes
+electromagnetic showers, and the depth of the rest follows a gamma distribution, with a delayed part. Muons
+ionise all along. Spots are independent, so their number and the spread of their energies determine the
+resolution.
 """
 
 from __future__ import annotations
@@ -35,39 +36,39 @@ MUON: Final = 3
 _INVISIBLE: Final = (12, 14, 16, 1000022, 1000039, 4900211, 4900213, 4900111, 4900113, 9000025)
 _BARYONS: Final = (1000, 10_000)
 
-#: Maximum number of spots of a part of a shower; beyond, each is larger.
+#: Maximum number of spots of a part of a shower; the energies of more spots are scaled.
 _MAX_SPOTS: Final = 20_000
 #: Minimum energy of a shower, GeV.
 _MIN_ENERGY: Final = 0.005
-#: Energy at which electrons lose as much by ionisation as by radiation in tungsten, GeV.
+#: Critical energy of tungsten, GeV.
 _CRITICAL: Final = 0.008
-#: The most probable energy and the spread of spots in showers over those of single particles: slanting and
-#: joint crossings, slow electrons.
+#: Most probable energy and spread of spots in showers, relative to those of single particles: showers have
+#: inclined and multiple crossings and slow electrons.
 _SHOWER_PEAK: Final = 1.3
 _SHOWER_SPREAD: Final = 3.0
-#: Spots of a hadron's shower but its photons in the electromagnetic calorimeter are larger by this: slow
+#: Energy of spots of the non-electromagnetic part of hadronic showers in the ECal, relative to others: slow
 #: protons and fragments ionise more.
 _HEAVY: Final = 2.5
-#: Mean of the standard Moyal distribution: Euler's constant and ln 2.
+#: Mean of the standard Moyal distribution: the Euler-Mascheroni constant plus ln 2.
 _MOYAL_MEAN: Final = 1.27036
-#: Mean part of a hadron's energy that becomes photons is 1 - (E / GeV) to this power, D. Groom's (Nucl.
-#: Instrum. Meth. A 572 (2007) 633); it fluctuates as a beta distribution whose parameters have this sum.
+#: The mean electromagnetic fraction of a hadron's energy is 1 - (E / GeV) to this power (D. Groom, Nucl.
+#: Instrum. Meth. A 572 (2007) 633); it follows a beta distribution whose parameters have the sum _EM_SUM.
 _GROOM: Final = -0.17
 _EM_SUM: Final = 5.0
-#: The part of a hadron's energy that its first interaction turns into photons, a third for three charges of
-#: pions, and how much later in interaction lengths the rest appears on average.
+#: Fraction of a hadron's energy that its first interaction turns into photons, a third for three charges of
+#: pions, and the mean distance to further ones in interaction lengths.
 _FIRST: Final = 1 / 3
 _LATER: Final = 1.0
-#: Depth of a hadron's spots from its interaction on, in interaction lengths: shape and scale.
+#: Shape and scale of the depth of a hadron's spots after its interaction, in interaction lengths.
 _DEPTH: Final = (1.5, 0.8)
-#: What nuclei keep and release of a hadron's energy E fluctuates by this over √E.
+#: Relative fluctuation of the visible non-electromagnetic energy E is this over √(E / GeV): binding energies.
 _NUCLEAR: Final = 0.4
-#: The part of a hadron's spots that is late, and by how much on average, ns.
+#: Fraction of a hadron's spots that is delayed, and the mean delay, ns.
 _LATE: Final = (0.2, 15.0)
-#: R of the distribution across, mm: nine tenths lie within three times that. And its maximum over R.
+#: R of the transverse profile, mm; 90% of spots are within 3 R. And the maximum distance over R.
 _WIDTH: Final = {ELECTROMAGNETIC: 3.5, HADRONIC: 30.0}
-_WIDEST: Final = 20.0
-#: Spots of a hadron in the electromagnetic calorimeter are groups, so wide in mm along and across.
+_MAX_WIDTH: Final = 20.0
+#: Standard deviations of groups of spots of hadrons in the ECal, along and across the shower, mm.
 _GROUP: Final = (10.0, 4.0)
 
 _ECAL_REGIONS: Final = np.array([region.layers is ECAL for region in REGIONS])
@@ -76,24 +77,24 @@ _MEASURES: Final = np.array([region.layers.number > 0 for region in REGIONS])
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spots(Columns):
-    """Deposits in sensors, one entry each."""
+    """Energy deposits in sensors, one entry each."""
 
-    #: Which of the arrivals they are of.
+    #: Index of the arrival.
     owner: Integers
-    #: Which of ``REGIONS`` they are in.
+    #: Index in ``REGIONS``.
     region: Integers
     #: Energy in the sensor, GeV.
     energy: Floats
-    #: How far along the line of flight, and how far from it in two directions, mm.
+    #: Distance along the line of flight, and offsets from it in two perpendicular directions, mm.
     distance: Floats
-    across: Floats
-    upwards: Floats
-    #: How much later than light, ns.
+    first: Floats
+    second: Floats
+    #: Delay with respect to light, ns.
     delay: Floats
 
 
 def kinds(pdg_id: npt.NDArray[np.int64]) -> Integers:
-    """The kind of shower of each particle."""
+    """Return the kind of shower of each particle."""
     pdg = np.abs(pdg_id)
     kind = np.full(len(pdg), HADRONIC)
     kind[np.isin(pdg, (11, 22))] = ELECTROMAGNETIC
@@ -103,7 +104,7 @@ def kinds(pdg_id: npt.NDArray[np.int64]) -> Integers:
 
 
 def visible_energy(pdg_id: npt.NDArray[np.int64], energy: Floats, mass: Floats) -> Floats:
-    """Visible energy, GeV: of baryons the kinetic energy, of antibaryons plus two masses."""
+    """Return the visible energy, GeV: of baryons the kinetic energy, of antibaryons that plus two masses."""
     baryon = (np.abs(pdg_id) > _BARYONS[0]) & (np.abs(pdg_id) < _BARYONS[1])
     return np.where(baryon, energy - np.sign(pdg_id) * mass, energy)
 
@@ -116,21 +117,21 @@ def spots(
     arrivals: Arrivals,
     random: np.random.Generator,
 ) -> Spots:
-    """Spots of arrivals of that ``kind``, of ``visible`` and ``kinetic`` energy in GeV."""
+    """Generate the spots of arrivals, whose ``visible`` and ``kinetic`` energies are in GeV."""
     path = _Path(arrivals)
-    interacts = random.exponential(1.0, len(kind))
-    ionised, lost = _ionisation(kind, charged, kinetic, path, interacts, random)
+    interaction = random.exponential(1.0, len(kind))
+    ionised, lost = _ionisation(kind, charged, kinetic, path, interaction, random)
     energy = np.where(kind == MUON, 0.0, visible - lost)
     energy[(kind == HADRONIC) & (lost >= kinetic) | (energy < _MIN_ENERGY)] = 0.0
-    hadrons = np.flatnonzero((kind == HADRONIC) & (energy > 0) & (interacts < path.total("interaction")))
+    hadrons = np.flatnonzero((kind == HADRONIC) & (energy > 0) & (interaction < path.total("interaction")))
     of_hadrons = energy[hadrons]
     mean = np.clip(1 - np.maximum(of_hadrons, 1.0) ** _GROOM, 0.01, 0.99)
     photons = of_hadrons * random.beta(mean * _EM_SUM, (1 - mean) * _EM_SUM)
     direct = np.flatnonzero((kind == ELECTROMAGNETIC) & (energy > 0))
-    first, depth = photons * np.minimum(_FIRST / mean, 1.0), interacts[hadrons]
+    first, depth = photons * np.minimum(_FIRST / mean, 1.0), interaction[hadrons]
     end = path.total("interaction")[hadrons] * (1 - 1e-9)
     later = np.minimum(depth + random.exponential(_LATER, len(hadrons)), end)
-    starts = [path.other_depth(hadrons, one) for one in (depth, later)]
+    starts = [path.radiation_depth(hadrons, one) for one in (depth, later)]
     electromagnetic = _electromagnetic(
         np.concatenate([direct, hadrons, hadrons]),
         np.concatenate([energy[direct], first, photons - first]),
@@ -138,8 +139,8 @@ def spots(
         path,
         random,
     )
-    nuclear = _nuclear(hadrons, of_hadrons - photons, interacts[hadrons], path, random)
-    return Spots.join([ionised, electromagnetic, nuclear])
+    nuclear = _nuclear(hadrons, of_hadrons - photons, interaction[hadrons], path, random)
+    return Spots.concatenate([ionised, electromagnetic, nuclear])
 
 
 class _Path:
@@ -155,20 +156,20 @@ class _Path:
         self._ends = {name: np.cumsum(widths / length, axis=1) for name, length in self._lengths.items()}
 
     def total(self, name: str) -> Floats:
-        """All of it, in radiation or interaction lengths."""
+        """Return the total depth of each arrival, in radiation or interaction lengths."""
         ends: Floats = self._ends[name]
         return ends[:, -1]
 
     def locate(self, owner: Integers, depth: Floats, name: str) -> tuple[Integers, Floats]:
-        """The region and the distance where ``depth`` is reached; the number of regions beyond the last."""
+        """Return the region and the distance at a depth; ``len(REGIONS)`` beyond the last region."""
         ends = self._ends[name][owner]
         region = (ends <= depth[:, None]).sum(axis=1)
         inside = np.minimum(region, len(REGIONS) - 1)
         rest = (ends[np.arange(len(owner)), inside] - depth) * self._lengths[name][inside]
         return region, self.arrivals.leaves[owner, inside] - rest
 
-    def other_depth(self, owner: Integers, interactions: Floats) -> Floats:
-        """Radiation lengths at a depth in interaction lengths."""
+    def radiation_depth(self, owner: Integers, interactions: Floats) -> Floats:
+        """Convert a depth in interaction lengths to radiation lengths."""
         region, distance = self.locate(owner, interactions, "interaction")
         rest = (self.arrivals.leaves[owner, region] - distance) / self._lengths["radiation"][region]
         depth: Floats = self._ends["radiation"][owner, region] - rest
@@ -180,41 +181,41 @@ def _ionisation(
     charged: npt.NDArray[np.bool_],
     kinetic: Floats,
     path: _Path,
-    interacts: Floats,
+    interaction: Floats,
     random: np.random.Generator,
 ) -> tuple[Spots, Floats]:
-    """What charged particles leave sensor by sensor until they interact or stop; and what they lose so."""
+    """Return the spots of charged particles until they interact or stop, and their energy losses, GeV."""
     lost = np.zeros(len(kind))
     chosen = np.flatnonzero(charged & np.isin(kind, (HADRONIC, MUON)))
-    depth = np.where(kind == MUON, np.inf, interacts)[chosen]
+    depth = np.where(kind == MUON, np.inf, interaction)[chosen]
     _, end = path.locate(chosen, np.minimum(depth, path.total("interaction")[chosen]), "interaction")
     end = np.where(depth < path.total("interaction")[chosen], end, np.inf)
     parts = []
     for number in np.flatnonzero(_MEASURES):
         layers = REGIONS[number].layers
-        met, steepness = path.arrivals.sensors(int(number))
-        met, steepness = met[chosen], steepness[chosen]
-        each = (layers.loss / steepness)[:, None]
-        crossed = met < end[:, None]
-        crossed &= lost[chosen, None] + np.cumsum(crossed, axis=1) * each < kinetic[chosen, None]
+        distance, cosine = path.arrivals.sensors(int(number))
+        distance, cosine = distance[chosen], cosine[chosen]
+        loss = (layers.loss / cosine)[:, None]
+        reached = distance < end[:, None]
+        crossed = reached & (lost[chosen, None] + np.cumsum(reached, axis=1) * loss < kinetic[chosen, None])
         owner, layer = np.nonzero(crossed)
-        lost[chosen] += crossed.sum(axis=1) * each[:, 0]
-        # Stopped ones cross nothing more.
-        stopped = (met < end[:, None]).sum(axis=1) > crossed.sum(axis=1)
+        lost[chosen] += crossed.sum(axis=1) * loss[:, 0]
+        # Particles that stopped cross no further region.
+        stopped = reached.sum(axis=1) > crossed.sum(axis=1)
         lost[chosen[stopped]] = kinetic[chosen[stopped]]
-        energy = _moyal(layers, 1.0, 1.0, len(owner), random) / steepness[owner]
+        energy = _moyal(layers, 1.0, 1.0, len(owner), random) / cosine[owner]
         zero = np.zeros(len(owner))
-        full = np.full(len(owner), number)
-        parts.append(Spots(chosen[owner], full, energy, met[owner, layer], zero, zero, zero))
-    return Spots.join(parts), lost
+        region = np.full(len(owner), number)
+        parts.append(Spots(chosen[owner], region, energy, distance[owner, layer], zero, zero, zero))
+    return Spots.concatenate(parts), lost
 
 
 def _electromagnetic(
     owner: Integers, energy: Floats, start: Floats, path: _Path, random: np.random.Generator
 ) -> Spots:
-    """Showers of electrons and photons of ``energy`` that begin at a depth in radiation lengths."""
+    """Generate showers of electrons and photons of ``energy``; ``start`` is in radiation lengths."""
     region, _ = path.locate(owner, start, "radiation")
-    fine = region < 3  # begins in or before the electromagnetic calorimeter
+    fine = region < 3  # starts in or before the ECal
     each = np.where(fine, _quantum(ECAL, ECAL.electrons), _quantum(HCAL, HCAL.electrons))
     counts, factor = _counts(energy / each, random)
     shape = 1 + 0.5 * np.maximum(np.log(np.maximum(energy, _CRITICAL) / _CRITICAL), 0.1)
@@ -226,15 +227,15 @@ def _electromagnetic(
     share = _quantum(ECAL, ECAL.electrons) / _quantum(HCAL, HCAL.electrons)
     measured[thinned] = random.random(int(thinned.sum())) < share
     of, region, distance = of[measured], region[measured], distance[measured]
-    across, upwards = _across(_WIDTH[ELECTROMAGNETIC], len(of), random)
-    spread = _spread(region, random) * factor[of]
-    return Spots(owner[of], region, spread, distance, across, upwards, np.zeros(len(of)))
+    first, second = _transverse(_WIDTH[ELECTROMAGNETIC], len(of), random)
+    energies = _spot_energies(region, random) * factor[of]
+    return Spots(owner[of], region, energies, distance, first, second, np.zeros(len(of)))
 
 
 def _nuclear(
     owner: Integers, energy: Floats, start: Floats, path: _Path, random: np.random.Generator
 ) -> Spots:
-    """What hadrons leave besides photons, from an interaction at a depth in interaction lengths on."""
+    """Generate the non-electromagnetic part of hadronic showers; ``start`` is in interaction lengths."""
     variance = _NUCLEAR**2 / np.maximum(energy, _MIN_ENERGY)
     energy = energy * random.gamma(1 / variance) * variance
     each = _quantum(HCAL, HCAL.hadrons)
@@ -242,7 +243,7 @@ def _nuclear(
     of = np.repeat(np.arange(len(owner)), counts)
     depth = start[of] + random.gamma(_DEPTH[0], _DEPTH[1], len(of))
     region, distance = path.locate(owner[of], depth, "interaction")
-    across, upwards = _across(_WIDTH[HADRONIC], len(of), random)
+    first, second = _transverse(_WIDTH[HADRONIC], len(of), random)
     late = (random.random(len(of)) < _LATE[0]) * random.exponential(_LATE[1], len(of))
     measured = _measured(region)
     fine = measured & _ECAL_REGIONS[np.minimum(region, len(REGIONS) - 1)]
@@ -250,16 +251,14 @@ def _nuclear(
     members[fine] = random.poisson(each / _quantum(ECAL, ECAL.hadrons) / _HEAVY, int(fine.sum()))
     at = np.repeat(np.arange(len(of)), members)
     width = fine[at]
-    along, left, up = (
-        width * size * random.standard_normal(len(at)) for size in (_GROUP[0], _GROUP[1], _GROUP[1])
-    )
+    offsets = [width * size * random.standard_normal(len(at)) for size in (_GROUP[0], _GROUP[1], _GROUP[1])]
     return Spots(
         owner[of][at],
         region[at],
-        _spread(region[at], random) * factor[of][at] * np.where(width, _HEAVY, 1.0),
-        distance[at] + along,
-        across[at] + left,
-        upwards[at] + up,
+        _spot_energies(region[at], random) * factor[of][at] * np.where(width, _HEAVY, 1.0),
+        distance[at] + offsets[0],
+        first[at] + offsets[1],
+        second[at] + offsets[2],
         late[at],
     )
 
@@ -270,18 +269,18 @@ def _measured(region: Integers) -> npt.NDArray[np.bool_]:
 
 
 def _quantum(layers: Layers, fraction: float) -> float:
-    """Energy of a shower for each of its spots."""
+    """Return the energy of a shower per spot."""
     return (_SHOWER_PEAK * layers.peak + _SHOWER_SPREAD * (layers.mean - layers.peak)) / fraction
 
 
 def _counts(mean: Floats, random: np.random.Generator) -> tuple[Integers, Floats]:
-    """How many spots there are, and how many times larger than usual they are."""
+    """Draw numbers of spots, and return the factors of their energies."""
     factor = np.maximum(mean / _MAX_SPOTS, 1.0)
     return random.poisson(mean / factor), factor
 
 
-def _spread(region: Integers, random: np.random.Generator) -> Floats:
-    """Energies of spots of showers."""
+def _spot_energies(region: Integers, random: np.random.Generator) -> Floats:
+    """Draw energies of spots of showers."""
     ecal = _ECAL_REGIONS[region]
     energy = np.empty(len(region))
     for layers, chosen in ((ECAL, ecal), (HCAL, ~ecal)):
@@ -290,15 +289,17 @@ def _spread(region: Integers, random: np.random.Generator) -> Floats:
 
 
 def _moyal(layers: Layers, peak: float, spread: float, number: int, random: np.random.Generator) -> Floats:
-    """Energies in sensors after J. Moyal's approximation of Landau's distribution (Phil. Mag. 46 (1955) 263).
+    """Draw energies in sensors from the Moyal distribution (J. Moyal, Phil. Mag. 46 (1955) 263).
 
-    Minus the logarithm of a squared normal number has it. The few negative values count as positive.
+    It approximates the Landau distribution, and is that of minus the logarithm of a squared normal variable.
+    The few negative values are made positive.
     """
     scale = spread * (layers.mean - layers.peak) / _MOYAL_MEAN
     return np.abs(peak * layers.peak - scale * np.log(random.standard_normal(number) ** 2))
 
 
-def _across(width: float, number: int, random: np.random.Generator) -> tuple[Floats, Floats]:
-    even, angle = random.random(number), random.uniform(-np.pi, np.pi, number)
-    distance = width * np.minimum(np.sqrt(even / (1 - even)), _WIDEST)
+def _transverse(width: float, number: int, random: np.random.Generator) -> tuple[Floats, Floats]:
+    """Draw transverse offsets of spots."""
+    uniform, angle = random.random(number), random.uniform(-np.pi, np.pi, number)
+    distance = width * np.minimum(np.sqrt(uniform / (1 - uniform)), _MAX_WIDTH)
     return distance * np.cos(angle), distance * np.sin(angle)

@@ -1,1 +1,1 @@
-"""The detector: an Open Data Detector-like tracker, its fast simulation and its reconstruction with ACTS."""
+"""A tracker modelled on the Open Data Detector: fast simulation and reconstruction with ACTS."""

@@ -1,6 +1,6 @@
-"""Geometric digitisation in ACTS: a particle's way through a sensor is shared among the channels below it.
+"""Geometric digitisation with ACTS: a particle's path through a sensor is shared among the channels below.
 
-Where nothing is measured the hit lies in the middle of the module, as in the hosted datasets.
+Along a coordinate that is not measured, hits lie in the middle of the module, as in the hosted datasets.
 """
 
 from __future__ import annotations
@@ -20,25 +20,24 @@ from collidium_plugins.acts_pipeline.detector.geometry import JSON, LOG_LEVEL, D
 
 @dataclass(frozen=True, slots=True)
 class Readout:
-    """How the sensors of a volume are read out; lengths in mm.
-
-    Resolutions are those of each measured coordinate, by the size of the cluster along it in channels from 1;
-    the last one holds for larger ones, too.
-    """
+    """Readout of the sensors of a volume; lengths in mm."""
 
     pitches: tuple[float, ...]
     thickness: float
     digital: bool
+    #: Standard deviation of each measured coordinate for clusters of 1, 2, … channels along it; the last
+    #: value also applies to larger clusters.
     resolutions: tuple[tuple[float, ...], ...]
 
 
 _ENDCAP_PIXELS: Final = Readout((0.050, 0.050), 0.125, False, ((0.01408, 0.01144), (0.01055, 0.00719)))
-#: Along z the reference ends at clusters of four channels, with 6.63 µm, as production's variances do. Those
-#: of flat tracks are longer: a noise of 0.01 mm of path in each of n channels of some 0.05 mm moves their
-#: mean by 50 µm · 0.2 · √(n / 12). Muons of 30 to 100 GeV: 7.4, 9.0, 11.4 and 14.0 µm for 5 to 6, 8, 14, 22.
-_LONGEST: Final = 64
+#: Along z, the reference has resolutions for clusters of up to four channels (6.63 µm). Tracks at small
+#: angles to the beams make longer clusters: a noise of 0.01 mm of path in each of n channels of about 0.05 mm
+#: moves the cluster's mean by 50 µm · 0.2 · √(n / 12). Measured with muons of 30 to 100 GeV: 7.4, 9.0, 11.4
+#: and 14.0 µm for 5 to 6, 8, 14 and 22 channels.
+_MAX_CHANNELS: Final = 64
 _LONG: Final = tuple(
-    math.hypot(0.00663, 0.010 * math.sqrt((size - 4) / 12)) for size in range(4, _LONGEST + 1)
+    math.hypot(0.00663, 0.010 * math.sqrt((size - 4) / 12)) for size in range(4, _MAX_CHANNELS + 1)
 )
 _PIXELS: Final = Readout(
     (0.050, 0.050), 0.125, False, ((0.01113, 0.00768), (0.01041, 0.00505, 0.00531, *_LONG))
@@ -48,8 +47,8 @@ _SHORT_STRIPS: Final = Readout((0.080, 0.500), 0.2, True, ((0.01630, 0.01028), (
 _ENDCAP_LONG_STRIPS: Final = Readout((0.125,), 0.25, True, ((0.03153, 0.01067),))
 _LONG_STRIPS: Final = Readout((0.100,), 0.25, True, ((0.02105, 0.01545, 0.00978),))
 
-#: By volume. Source: ``config/odd-digi-geometric-config.json`` of the Open Data Detector (MPL-2.0), with
-#: which the hosted events were made; both endcaps, which differ by 1%, have the values of the positive one.
+#: Readout by volume. Source: ``config/odd-digi-geometric-config.json`` of the Open Data Detector (MPL-2.0),
+#: which the production of the hosted events uses. Endcaps differ by 1%; both have the values of the positive.
 READOUTS: Final[Mapping[int, Readout]] = {
     **dict.fromkeys((16, 18), _ENDCAP_PIXELS),
     17: _PIXELS,
@@ -58,18 +57,18 @@ READOUTS: Final[Mapping[int, Readout]] = {
     **dict.fromkeys((28, 30), _ENDCAP_LONG_STRIPS),
     29: _LONG_STRIPS,
 }
-#: Standard deviation along long strips, which do not measure it, mm.
+#: Standard deviation along strips of each volume, mm: that of a uniform distribution.
 _ALONG: Final = {
     volume.volume_id: volume.layers[0].modules[0].half_lengths[-1] / math.sqrt(3.0)
     for system in layout.systems()
     for volume in system.volumes
 }
-#: Minimum of a channel's signal, the way below it in mm, and the relative noise of signals.
+#: Minimum signal of a channel, which is the path length above it in mm, and relative noise of signals.
 _THRESHOLD: Final = 0.01
 _NOISE: Final = 0.01
 
 
-#: What is made, by the options of ACTS that name it.
+#: Whiteboard entries by the options of ACTS for their names.
 _OUTPUTS: Final = {
     "outputMeasurements": "measurements",
     "outputMeasurementSubset": "measured",
@@ -79,37 +78,37 @@ _OUTPUTS: Final = {
     "outputMeasurementParticlesMap": "measurement_particles",
     "outputParticleMeasurementsMap": "particle_measurements",
 }
-#: Seeds are made of the same measurements with so many times the standard deviations, whose names begin so:
-#: ACTS allows one standard deviation between the slopes of a straight seed's halves, and those of long
-#: clusters are half of the true ones.
+#: Factor of the standard deviations of measurements for seeding: ACTS requires the slopes of both halves of a
+#: straight seed to agree within one standard deviation, which is underestimated for long clusters.
 SEED_ERRORS: Final = 5.0
+#: Prefix of the whiteboard entries with these measurements.
 SEEDING: Final = "seeding_"
 
 
 def digitisation(
     detector: Detector, hits: str, configuration: Callable[[float], Any], *, merge: bool = False
 ) -> list[Any]:
-    """Return the algorithms that make measurements of ``hits``, for the fit and for seeds.
+    """Return the algorithms that digitise ``hits``, for the fit and for seeding.
 
     Parameters
     ----------
     detector : Detector
     hits : str
-        Name of the hits.
+        Whiteboard entry of the hits.
     configuration : callable
-        Returns ACTS's configuration with standard deviations times a factor, as :func:`geometric`.
+        Returns ACTS's digitisation configuration for a factor of standard deviations, as :func:`geometric`.
     merge : bool
-        Whether clusters of several particles that touch become one measurement. Production merges none.
+        Whether to merge adjacent clusters of several particles into one measurement. Production does not.
     """
     return [
         acts.examples.DigitizationAlgorithm(
             level=LOG_LEVEL,
             digitizationConfigs=configuration(errors),
             surfaceByIdentifier=dict(detector.planes),
-            randomNumbers=acts.examples.RandomNumbers(seed=1),  # equal ones: positions are the same
+            randomNumbers=acts.examples.RandomNumbers(seed=1),  # the same, for equal positions
             inputSimHits=hits,
             doMerge=merge,
-            minEnergyDeposit=0.0,  # hits carry directions, no deposits
+            minEnergyDeposit=0.0,  # hits have no deposits
             **{option: prefix + name for option, name in _OUTPUTS.items()},
         )
         for prefix, errors in (("", 1.0), (SEEDING, SEED_ERRORS))
@@ -117,7 +116,7 @@ def digitisation(
 
 
 def variances(volume: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint16]) -> npt.NDArray[np.float32]:
-    """Return the variances of measurements, along both local coordinates.
+    """Return the variances of measurements along both local coordinates.
 
     Parameters
     ----------
@@ -139,7 +138,7 @@ def variances(volume: npt.NDArray[np.uint8], sizes: npt.NDArray[np.uint16]) -> n
 
 
 def geometric(errors: float) -> Any:
-    """Return the configuration of :data:`READOUTS` with standard deviations times ``errors``."""
+    """Return ACTS's configuration of :data:`READOUTS`, with standard deviations multiplied by ``errors``."""
     return from_document(
         [
             (volume.volume_id, {"geometric": _readout(volume, errors)})
@@ -150,7 +149,7 @@ def geometric(errors: float) -> Any:
 
 
 def from_document(volumes: Sequence[tuple[int, Mapping[str, Any]]]) -> Any:
-    """Return ACTS's configuration with that of each volume, which it takes from a file alone."""
+    """Return ACTS's digitisation configuration from the settings of each volume."""
     document = {
         "acts-geometry-hierarchy-map": {
             "format-version": 0,
@@ -170,7 +169,7 @@ def _readout(volume: layout.Volume, errors: float) -> dict[str, Any]:
         "digital": readout.digital,
         "indices": list(range(len(readout.resolutions))),
         "segmentation": {
-            "binningdata": [_channels(*one) for one in zip(("binX", "binY"), halves, pitches, strict=True)]
+            "binningdata": [_binning(*one) for one in zip(("binX", "binY"), halves, pitches, strict=True)]
         },
         "thickness": readout.thickness,
         "threshold": _THRESHOLD,
@@ -182,10 +181,10 @@ def _readout(volume: layout.Volume, errors: float) -> dict[str, Any]:
     }
 
 
-def _channels(axis: str, half: float, pitch: float) -> dict[str, Any]:
-    """Whole channels from edge to edge."""
+def _binning(axis: str, half: float, pitch: float) -> dict[str, Any]:
+    """Bins of a whole number of channels; of an even number where the sensor is no multiple of the pitch."""
     bins = round(2.0 * half / pitch)
     if abs(bins * pitch - 2.0 * half) > 1e-6:
-        bins += bins % 2  # as many on both sides of the middle
+        bins += bins % 2
         half = 0.5 * bins * pitch
     return {"bins": bins, "min": -half, "max": half, "option": "open", "type": "equidistant", "value": axis}

@@ -1,6 +1,6 @@
-"""Refit of tracks as electrons by a Gaussian sum, with ACTS.
+"""Refit of tracks as electrons with ACTS's Gaussian-sum filter (GSF).
 
-Tracks are found as before. Their energy losses become mixtures of Gaussians instead of one.
+Energy losses by bremsstrahlung are modelled by a mixture of Gaussians.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ import numpy.typing as npt
 
 from collidium_plugins.acts_pipeline.detector.geometry import LOG_LEVEL, Detector, from_file
 
-#: Upper edges of the components in z, the fraction of its energy that an electron keeps.
+#: Upper edges of the components in z, the fraction of its energy that an electron retains.
 _EDGES: Final = (1.0, 0.99, 0.95, 0.85, 0.65, 0.4)
-#: Edges of the thicknesses in radiation lengths that share a mixture; thinner layers have one Gaussian.
+#: Edges of the ranges of thickness, in radiation lengths, that share a mixture; the first has one Gaussian.
 _THICKNESSES: Final = (0.0, *np.geomspace(0.002, 0.5, 60).tolist())
 _TERMS: Final = np.arange(60)
 _FACTORIALS: Final = np.array([math.factorial(term) for term in _TERMS], np.float64)
 
 
 def refit(detector: Detector, found: str, tracks: str, components: int) -> Any:
-    """Return ACTS's algorithm that fits ``found`` again, with so many components, into ``tracks``."""
+    """Return the ACTS algorithm that refits the tracks ``found`` with up to ``components`` components."""
     examples = acts.examples
     fit = examples.makeGsfFitterFunction(
         detector.tracking_geometry,
@@ -44,7 +44,7 @@ def refit(detector: Detector, found: str, tracks: str, components: int) -> Any:
 
 
 def mixture(thickness: float) -> npt.NDArray[np.float64]:
-    """Return Bethe and Heitler's distribution of z, cut into slices.
+    """Return a mixture that approximates the Bethe-Heitler distribution of z.
 
     Parameters
     ----------
@@ -54,12 +54,12 @@ def mixture(thickness: float) -> npt.NDArray[np.float64]:
     Returns
     -------
     numpy.ndarray of float, shape (components, 3)
-        Weight, mean and variance of each slice.
+        Weight, mean and variance of each component.
 
     References
     ----------
-    R. Frühwirth, Computer Physics Communications 154 (2003) 131: -ln z is gamma distributed with shape
-    thickness / ln 2.
+    R. Frühwirth, Computer Physics Communications 154 (2003) 131: -ln z follows a gamma distribution with
+    shape thickness / ln 2. Components are slices of it.
     """
     shape = thickness / math.log(2.0)
     depth = -np.log(_EDGES)
@@ -72,14 +72,14 @@ def mixture(thickness: float) -> npt.NDArray[np.float64]:
 
 
 def _gamma(shape: float, upper: float) -> float:
-    """The gamma distribution's integral from 0, as a power series."""
+    """Cumulative gamma distribution, by its power series."""
     series = (-upper) ** _TERMS / (_FACTORIALS * (shape + _TERMS))
     return float(upper**shape * series.sum() / math.gamma(shape))
 
 
 @cache
 def _losses() -> Any:
-    """The mixtures as ACTS takes them: polynomials of order 0 in ranges of thickness."""
+    """Mixtures in ACTS's format: polynomials of order 0 in ranges of thickness."""
     names = ("weight_coeffs", "mean_coeffs", "var_coeffs")
     ranges = [
         {

@@ -1,4 +1,4 @@
-"""The tracker as ACTS knows it: a tracking geometry with material, in a magnetic field."""
+"""The tracker in ACTS: tracking geometry, material and magnetic field."""
 
 from __future__ import annotations
 
@@ -19,13 +19,20 @@ import numpy.typing as npt
 from collidium.physics import module_id
 from collidium_plugins.acts_pipeline.detector import layout, material
 
-#: ACTS speaks of single particles that it gave up at level ERROR; that is no error of ours.
+#: At level ERROR, ACTS reports single particles that it cannot propagate, which is no error here.
 LOG_LEVEL: Final = acts.logging.FATAL
+
+GEV: Final[float] = acts.UnitConstants.GeV
+NANOSECOND: Final[float] = acts.UnitConstants.ns
+TESLA: Final[float] = acts.UnitConstants.T
+
+ARROW: Final[Any] = acts.examples.arrow
+JSON: Final[Any] = acts.examples.json
 
 _BEAM_PIPE: Final = "BeamPipe"
 _SUPPORT_TUBE: Final = "SupportTube"
 _SOLENOID: Final = "Solenoid"
-#: From the modules of a layer to the walls of its volume, and from those outside to the end of the world, mm.
+#: Envelope of layers and of the world, mm.
 _CLEARANCE: Final = 1.0
 _MARGIN: Final = 10.0
 _FACE: Final = acts.CylinderVolumeBounds.Face
@@ -35,37 +42,37 @@ _AXES: Final = acts.AxisDirection
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Detector:
-    """The tracker; ids of ACTS, surfaces, and the planes of the modules."""
+    """The tracker: ACTS objects, and arrays with one entry per module in the order of ``modules``."""
 
     tracking_geometry: Any
     field: Any
-    #: Geometry ids of modules, sorted; the planes have the same order.
+    #: Geometry ids of modules, sorted.
     modules: npt.NDArray[np.uint64]
     centres: npt.NDArray[np.float64]
     normals: npt.NDArray[np.float64]
-    #: Directions of their first local axis.
+    #: Directions of the first local axis.
     axes: npt.NDArray[np.float64]
-    #: Of each module a plane that is no part of the geometry; see :func:`_copies`.
+    #: Copies of the modules' planes, by geometry id; see :func:`_plane_copies`.
     planes: Mapping[Any, Any]
-    #: ACTS's own objects, by the value of the id.
+    #: ``acts.GeometryIdentifier`` by its value.
     ids: Mapping[int, Any]
-    #: The field, along z.
+    #: Field along z.
     field_tesla: float
-    #: The material, as of :func:`material.slabs`.
+    #: Material, as :func:`material.slabs` returns it.
     slabs: Mapping[str, material.Slab | material.Bins]
 
 
 def build(
     *, field: float = layout.FIELD_TESLA, slabs: Mapping[str, material.Slab | material.Bins] | None = None
 ) -> Detector:
-    """Build the tracker; a second or two.
+    """Build the tracker, which takes one or two seconds.
 
     Parameters
     ----------
     field : float
         Tesla, along z.
     slabs : mapping of str to slab, optional
-        The material; by default that of :func:`material.slabs`.
+        The material; default: :func:`material.slabs`.
     """
     slabs = material.slabs() if slabs is None else slabs
     blueprint = _blueprint()
@@ -83,7 +90,7 @@ def build(
         centres=np.array([_numbers(surface.center(context)) for surface in surfaces]),
         normals=np.array([_numbers(surface.normal(context, origin, any_direction)) for surface in surfaces]),
         axes=np.array([_first_axis(surface, context) for surface in surfaces]),
-        planes=_copies(surfaces, context),
+        planes=_plane_copies(surfaces, context),
         ids={surface.geometryId.value: surface.geometryId for surface in surfaces},
         field_tesla=field,
         slabs=slabs,
@@ -93,31 +100,29 @@ def build(
 def identifier(
     volume: npt.NDArray[Any], layer: npt.NDArray[Any], surface: npt.NDArray[Any]
 ) -> npt.NDArray[np.uint64]:
-    """The geometry ids of ACTS of modules, from the ids of the hosted tables."""
+    """Return ACTS's geometry ids of modules from the ids in the hosted tables."""
     ids: npt.NDArray[np.uint64] = module_id({"volume_id": volume, "layer_id": layer, "surface_id": surface})
     return ids
 
 
 def parts(identifiers: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.uint64], ...]:
-    """Volume, layer and surface ids of modules, from their geometry ids of ACTS."""
-    layout_ = ((_VOLUME_BITS, 8), (_LAYER_BITS, 12), (_SURFACE_BITS, 20))
-    return tuple((identifiers >> shift) & np.uint64(2**bits - 1) for shift, bits in layout_)
+    """Return volume, layer and surface ids of modules from their geometry ids."""
+    return tuple((identifiers >> shift) & np.uint64(2**bits - 1) for shift, bits in _FIELDS)
 
 
 def _shift(**part: int) -> np.uint64:
-    """By how many bits ACTS shifts a part of a geometry id."""
+    """Position of the lowest bit of a part of a geometry id."""
     return np.uint64(acts.GeometryIdentifier(**part).value.bit_length() - 1)
 
 
-_VOLUME_BITS: Final = _shift(volume=1)
-_LAYER_BITS: Final = _shift(layer=1)
-_SURFACE_BITS: Final = _shift(sensitive=1)
+#: Position and number of bits of volume, layer and surface in a geometry id.
+_FIELDS: Final = ((_shift(volume=1), 8), (_shift(layer=1), 12), (_shift(sensitive=1), 20))
 
 
 def _blueprint() -> Any:
     root = acts.Blueprint(envelope=acts.ExtentEnvelope(r=[0.0, _MARGIN], z=[_MARGIN, _MARGIN]))
     tracker = root.addCylinderContainer("Tracker", direction=_AXES.AxisR)
-    tracker.attachmentStrategy = acts.VolumeAttachmentStrategy.Gap  # the tubes stay where they are
+    tracker.attachmentStrategy = acts.VolumeAttachmentStrategy.Gap  # do not move the tubes
     pixels, *strips = layout.systems()
     _add_tube(tracker, _BEAM_PIPE, 0.0, layout.BEAM_PIPE_RADIUS)
     _add_system(tracker, pixels)
@@ -127,21 +132,21 @@ def _blueprint() -> Any:
         _add_system(tracker, system)
     radius = layout.SOLENOID_RADIUS
     _add_tube(tracker, _SOLENOID, radius - _CLEARANCE, radius)
-    # What ends in the solenoid has not left: the space ends behind it.
+    # The space ends behind the solenoid, so particles that stop in it have not left.
     end = acts.CylinderVolumeBounds(radius, layout.RADIUS, layout.HALF_LENGTH)
     tracker.addStaticVolume(acts.Transform3.Identity(), end, "End")
     return root
 
 
 def _add_tube(parent: Any, name: str, inner: float, outer: float) -> None:
-    """An empty volume that has material on its outside."""
+    """Add an empty volume with material on its outer cylinder."""
     material_node = _with_material(parent, {name: _FACE.OuterCylinder})
     bounds = acts.CylinderVolumeBounds(inner, outer, layout.HALF_LENGTH)
     material_node.addStaticVolume(acts.Transform3.Identity(), bounds, name)
 
 
 def _with_material(parent: Any, faces: Mapping[str, Any]) -> Any:
-    """A node whose child has material on ``faces``, by their keys."""
+    """Add a node whose child has material on ``faces``, given by material key."""
     node, everywhere = parent.addMaterial(next(iter(faces))), acts.AxisSpec.DeferredEquidistant(1)
     for key, face in faces.items():
         node.configureFace(face, everywhere, everywhere, materialKey=key)
@@ -164,7 +169,7 @@ def _add_system(parent: Any, system: layout.System) -> None:
 
 
 def _add_end_plates(pixels: Any) -> None:
-    """Empty discs that have material on the side towards the origin."""
+    """Add empty discs with material on the side towards the origin."""
     inner, outer = layout.END_PLATE_RADII
     for side, face in zip(_DISCS, reversed(_DISCS.values()), strict=True):
         centre = acts.Vector3(0, 0, float(f"{side}{layout.END_PLATE_Z + _CLEARANCE}"))
@@ -204,17 +209,17 @@ def _surface(module: layout.Module) -> Any:
 
 
 def _bounds(x: float, second: float, third: float | None = None) -> Any:
-    """A rectangle, or a trapezoid of three numbers."""
+    """Bounds of a rectangle from two half lengths, or of a trapezoid from three."""
     if third is None:
         return acts.RectangleBounds(x, second)
     return acts.TrapezoidBounds(x, second, third, 0.0)
 
 
-def _copies(surfaces: list[Any], context: Any) -> dict[Any, Any]:
-    """Planes like the modules, for digitisation.
+def _plane_copies(surfaces: list[Any], context: Any) -> dict[Any, Any]:
+    """Copy the planes of modules for digitisation.
 
-    ACTS digitises what lies within a module's thickness of its plane. Modules without an element of a CAD
-    geometry have none, so that rounding alone would lose hits; planes that are no modules have a tolerance.
+    ACTS digitises hits within a module's thickness of its plane. The modules here have thickness zero, so
+    rounding would lose hits; for planes that are not sensitive ACTS has a tolerance.
     """
     return {
         surface.geometryId: acts.Surface.createPlane(
@@ -236,7 +241,7 @@ def _give_material(geometry: Any, surfaces: list[Any], slabs: Mapping[str, Any])
 
 
 def from_file(document: Mapping[str, Any], read: Callable[[str], Any]) -> Any:
-    """Return what ACTS reads from a document that it takes as a file of JSON alone."""
+    """Return what ``read`` reads from a JSON file of the document: ACTS reads it only from files."""
     with tempfile.TemporaryDirectory() as directory:
         path = Path(directory) / "document.json"
         path.write_text(json.dumps(document))
@@ -251,12 +256,3 @@ def _first_axis(surface: Any, context: Any) -> tuple[float, float, float]:
 
 def _numbers(vector: Any) -> tuple[float, float, float]:
     return vector[0], vector[1], vector[2]
-
-
-GEV: Final[float] = acts.UnitConstants.GeV
-NANOSECOND: Final[float] = acts.UnitConstants.ns
-TESLA: Final[float] = acts.UnitConstants.T
-
-
-ARROW: Final[Any] = acts.examples.arrow
-JSON: Final[Any] = acts.examples.json

@@ -1,8 +1,8 @@
-"""Where the modules of the tracker lie: those of the Open Data Detector, as numbers.
+"""Positions and sizes of the modules of the tracker, which are those of the Open Data Detector.
 
-Source: the public description of the Open Data Detector (https://gitlab.cern.ch/acts/OpenDataDetector, its
-XML files for pixels, short and long strips), from which only dimensions are taken. Volume and layer ids are
-those of the hosted datasets. Lengths are in mm, angles in rad.
+Source of the dimensions: the XML files for pixels, short and long strips of the Open Data Detector
+(https://gitlab.cern.ch/acts/OpenDataDetector). Volume and layer ids are those of the hosted datasets. Lengths
+are in mm, angles in rad.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """A flat sensor: its centre, and the directions of its local axes; sensors measure along x first.
+    """A flat sensor: centre and directions of the local axes. Long strips measure along x only.
 
-    It is a rectangle (half lengths x, y), or a trapezoid (half lengths x at -y, x at +y, and y).
+    It is a rectangle (half lengths x, y) or a trapezoid (half lengths x at -y, x at +y, and y).
     """
 
     centre: Vector
@@ -37,18 +37,18 @@ class Module:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Modules around the beam at nearly one radius (barrel), or at nearly one z (disc)."""
+    """Modules at about one radius (barrel) or at about one z (disc)."""
 
     layer_id: int
     barrel: bool
     modules: tuple[Module, ...]
-    #: How many modules there are along the two directions in which they are looked up: φ and z, or r and φ.
+    #: Number of modules in φ and z (barrel) or in r and φ (disc), for the navigation's lookup.
     bins: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Volume:
-    """Layers of one technology in the negative end, the barrel or the positive end."""
+    """Layers of one subdetector in the negative endcap, the barrel or the positive endcap."""
 
     name: str
     volume_id: int
@@ -61,7 +61,7 @@ class Volume:
 
 @dataclass(frozen=True, slots=True)
 class System:
-    """A technology: negative end, barrel and positive end."""
+    """A subdetector: negative endcap, barrel and positive endcap."""
 
     name: str
     volumes: tuple[Volume, Volume, Volume]
@@ -69,7 +69,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class _Sensor:
-    """A sensor of a module: how far along the normal, and turned in its plane by which angle."""
+    """A sensor of a module: offset along the normal, and rotation in its plane."""
 
     offset: float = 0.0
     stereo: float = 0.0
@@ -80,7 +80,7 @@ class _Barrel:
     #: Radius and number of staves of each layer.
     layers: tuple[tuple[float, int], ...]
     tilt: float
-    #: Modules along z, and from one to the next.
+    #: Number of modules along z, and the distance between their centres.
     along: int
     step: float
     half_lengths: tuple[float, float]
@@ -89,11 +89,11 @@ class _Barrel:
 
 @dataclass(frozen=True, slots=True)
 class _Ring:
-    """Modules at one radius of a disc; every other one lies ``gap`` before or behind the ring's middle."""
+    """Modules at one radius of a disc, alternately ``gap`` before and behind the middle of the ring."""
 
     radius: float
     number: int
-    #: From the disc's middle to the ring's, along the direction away from the interaction point.
+    #: From the middle of the disc to that of the ring, positive away from the interaction point.
     offset: float
     gap: float
     half_lengths: tuple[float, float, float]
@@ -145,24 +145,24 @@ _LONG_STRIP_RINGS: Final = (
     _Ring(990.0, 48, 15.0, 8.0, (64.6, 70.0, 78.0), _BACK_TO_BACK),
 )
 
-#: The beam pipe, the tube between pixels and strips, and the solenoid: radius of the material, mm. The pipe's
-#: half length is 4000, the tube's 2000 and the solenoid's 3000 mm.
+#: Radii of the beam pipe, the support tube between pixels and strips, and the solenoid, mm. Their half
+#: lengths are 4000, 2000 and 3000 mm.
 BEAM_PIPE_RADIUS: Final = 24.0
 SUPPORT_TUBE_RADIUS: Final = 203.0
 SOLENOID_RADIUS: Final = 1180.0
 SOLENOID_HALF_LENGTH: Final = 3000.0
-#: The inside of the solenoid, mm: there neutral particles go over to the calorimeters, which begin with it.
+#: Inner radius of the solenoid, mm: here the simulation of calorimeters takes over neutral particles.
 SOLENOID_INSIDE: Final = 1160.0
-#: The plates behind the pixels: |z|, and the radii between which they lie, mm.
+#: The plates behind the pixels: |z|, and inner and outer radius, mm.
 END_PLATE_Z: Final = 1950.0
 END_PLATE_RADII: Final = (40.0, 189.0)
-#: Radius and half length of the simulated space, mm: it ends with the solenoid.
+#: Radius and half length of the simulated space, mm; it ends behind the solenoid.
 RADIUS: Final = 1200.0
 HALF_LENGTH: Final = 3100.0
 
 
 def systems() -> tuple[System, ...]:
-    """The tracker, from the inside out: 18,824 sensors."""
+    """Return the subdetectors from the inside out; they have 18,824 sensors."""
     return (
         _system("Pixel", (16, 17, 18), _PIXELS, _PIXEL_DISCS, _PIXEL_RINGS, first=1),
         _system("ShortStrip", (23, 24, 25), _SHORT_STRIPS, _SHORT_STRIP_DISCS, _SHORT_STRIP_RINGS),
@@ -178,7 +178,7 @@ def _system(
     rings: Sequence[_Ring],
     first: int = 0,
 ) -> System:
-    """``first``: how many layers without modules come before the discs at negative z."""
+    """``first`` is the number of layer ids without modules before the discs at negative z."""
     negative, middle, positive = volume_ids
     return System(
         name,
@@ -190,15 +190,15 @@ def _system(
     )
 
 
-def _numbered(position: int) -> int:
-    """Layers that hold modules have the even ids, from 2."""
+def _layer_id(position: int) -> int:
+    """Layers with modules have the even ids, from 2."""
     return 2 * (position + 1)
 
 
 def _cylinders(barrel: _Barrel) -> tuple[Layer, ...]:
     return tuple(
         Layer(
-            _numbered(position),
+            _layer_id(position),
             True,
             tuple(_around(barrel, radius, staves)),
             bins=(staves, barrel.along),
@@ -225,7 +225,7 @@ def _around(barrel: _Barrel, radius: float, staves: int) -> Iterator[Module]:
 def _discs(positions: Sequence[float], rings: Sequence[_Ring], first: int = 0) -> tuple[Layer, ...]:
     return tuple(
         Layer(
-            _numbered(position),
+            _layer_id(position),
             False,
             tuple(module for ring in rings for module in _on_disc(ring, z)),
             bins=(len(rings), max(ring.number for ring in rings)),

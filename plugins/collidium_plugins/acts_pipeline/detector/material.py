@@ -1,9 +1,9 @@
-"""What the tracker is made of: slabs of modules, pipe and solenoid, and services on surfaces.
+"""Material of the tracker: slabs for modules, beam pipe and solenoid, and surfaces for services.
 
-A slab is the average over a module of the parts that the Open Data Detector's description gives it: sensor,
-board, connector, foam, cooling pipe, cables, and carbon fibre for supports, as much of it as no direction has
-less of in the reference. What the reference has more lies on surfaces around and between the modules. So
-particles meet the right amount of material in each direction, but not its structure.
+The slab of a module averages the parts in the description of the Open Data Detector over its area: sensor,
+board, connector, foam, cooling pipe, cables and carbon fibre of supports, where the amount of fibre is the
+minimum over directions in the reference. The remaining material of the reference lies on surfaces around and
+between the modules. So the amount of material is right in each direction, but not its structure.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collidium_plugins.acts_pipeline.detector import layout
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """Properties from the tables of the Particle Data Group (https://pdg.lbl.gov, atomic and nuclear)."""
+    """A chemical element. Source: Particle Data Group, atomic and nuclear properties (https://pdg.lbl.gov)."""
 
     charge: int
     mass: float
@@ -41,7 +41,7 @@ COPPER: Final = Element(29, 63.546, 8.960, 12.86, 137.3, 322.0)
 
 
 def _carbon(density: float) -> Element:
-    """Kapton, carbon fibre and foam count as carbon of their density."""
+    """Kapton, carbon fibre and foam are modelled as carbon of their density."""
     return Element(6, 12.011, density, 42.70, 85.8, 78.0)
 
 
@@ -85,7 +85,7 @@ _LONG_BARREL: Final = {
 }
 _LONG_END: Final = {SILICON: 0.25, KAPTON: 0.25, TITANIUM: 0.004, FIBRE: 3.0}
 
-#: mm of each part, for each sensor of a volume.
+#: Slab of each sensor, by volume; thicknesses in mm.
 MODULES: Final[Mapping[str, Slab]] = {
     "16": _PIXEL_END,
     "17": _PIXEL_BARREL,
@@ -103,26 +103,26 @@ SOLENOID: Final[Slab] = {ALUMINIUM: 40.0}
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Slabs in bins along ``direction``, ``z`` of a cylinder or ``r`` of a disc, between ``edges`` in mm."""
+    """Slabs in bins along ``direction``: ``z`` of a cylinder or ``r`` of a disc; ``edges`` in mm."""
 
     direction: str
     edges: Sequence[float]
     slabs: Sequence[Slab]
 
 
-#: Material of the Open Data Detector in bins of η of straight lines from the origin, and what the modules
-#: lack of it: mm of carbon fibre and copper on surfaces at a radius (``r``) or at both ``z``.
-#: ``python docs/make_material.py --solve`` writes it.
+#: Material of the Open Data Detector in bins of η of straight lines from the origin (``reference``), and the
+#: part that modules do not account for (``surfaces``): mm of carbon fibre and copper at a radius ``r`` or at
+#: both ``z``. Written by ``python docs/make_material.py --solve``.
 MAP: Final[dict[str, Any]] = json.loads(Path(__file__).with_name("material.json").read_text())
 
 
 def slabs(scale: Mapping[str, float] | float = 1.0) -> dict[str, Slab | Bins]:
-    """Return the material of modules by volume id, and of other surfaces by name.
+    """Return the material of modules, by volume id, and of other surfaces, by name.
 
     Parameters
     ----------
     scale : float or mapping of str to float
-        Factor of all thicknesses, or by name, where what is left out has no material.
+        Factor of all thicknesses, or factors by name; names that are not in the mapping get no material.
     """
     found: dict[str, Slab | Bins] = {}
     for name, slab in MODULES.items():
@@ -137,7 +137,7 @@ def slabs(scale: Mapping[str, float] | float = 1.0) -> dict[str, Slab | Bins]:
 
 
 def _bins(surface: Mapping[str, Any], factor: float) -> tuple[Bins, ...]:
-    """Return those of a cylinder, or those of the discs at negative and at positive z."""
+    """Return the bins of a cylinder, or of the discs at negative and at positive z."""
     thicknesses = zip(surface["fibre"], surface["copper"], strict=True)
     slabs = [_scaled({FIBRE: fibre, COPPER: copper}, factor) for fibre, copper in thicknesses]
     slopes = [math.sinh(eta) for eta in MAP["eta_edges"]]
@@ -152,7 +152,7 @@ def _bins(surface: Mapping[str, Any], factor: float) -> tuple[Bins, ...]:
 
 
 def _within(half_length: float, slab: Slab) -> Bins:
-    """The slab between both ends of a cylinder, nothing beyond."""
+    """Return bins with the slab between both ends of a cylinder and nothing beyond."""
     return Bins("z", [-_FAR, -half_length, half_length, _FAR], [{}, slab, {}])
 
 
@@ -169,17 +169,17 @@ def _scaled(slab: Slab, factor: float) -> Slab:
 
 
 def radiation_lengths(slab: Slab) -> float:
-    """The slab's thickness in radiation lengths."""
+    """Return the thickness in radiation lengths."""
     return sum(0.1 * thickness * part.density / part.radiation for part, thickness in slab.items())
 
 
 def interaction_lengths(slab: Slab) -> float:
-    """The slab's thickness in nuclear interaction lengths."""
+    """Return the thickness in nuclear interaction lengths."""
     return sum(0.1 * thickness * part.density / part.interaction for part, thickness in slab.items())
 
 
 def document(slabs: Mapping[str, Slab | Bins]) -> dict[str, Any]:
-    """A material map of ACTS (format ``acts-material-map``, version 1) with these slabs, by their keys."""
+    """Return an ACTS material map (format ``acts-material-map``, version 1) of these slabs."""
     return {
         "header": {
             "format": "acts-material-map",
@@ -204,7 +204,7 @@ def _payload(slab: Slab | Bins) -> dict[str, Any]:
 
 
 def _mixed(slab: Slab) -> dict[str, Any]:
-    """One material of the slab's whole thickness that has its atoms, electrons and lengths."""
+    """Return one homogeneous material of the slab's thickness with its atoms, electrons and lengths."""
     thickness = sum(slab.values())
     if not thickness:
         return {"thickness": 0.0, "material": {"kind": "vacuum"}}

@@ -1,26 +1,28 @@
-"""From crossings of modules to measured hits and tracks."""
+"""Reconstruction of simulated events: digitisation, track finding and track fit."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-import acts
 import acts.arrow
 import acts.examples
-import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
 from collidium.order import NOMINAL, Variation
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import digitisation, gaussian_sum, geometry
-from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
+from collidium_plugins.acts_pipeline.detector.algorithms import (
+    Algorithms,
+    columns,
+    hit_container,
+    track_converter,
+)
 from collidium_plugins.acts_pipeline.detector.geometry import ARROW, GEV, LOG_LEVEL, Detector
 from collidium_plugins.acts_pipeline.detector.tracking import track_finding
-from collidium_plugins.acts_pipeline.detector.variation import Varied
+from collidium_plugins.acts_pipeline.detector.variation import HitVariation
 from collidium_plugins.acts_pipeline.events import (
-    Doubles,
     Measurements,
     ReconstructedEvent,
     SimulatedEvent,
@@ -29,17 +31,18 @@ from collidium_plugins.acts_pipeline.events import (
     Tracks,
 )
 
-#: The hosted column ``detector``: negative end, barrel and positive end of pixels, short and long strips.
+#: Values of the hosted column ``detector`` by volume: negative endcap, barrel and positive endcap of pixels,
+#: short and long strips.
 DETECTORS: Final[Mapping[int, int]] = {16: 0, 17: 1, 18: 2, 23: 3, 24: 4, 25: 5, 28: 6, 29: 7, 30: 8}
 
 Indices = npt.NDArray[np.int64]
 
 
 class Reconstruction:
-    """Digitises and reconstructs simulated events."""
+    """Digitises and reconstructs simulated events, with the nominal ``detector``."""
 
     def __init__(self, detector: Detector, variation: Variation = NOMINAL) -> None:
-        self._detector, self._varied = detector, Varied(detector, variation)
+        self._detector, self._variation = detector, HitVariation(detector, variation)
         self._merges, refits = variation.merge > 0, int(variation.gsf)
         self._algorithms = Algorithms(
             [
@@ -53,12 +56,7 @@ class Reconstruction:
                     inputSimHitMeasurementsMap="hit_measurements",
                     outputTable="hit_table",
                 ),
-                ARROW.ArrowTrackOutputConverter(
-                    level=LOG_LEVEL,
-                    inputTracks="tracks",
-                    inputMeasurementSimHitsMap="measurement_hits",
-                    outputTable="track_table",
-                ),
+                track_converter(),
             ],
             inputs={"hits": acts.examples.SimHitContainer},
             outputs={
@@ -71,18 +69,21 @@ class Reconstruction:
         )
 
     def reconstruct(self, event: SimulatedEvent, seed: int) -> ReconstructedEvent:
-        """Digitise and reconstruct. Depends on event, seed and event id; raises StageFailed."""
+        """Reconstruct an event; random numbers depend on seed and event id. Raises StageFailed."""
         random = seeds.for_acts("digitisation", seed, event.event_id)
-        crossings, seen = self._varied.crossings(event.crossings, seed, event.event_id)
-        result = self._algorithms.run(event.event_id, random, hits=self._container(crossings, seen))
+        crossings, positions = self._variation.apply(event.crossings, seed, event.event_id)
+        modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
+        directions = np.stack([crossings.dx, crossings.dy, crossings.dz], axis=1)
+        container = hit_container(self._detector, modules, positions, directions)
+        result = self._algorithms.run(event.event_id, random, hits=container)
         measured = columns(result["hit_table"])
         kept = np.flatnonzero(np.isfinite(measured["x"]))
-        order = place = np.arange(len(kept))  # measurements have the order of hits, unless some are merged
+        order = hit_of = np.arange(len(kept))  # without merging, measurements and hits have the same order
         if self._merges:
-            kept, order, place = merged(list(result["measurement_hits"]))
+            kept, order, hit_of = merged(list(result["measurement_hits"]))
         hits = _hits(crossings, measured, kept)
         measurements = self._measurements(hits, result["clusters"], order)
-        tracks = _tracks(columns(result["track_table"]), result["tracks"], place, hits.particle_id)
+        tracks = _tracks(columns(result["track_table"]), result["tracks"], hit_of, hits.particle_id)
         return ReconstructedEvent(event.event_id, event.particles, event.ends, hits, measurements, tracks)
 
     def _measurements(self, hits: TrackerHits, clusters: Any, order: Indices) -> Measurements:
@@ -96,27 +97,25 @@ class Reconstruction:
         x, y = (np.einsum("ij,ij->i", offset, axis).astype(np.float32) for axis in (first, second))
         return Measurements(x, y, *variances.T.copy(), *sizes.T.copy())
 
-    def _container(self, crossings: SimulatedHits, seen: Doubles) -> Any:
-        """The hits as an ACTS container, in their order, with unit momenta and of no particle."""
-        modules = geometry.identifier(crossings.volume_id, crossings.layer_id, crossings.surface_id)
-        ids, hit, vector = self._detector.ids, acts.examples.SimHit, acts.Vector4
-        no_particle = acts.fatras.Barcode()
-        container = acts.examples.SimHitContainer()
-        flights = np.stack([crossings.dx, crossings.dy, crossings.dz], axis=1)
-        rows = zip(modules.tolist(), seen.tolist(), flights.tolist(), strict=True)
-        for module, (x, y, z), (dx, dy, dz) in rows:
-            along = vector(dx, dy, dz, 1.0)
-            container.insert(hit(ids[module], no_particle, vector(x, y, z, 0.0), along, along))
-        return container
-
 
 def merged(measurement_hits: Sequence[tuple[int, int]]) -> tuple[Indices, Indices, Indices]:
-    """Return the crossings that are hits, the measurement of each hit, and the hit of each measurement."""
-    measurement, hit = np.array(measurement_hits, np.int64).reshape(-1, 2).T
-    first = np.full(measurement.max(initial=-1) + 1, hit.max(initial=0))
-    np.minimum.at(first, measurement, hit)
-    kept, order, place = np.unique(first, return_index=True, return_inverse=True)
-    return kept, order, place
+    """Select hits among crossings that share merged measurements: the first crossing of each measurement.
+
+    Parameters
+    ----------
+    measurement_hits : sequence of tuple
+        Pairs of a measurement and a crossing.
+
+    Returns
+    -------
+    tuple of numpy.ndarray
+        The crossings that become hits, the measurement of each hit, and the hit of each measurement.
+    """
+    measurement, crossing = np.array(measurement_hits, np.int64).reshape(-1, 2).T
+    first = np.full(measurement.max(initial=-1) + 1, crossing.max(initial=0))
+    np.minimum.at(first, measurement, crossing)
+    kept, order, hit_of = np.unique(first, return_index=True, return_inverse=True)
+    return kept, order, hit_of
 
 
 def _hits(crossings: SimulatedHits, measured: Mapping[str, npt.NDArray[Any]], kept: Indices) -> TrackerHits:
@@ -142,14 +141,14 @@ def _hits(crossings: SimulatedHits, measured: Mapping[str, npt.NDArray[Any]], ke
 def _tracks(
     found: Mapping[str, npt.NDArray[Any]],
     fitted: Any,
-    place: Indices,
+    hit_of: Indices,
     owners: npt.NDArray[np.uint64],
 ) -> Tracks:
-    """``place``: the hit of each measurement; ``owners``: the particle of each hit."""
+    """Return the tracks; ``hit_of`` is the hit of each measurement, ``owners`` the particle of each hit."""
     rows, places = np.tril_indices(5)
-    units = np.array([1.0, 1.0, 1.0, 1.0, GEV])  # of the inverse momentum
+    units = np.array([1.0, 1.0, 1.0, 1.0, GEV])  # the last parameter is q/p
     covariance = fitted.covariance.reshape(-1, 6, 6)[:, rows, places] * (units[rows] * units[places])
-    hit_ids = place[found["measurement_ids"]].astype(np.uint32)
+    hit_ids = hit_of[found["measurement_ids"]].astype(np.uint32)
     counts = found["measurement_ids.lengths"].astype(np.uint16)
     return Tracks(
         d0=found["d0"],
@@ -168,10 +167,14 @@ def _tracks(
 
 
 def majority(owners: npt.NDArray[np.uint64], counts: npt.NDArray[np.uint16]) -> npt.NDArray[np.uint64]:
-    """For each track the particle that owns most of its hits; of several the one with the smallest id.
+    """Return the particle with most hits of each track; of several particles the one with the smallest id.
 
-    ``owners`` are those of the hits of all tracks, one track after the other; ``counts`` says how many hits
-    each has, at least one.
+    Parameters
+    ----------
+    owners : numpy.ndarray of uint64, shape (hits,)
+        Particles of the hits of all tracks, track by track.
+    counts : numpy.ndarray of uint16, shape (tracks,)
+        Hits of each track, at least one.
     """
     track = np.repeat(np.arange(len(counts)), counts)
     order = np.lexsort((owners, track))

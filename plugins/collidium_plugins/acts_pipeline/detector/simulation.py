@@ -1,4 +1,8 @@
-"""Simulation of particles in the tracker: FATRAS, the fast simulation of ACTS."""
+"""Simulation of particles in the tracker with FATRAS, the fast simulation of ACTS.
+
+FATRAS propagates charged particles, with energy loss, multiple scattering and bremsstrahlung. Hadronic
+interactions, decays and conversions are added by :mod:`interactions`; neutral particles fly straight.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,7 @@ import acts.fatras
 import numpy as np
 import numpy.typing as npt
 
+from collidium.physics.constants import SPEED_OF_LIGHT
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.detector import geometry, hadrons, interactions, layout
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms, columns
@@ -26,14 +31,13 @@ from collidium_plugins.acts_pipeline.events import (
     SimulatedEvent,
     SimulatedHits,
 )
-from collidium_plugins.acts_pipeline.generation.record import LIGHT
 
 #: Minimum momentum of simulated particles, GeV.
 MIN_MOMENTUM: Final = 0.05
-#: Particles beyond it miss the tracker.
+#: Maximum |η| of simulated particles: the tracker covers less.
 MAX_ABS_ETA: Final = 4.0
 
-#: What comes of interactions, decays and conversions is simulated, and so on for so many generations.
+#: Generations of particles that are simulated: generated ones, their products, and so on.
 _GENERATIONS: Final = 4
 _NEUTRINOS: Final = (12, 14, 16)
 _UNITS: Final = np.array([1.0, 1.0, 1.0, NANOSECOND, GEV, GEV, GEV, GEV])
@@ -47,8 +51,8 @@ class Simulation:
 
     def __init__(self, detector: Detector) -> None:
         self._detector = detector
-        self._tracker = interactions.Tracker(interactions.sheets(detector.slabs))
-        self._pool = hadrons.Pool()
+        self._material = interactions.TrackerMaterial(interactions.sheets(detector.slabs))
+        self._pool = hadrons.ReactionPool()
         fatras = acts.examples.FatrasSimulation(
             level=LOG_LEVEL,
             inputParticles="generated",
@@ -58,7 +62,7 @@ class Simulation:
             trackingGeometry=detector.tracking_geometry,
             magneticField=detector.field,
             pMin=MIN_MOMENTUM * GEV,
-            emPhotonConversion=False,  # of FATRAS, not before 2.6% of a radiation length
+            emPhotonConversion=False,  # FATRAS has none in the first 2.6% of a radiation length
         )
         hits = ARROW.ArrowSimHitOutputConverter(
             level=LOG_LEVEL, inputSimHits="hits", inputParticles="particles", outputTable="hit_table"
@@ -74,7 +78,7 @@ class Simulation:
         )
 
     def simulate(self, event: GeneratedEvent, seed: int) -> SimulatedEvent:
-        """Simulate the event. Depends on event, seed and event id; raises StageFailed."""
+        """Simulate an event; random numbers depend on seed and event id. Raises StageFailed."""
         particles, ends = event.particles, Ends.none(0)
         crossings = []
         chosen = is_simulated(particles)
@@ -82,28 +86,30 @@ class Simulation:
             random = seeds.for_acts("fatras", seed, event.event_id, generation)
             charged = particles.charge != 0
             result = self._algorithms.run(
-                event.event_id, random, generated=_sent(particles, chosen & charged)
+                event.event_id, random, generated=_particle_container(particles, chosen & charged)
             )
             simulated = list(result["particles"])
-            ids, radiated = _identified(simulated, len(particles))
-            particles = Particles.join([particles, radiated])
+            ids, radiated = _particles_of(simulated, len(particles))
+            particles = Particles.concatenate([particles, radiated])
             reached = self._ends(simulated, ids, particles, np.flatnonzero(chosen & ~charged))
             hits = self._crossings(columns(result["hit_table"]), _directions(result["hits"]), ids)
             numbers = seeds.generator("interactions", seed, event.event_id, generation)
-            fates = interactions.fates(particles, reached, hits, len(event.particles), self._tracker, numbers)
-            reached, hits = interactions.cut(reached, hits, particles, fates)
-            ends = ends.followed_by(reached)
+            vertices = interactions.secondary_vertices(
+                particles, reached, hits, len(event.particles), self._material, numbers
+            )
+            reached, hits = interactions.truncated(reached, hits, particles, vertices)
+            ends = ends.updated(reached)
             crossings.append(hits)
-            if not len(fates.index):
+            if not len(vertices.index):
                 break
-            made = interactions.products(particles, fates, self._detector.field_tesla, self._pool, numbers)
+            made = interactions.products(particles, vertices, self._detector.field_tesla, self._pool, numbers)
             chosen = np.append(np.zeros(len(particles), np.bool_), is_simulated(made))
-            particles = Particles.join([particles, made])
+            particles = Particles.concatenate([particles, made])
         return SimulatedEvent(
             event.event_id,
             particles,
-            ends.followed_by(Ends.none(len(particles))),
-            SimulatedHits.join(crossings).sorted(),
+            ends.updated(Ends.none(len(particles))),
+            SimulatedHits.concatenate(crossings).sorted(),
         )
 
     def _crossings(
@@ -112,7 +118,7 @@ class Simulation:
         directions: npt.NDArray[np.float32],
         ids: npt.NDArray[np.uint64],
     ) -> SimulatedHits:
-        """Project hits onto their modules, as digitisation needs them: ACTS gives single precision."""
+        """Return hits projected onto their modules: ACTS gives positions in single precision."""
         module = geometry.identifier(hits["volume_id"], hits["layer_id"], hits["surface_id"])
         place = np.searchsorted(self._detector.modules, module)
         position = np.stack([hits["true_x"], hits["true_y"], hits["true_z"]], axis=1).astype(np.float64)
@@ -136,15 +142,15 @@ class Simulation:
     def _ends(
         self, simulated: Sequence[Any], ids: npt.NDArray[np.uint64], particles: Particles, neutral: Integers
     ) -> Ends:
-        """Ends of what FATRAS simulated, and of neutral particles, which fly straight.
+        """Return the final states of particles that FATRAS simulated, and of neutral particles.
 
-        What is fast enough where FATRAS ends is outside, or has turned back: it flies on in the field.
+        Particles above the minimum momentum have left the tracker or curl back.
         """
         rows = np.zeros((len(particles), 8), np.float32)
         fate = np.full(len(particles), NOT_SIMULATED, np.uint8)
         if simulated:
             places = ids.astype(np.int64) - 1
-            rows[places] = np.array([_row(particle.finalState) for particle in simulated]) / _UNITS
+            rows[places] = np.array([_four_vectors(particle.finalState) for particle in simulated]) / _UNITS
             fast = np.linalg.norm(rows[places, 4:7], axis=1) > MIN_MOMENTUM
             fate[places] = np.where(fast, LEFT, ENDED)
         rows[neutral], fate[neutral] = _straight(particles, neutral), LEFT
@@ -153,7 +159,7 @@ class Simulation:
 
 
 def _straight(particles: Particles, which: Integers) -> npt.NDArray[np.float64]:
-    """Place (mm), time (ns), momentum and energy (GeV) where straight lines leave the tracker."""
+    """Return position (mm), time (ns), momentum and energy (GeV) where straight lines leave the tracker."""
     names = ("vx", "vy", "vz", "px", "py", "pz", "energy", "time")
     x, y, z, px, py, pz, energy, time = (getattr(particles, name)[which].astype(np.float64) for name in names)
     with np.errstate(divide="ignore"):
@@ -162,13 +168,13 @@ def _straight(particles: Particles, which: Integers) -> npt.NDArray[np.float64]:
             np.sqrt(np.maximum(along**2 + across * (layout.SOLENOID_INSIDE**2 - x**2 - y**2), 0.0)) - along
         ) / across
         to_end = (np.copysign(layout.HALF_LENGTH, pz) - z) / pz
-    way = np.maximum(np.minimum(to_side, to_end), 0.0)
-    place = (x + way * px, y + way * py, z + way * pz)
-    return np.stack([*place, time + way * energy / LIGHT, px, py, pz, energy], axis=1)
+    path = np.maximum(np.minimum(to_side, to_end), 0.0)  # over momentum
+    position = (x + path * px, y + path * py, z + path * pz)
+    return np.stack([*position, time + path * energy / SPEED_OF_LIGHT, px, py, pz, energy], axis=1)
 
 
 def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
-    """Mask of particles to simulate: undecayed, visible, not too slow and not too near the beam."""
+    """Return the mask of particles to simulate: undecayed, visible, within the cuts on momentum and |η|."""
     decayed = np.isin(particles.particle_id, particles.parent_id[particles.parent_id > 0].astype(np.uint64))
     visible = ~np.isin(np.abs(particles.pdg_id), _NEUTRINOS)
     components = np.array([particles.px, particles.py, particles.pz], np.float64)
@@ -178,8 +184,8 @@ def is_simulated(particles: Particles) -> npt.NDArray[np.bool_]:
     return chosen
 
 
-def _sent(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
-    """The chosen particles, as ACTS takes them, in its order; their ids are a part of its barcodes."""
+def _particle_container(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
+    """Return the chosen particles as an ACTS container; barcodes have the vertex and the particle id."""
     places = np.flatnonzero(chosen)
     places = places[np.argsort(particles.vertex_primary[places], kind="stable")]
     names = ("particle_id", "vertex_primary", "pdg_id", "charge", "mass", "px", "py", "pz", "vx", "vy", "vz")
@@ -199,44 +205,43 @@ def _sent(particles: Particles, chosen: npt.NDArray[np.bool_]) -> Any:
 
 
 def _directions(hits: Any) -> npt.NDArray[np.float32]:
-    """Unit vectors of flight, shape (3, hits)."""
+    """Return unit vectors of flight, shape (3, hits)."""
     momenta = [hit.momentum4Before for hit in hits]
-    along = np.array([(one[0], one[1], one[2]) for one in momenta]).reshape(-1, 3)
-    unit: npt.NDArray[np.float32] = (along / np.linalg.norm(along, axis=1, keepdims=True)).astype(np.float32)
-    return np.ascontiguousarray(unit.T)
+    vectors = np.array([(p[0], p[1], p[2]) for p in momenta]).reshape(-1, 3)
+    directions = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return np.ascontiguousarray(directions.T)
 
 
-def _row(state: Any) -> tuple[float, ...]:
-    """Place, time, momentum and energy in units of ACTS."""
-    place, momentum = state.fourPosition, state.fourMomentum
+def _four_vectors(state: Any) -> tuple[float, ...]:
+    """Return position, time, momentum and energy in ACTS units."""
+    position, momentum = state.fourPosition, state.fourMomentum
     return (
-        *(place[0], place[1], place[2], place[3]),
+        *(position[0], position[1], position[2], position[3]),
         *(momentum[0], momentum[1], momentum[2], momentum[3]),
     )
 
 
-#: Columns of particles, in the order of the rows of what FATRAS made.
+#: Order of :func:`_particle_row`.
 _COLUMNS: Final = ("mass", "energy", "charge", "px", "py", "pz", "vx", "vy", "vz", "time")
 
 
-def _identified(simulated: Sequence[Any], before: int) -> tuple[npt.NDArray[np.uint64], Particles]:
-    """The id of each particle that FATRAS returns, and those among them that it made.
+def _particles_of(simulated: Sequence[Any], before: int) -> tuple[npt.NDArray[np.uint64], Particles]:
+    """Return the ids of particles from FATRAS, and those among them that it made: bremsstrahlung photons.
 
-    These are photons that electrons radiate, since nothing else happens to particles there.
-    Ids are the particles' own, and for what was made the next ones after ``before``, in their order. ACTS
-    gives a photon the barcode of the electron, but for its generation.
+    ACTS gives a photon the barcode of its electron with a higher generation. Photons get the ids that follow
+    ``before``.
     """
-    barcodes = [one.particleId for one in simulated]
-    parts = [(one.particle, one.vertexPrimary, one.generation) for one in barcodes]
-    ids, vertex, generation = np.array(parts, np.uint64).reshape(-1, 3).T.copy()
+    barcodes = [particle.particleId for particle in simulated]
+    fields = [(one.particle, one.vertexPrimary, one.generation) for one in barcodes]
+    ids, vertex, generation = np.array(fields, np.uint64).reshape(-1, 3).T.copy()
     places = np.flatnonzero(generation > 0)
     parents = ids[places]
     ids[places] = before + np.arange(1, len(places) + 1, dtype=np.uint64)
     new = [simulated[place] for place in places.tolist()]
-    rows = np.array([_particle_row(one) for one in new], np.float32).reshape(-1, 10)
+    rows = np.array([_particle_row(particle) for particle in new], np.float32).reshape(-1, 10)
     return ids, Particles(
         particle_id=ids[places],
-        pdg_id=np.array([int(one.pdg) for one in new], np.int64),
+        pdg_id=np.array([int(particle.pdg) for particle in new], np.int64),
         **dict(zip(_COLUMNS, rows.T, strict=True)),
         primary=np.zeros(len(new), np.bool_),
         vertex_primary=vertex[places].astype(np.uint16),

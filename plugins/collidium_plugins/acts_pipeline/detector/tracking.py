@@ -1,4 +1,4 @@
-"""Track finding with ACTS: seeds of three pixel hits, combinatorial Kalman filter, ambiguity resolution."""
+"""Track finding with ACTS: triplet seeds of pixel hits, combinatorial Kalman filter, ambiguity resolution."""
 
 from __future__ import annotations
 
@@ -11,28 +11,25 @@ from collidium_plugins.acts_pipeline.detector import layout
 from collidium_plugins.acts_pipeline.detector.digitisation import SEEDING
 from collidium_plugins.acts_pipeline.detector.geometry import GEV, LOG_LEVEL, NANOSECOND, TESLA, Detector
 
-#: Layers of space points: the pixel barrel and the four inner discs at each end.
+#: Layers with space points, by volume: the pixel barrel and the four inner discs at each end.
 _SEEDING: Final = {17: (2, 4, 6, 8), 18: (2, 4, 6, 8), 16: (16, 14, 12, 10)}
 _DEGREE: Final[float] = acts.UnitConstants.degree
 
-#: Minimum pT of seeds and of tracks, GeV.
+#: Minimum pT of seeds and tracks, GeV.
 SEED_PT: Final = 0.5
 TRACK_PT: Final = 0.7
 MAX_ABS_ETA: Final = 3.5
 MIN_MEASUREMENTS: Final = 6
 MAX_HOLES_AND_OUTLIERS: Final = 3
 MAX_SHARED_HITS: Final = 3
-#: Maximum |z| of collisions, mm.
+#: Maximum |z| of the luminous region, mm.
 _COLLISIONS: Final = 250.0
-#: χ² up to which a measurement belongs to a track, and up to which it is kept as an outlier.
+#: Maximum χ² of measurements and of outliers.
 _CHI2: Final = (15.0, 25.0)
 
 
 def track_finding(detector: Detector, measurements: str, tracks: str) -> list[Any]:
-    """The algorithms that find tracks in the measurements of an event, in their order.
-
-    Measurements are those of :func:`digitisation.digitisation`.
-    """
+    """Return the algorithms that find tracks in measurements of :func:`digitisation.digitisation`."""
     return [
         *_seeding(detector, SEEDING + measurements),
         _filter(detector, measurements),
@@ -80,9 +77,9 @@ def _seeding(detector: Detector, measurements: str) -> list[Any]:
         collisionRegionMax=_COLLISIONS,
         sigmaScattering=5.0,
         radLengthPerSeed=0.1,
-        # Production has 40, which take half a minute with 200 pileup collisions. Few do where the best come
-        # first: those from near to the beams, and those whose curvature a fourth hit confirms to 0.02/GeV (by
-        # default 0.07, which chance does as well).
+        # Production has 40, which takes half a minute with 200 pileup collisions. Five suffice with seeds
+        # ranked by impact parameter and by whether a fourth hit confirms the curvature to 0.02/GeV; the
+        # default of 0.07/GeV is met by chance.
         maxSeedsPerSpM=5,
         impactWeightFactor=100.0,
         deltaInvHelixDiameter=1e-5,
@@ -128,5 +125,5 @@ def _filter(detector: Detector, measurements: str) -> Any:
         twoWay=True,
         seedDeduplication=True,
         stayOnSeed=True,
-        recordMaterialStates=False,  # nothing reads them
+        recordMaterialStates=False,
     )

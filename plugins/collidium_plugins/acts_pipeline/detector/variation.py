@@ -1,6 +1,6 @@
-"""Systematic variations of what the tracker measures: lost hits, noise, misplaced modules, worse resolution.
+"""Systematic variations of the tracker: inefficiency, noise, misalignment, resolution, field and material.
 
-Field and material differ in the detector that is simulated. Tracks are fitted as if nothing was varied.
+Field and material are varied in the simulation. Reconstruction always assumes the nominal detector.
 """
 
 from __future__ import annotations
@@ -20,61 +20,61 @@ from collidium_plugins.acts_pipeline.detector.digitisation import READOUTS
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
 from collidium_plugins.acts_pipeline.events import Doubles, SimulatedHits
 
-#: Noise is spread over a bunch crossing, ns.
+#: Times of noise hits are uniform within a bunch crossing, ns.
 _CROSSING: Final = 25.0
 
 
-def simulated(variation: Variation) -> Detector:
-    """Build the detector that particles cross."""
+def varied_detector(variation: Variation) -> Detector:
+    """Build the detector to simulate, with varied field and material."""
     return geometry.build(
         field=variation.field * layout.FIELD_TESLA, slabs=material.slabs(variation.material)
     )
 
 
-class Varied:
+class HitVariation:
     """Applies a variation to the hits of events."""
 
     def __init__(self, detector: Detector, variation: Variation) -> None:
         self._detector, self._variation = detector, variation
 
-    def crossings(self, true: SimulatedHits, seed: int, event_id: int) -> tuple[SimulatedHits, Doubles]:
-        """Return the crossings that are measured, and where they seem to be.
+    def apply(self, true: SimulatedHits, seed: int, event_id: int) -> tuple[SimulatedHits, Doubles]:
+        """Return the crossings to measure and their varied positions.
 
         Parameters
         ----------
         true : SimulatedHits
             The crossings of the event.
         seed, event_id : int
-            Random numbers depend on them; positions of modules on the seed alone.
+            Seed the random numbers; displacements of modules depend only on ``seed``.
 
         Returns
         -------
         tuple of SimulatedHits and ndarray of float, shape (hits, 3)
-            Hits without the lost ones and with noise, whose ``particle_id`` is 0, in the order of modules;
+            Crossings without lost ones and with noise, whose ``particle_id`` is 0, in the order of modules;
             and positions to digitise, mm.
         """
         vary = self._variation
         if vary.inefficiency:
             random = seeds.generator("inefficiency", seed, event_id)
-            true = true.chosen(random.random(len(true)) >= vary.inefficiency)
+            true = true.select(random.random(len(true)) >= vary.inefficiency)
         if vary.noise:
             true = self._with_noise(true, seeds.generator("noise", seed, event_id))
-        seen = np.stack([true.x, true.y, true.z], axis=1)
+        positions = np.stack([true.x, true.y, true.z], axis=1)
         modules = self._modules(true) if vary.misalign or vary.smear > 1 else np.empty(0, np.int64)
         if vary.misalign:
-            seen -= self._displacements(seed)[modules]
+            positions -= self._displacements(seed)[modules]
         if vary.smear > 1:
             random = seeds.generator("smear", seed, event_id)
-            widths = self._plane.resolution[modules] * np.sqrt(vary.smear**2 - 1)
-            seen += self._plane.shifted(modules, random.normal(size=widths.shape) * widths)
-        return true, seen
+            widths = self._planes.resolution[modules] * np.sqrt(vary.smear**2 - 1)
+            positions += self._planes.to_global(modules, random.normal(size=widths.shape) * widths)
+        return true, positions
 
     def _with_noise(self, true: SimulatedHits, random: np.random.Generator) -> SimulatedHits:
-        plane, detector = self._plane, self._detector
+        planes, detector = self._planes, self._detector
         module = np.repeat(
-            np.arange(len(detector.modules)), random.poisson(self._variation.noise * plane.channels)
+            np.arange(len(detector.modules)), random.poisson(self._variation.noise * planes.channels)
         )
-        x, y, z = (detector.centres[module] + plane.shifted(module, plane.random(module, random))).T
+        x, y, z = (detector.centres[module] + planes.to_global(module, planes.uniform(module, random))).T
         flight = detector.normals[module].T.astype(np.float32)
         volume, layer, surface = geometry.parts(detector.modules[module])
         noise = SimulatedHits(
@@ -90,7 +90,7 @@ class Varied:
             layer_id=layer.astype(np.uint16),
             surface_id=surface.astype(np.uint32),
         )
-        return SimulatedHits.join([true, noise]).sorted()
+        return SimulatedHits.concatenate([true, noise]).sorted()
 
     def _modules(self, hits: SimulatedHits) -> npt.NDArray[np.int64]:
         return np.searchsorted(
@@ -98,19 +98,19 @@ class Varied:
         )
 
     @cached_property
-    def _plane(self) -> _Planes:
+    def _planes(self) -> _Planes:
         return _Planes.of(self._detector)
 
     def _displacements(self, seed: int) -> Doubles:
-        """Of each module within its plane, mm; the same in all events."""
+        """Displacement of each module within its plane, mm; the same in all events."""
         random = seeds.generator("misalign", seed)
         offsets = random.normal(0, self._variation.misalign / 1000, (len(self._detector.modules), 2))
-        return self._plane.shifted(np.arange(len(offsets)), offsets)
+        return self._planes.to_global(np.arange(len(offsets)), offsets)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Planes:
-    """Modules in the order of the detector: their axes, size, channels and resolution."""
+    """Local axes, sizes, channels and resolutions of modules, in the order of the detector."""
 
     #: Unit vectors in the plane, shape (modules, 2, 3).
     axes: Doubles
@@ -118,8 +118,9 @@ class _Planes:
     lower: Doubles
     upper: Doubles
     height: Doubles
+    #: Number of channels.
     channels: Doubles
-    #: Along both axes, mm, shape (modules, 2).
+    #: Resolution along both axes, mm, shape (modules, 2).
     resolution: Doubles
 
     @classmethod
@@ -139,18 +140,18 @@ class _Planes:
         for axis, size in enumerate(sizes):
             pitch = np.array([(*readout.pitches, np.inf)[axis] for readout in made])
             channels *= np.where(np.isinf(pitch), 1, size / pitch)
-        # That of clusters of one channel; long strips measure across alone.
+        # Resolution of clusters of one channel; long strips do not measure the second coordinate.
         resolution = np.array([[*(rms[0] for rms in readout.resolutions), 0.0][:2] for readout in made])
         axes = np.stack([detector.axes, np.cross(detector.normals, detector.axes)], axis=1)
         return cls(axes, lower, upper, height, channels, resolution)
 
-    def shifted(self, modules: npt.NDArray[np.int64], offsets: Doubles) -> Doubles:
-        """Offsets in the planes of modules as vectors in space."""
-        moved: Doubles = np.einsum("ij,ijk->ik", offsets, self.axes[modules])
-        return moved
+    def to_global(self, modules: npt.NDArray[np.int64], offsets: Doubles) -> Doubles:
+        """Transform local offsets, shape (offsets, 2), to vectors in space, shape (offsets, 3)."""
+        vectors: Doubles = np.einsum("ij,ijk->ik", offsets, self.axes[modules])
+        return vectors
 
-    def random(self, modules: npt.NDArray[np.int64], random: np.random.Generator) -> Doubles:
-        """Points spread over the modules, as offsets from their centres."""
+    def uniform(self, modules: npt.NDArray[np.int64], random: np.random.Generator) -> Doubles:
+        """Draw points on the modules, as local offsets from their centres."""
         across, along = random.uniform(-1, 1, (2, len(modules)))
         lower, upper = self.lower[modules], self.upper[modules]
         half = lower + (upper - lower) * (along + 1) / 2

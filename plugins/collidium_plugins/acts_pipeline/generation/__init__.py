@@ -1,1 +1,1 @@
-"""From a channel and a seed to the particles of an event: Pythia, a particle gun, and pileup overlaid."""
+"""Event generation: Pythia or a particle gun, with pileup overlaid."""

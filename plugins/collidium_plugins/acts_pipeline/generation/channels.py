@@ -1,6 +1,6 @@
-"""The channels: their processes and their Pythia settings.
+"""The channels and their Pythia settings.
 
-Everything is at leading order with Pythia's default tune, at 14 TeV, fully hadronised and decayed.
+Processes are at leading order, with Pythia's default tune, at 14 TeV, fully hadronised and decayed.
 """
 
 from __future__ import annotations
@@ -18,39 +18,38 @@ _FOLDER: Final = Path(__file__).parent
 #: Centre-of-mass energy, GeV.
 ENERGY: Final = 14_000.0
 
-#: Volume in which the generator decays particles: radius and half length of the tracker, mm.
+#: Pythia decays particles within this volume: radius and half length of the tracker, mm.
 TRACKER_RADIUS: Final = 1_100.0
 TRACKER_LENGTH: Final = 3_100.0
 
-#: Channels that are shot from a gun, without Pythia.
+#: Channels of the particle gun, which do not use Pythia.
 SINGLE_MUON: Final = "single_muon"
 MUON_GUN: Final = "muon_gun"
-#: Muons in an event of theirs, and the maximum pT, GeV.
+#: Muons per event and their maximum pT, GeV.
 GUNS: Final = MappingProxyType({SINGLE_MUON: (1, 100.0), MUON_GUN: (2, 10.0)})
 
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """A process: its title for people, and its Pythia settings."""
+    """A physics process: its title and its Pythia settings."""
 
     title: str
     settings: tuple[str, ...] = ()
-    #: SUSY Les Houches file with the spectrum and the decays.
+    #: SUSY Les Houches file (SLHA) with the spectrum and the decays.
     spectrum: Path | None = None
-    #: Les Houches file with the hard processes, one for each event.
+    #: Les Houches event file (LHEF) with the hard processes, one per event.
     events: Path | None = None
-    #: What Pythia found when it set up multiparton interactions with these settings, which takes six seconds;
-    #: it writes the file with ``MultipartonInteractions:reuseInit = 1``. Other versions than that of the
-    #: file's name do not use it.
+    #: Initialisation of multiparton interactions for these settings, which otherwise takes six seconds.
+    #: Written with ``MultipartonInteractions:reuseInit = 1``; only for the Pythia version in its name.
     multiparton: Path | None = None
-    #: Photons of the hard process must have these: minimum pT in GeV and maximum |η|.
+    #: Minimum pT in GeV and maximum |η| of photons of the hard process.
     photons: tuple[float, float] | None = None
-    #: Cross section in pb, at leading order, by Pythia with these settings.
+    #: Leading-order cross section in pb, computed by Pythia with these settings.
     picobarns: float | None = None
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """What the card of a dataset of the channel says of its normalisation."""
+        """Normalisation of the channel's events, for the card of a dataset."""
         if self.picobarns is None:
             return {"Weights": "none: a particle gun"}
         return {
@@ -69,11 +68,11 @@ CHANNELS: Final[Mapping[str, Channel]] = MappingProxyType(
 
 
 def les_houches(events: Path) -> Channel:
-    """Return the channel of a Les Houches file, which Pythia showers, hadronises and decays."""
+    """Return the channel of a Les Houches event file, whose events Pythia showers, hadronises and decays."""
     return Channel("hard processes of a Les Houches file", ("Beams:frameType = 4",), events=events)
 
 
-#: Channels that this pipeline lacks, with the reason.
+#: Channels that this pipeline does not support, with the reason.
 REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     {
         "dihiggs": "Pythia has no process gg → HH: the loops of top quarks behind it need another matrix "
@@ -81,7 +80,7 @@ REFUSED: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
-#: Collisions of pileup, as in production: non-diffractive, diffractive and elastic.
+#: Pileup collisions as in production: non-diffractive, diffractive and elastic.
 MINIMUM_BIAS: Final = Channel(
     "soft proton collisions, elastic ones included",
     ("SoftQCD:all = on",),

@@ -1,16 +1,15 @@
-"""Pileup: how many other protons collide in an event, which collisions of the pool they are, and where.
+"""Pileup: the number of additional collisions in an event, their vertices, and the pool they are drawn from.
 
-The number is Poisson distributed around the pileup, of all soft collisions as in production: inelastic ones
-and the 23% that are elastic, of which the detector sees nothing. Places and times are Gaussian and
-independent, with the spreads that the production of the hosted datasets uses: 55.5 mm along the beams,
-12.5 µm across, 185 ps.
-ATLAS expects 50 mm and 175 ps of the HL-LHC (High-Granularity Timing Detector, technical design report,
-CERN-LHCC-2020-007). The hard scatter is spread alike.
+The number of collisions is Poisson distributed. As in production it includes all soft collisions, also the
+23% elastic ones, which leave nothing in the detector. Positions and times of vertices are Gaussian and
+independent, with the standard deviations of production: 55.5 mm along the beams, 12.5 µm across, 185 ps.
+ATLAS expects 50 mm and 175 ps at the HL-LHC (High-Granularity Timing Detector, technical design report,
+CERN-LHCC-2020-007). The hard scatter has the same distribution.
 
-A collision is taken from a pool of :data:`POOL` distinct ones. Each time it is turned by another angle around
-the beams, and half of the time end for end (by 180 degrees around an axis across the beams), which is as
-good as new: the protons are alike and nothing else distinguishes directions. What stays is that the same
-multiplicity and shape come back, on average ``events * pileup / POOL`` times in a run.
+Collisions are drawn from a pool of :data:`POOL` distinct ones. Each is rotated by a random angle around the
+beams, and with probability one half by 180° around a transverse axis; proton-proton collisions are symmetric
+under both. The multiplicity and shape of a collision recur on average ``events * pileup / POOL`` times in a
+run.
 """
 
 from __future__ import annotations
@@ -26,21 +25,21 @@ import pyarrow as pa
 
 from collidium_plugins.acts_pipeline import seeds
 from collidium_plugins.acts_pipeline.generation.pythia import Pythia
-from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, seen
+from collidium_plugins.acts_pipeline.generation.record import TYPES, Interaction, keep_visible
 
-#: Distinct collisions that pileup is drawn from, for each seed.
+#: Distinct collisions in the pool of a seed.
 POOL: Final = 20_000
-#: Standard deviations of an interaction's place, mm, and time, ns.
-_ACROSS: Final = 0.0125
-_ALONG: Final = 55.5
-_TIME: Final = 0.185
+#: Standard deviations of vertices in x and y, in z (mm), and in time (ns).
+_SIGMA_XY: Final = 0.0125
+_SIGMA_Z: Final = 55.5
+_SIGMA_TIME: Final = 0.185
 
 Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Places:
-    """Where interactions take place, mm, and when, ns; shape (interactions,)."""
+class Vertices:
+    """Positions (mm) and times (ns) of interactions, shape (interactions,)."""
 
     x: Floats
     y: Floats
@@ -50,41 +49,41 @@ class Places:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pileup:
-    """The pileup interactions of an event, one entry each."""
+    """The pileup collisions of an event, one entry each."""
 
-    #: Which collisions of the pool.
+    #: Numbers of collisions in the pool.
     members: npt.NDArray[np.int64]
-    #: Turned around the beams by so many radians.
+    #: Angle of the rotation around the beams, rad.
     angle: Floats
-    #: Turned end for end.
-    turned: npt.NDArray[np.bool_]
-    places: Places
+    #: Whether the collision is rotated by 180° around the x axis before.
+    flipped: npt.NDArray[np.bool_]
+    vertices: Vertices
 
 
 def draw(channel: str, pileup: int, seed: int, event_id: int) -> Pileup:
-    """The pileup of an event."""
+    """Draw the pileup of an event."""
     random = seeds.generator("pileup", channel, pileup, seed, event_id)
     count = int(random.poisson(pileup))
     return Pileup(
         members=random.integers(0, POOL, count),
         angle=random.uniform(-np.pi, np.pi, count),
-        turned=random.random(count) < 0.5,
-        places=places(random, count),
+        flipped=random.random(count) < 0.5,
+        vertices=vertices(random, count),
     )
 
 
-def places(random: np.random.Generator, count: int) -> Places:
-    """Where and when ``count`` interactions of a bunch crossing take place."""
-    return Places(
-        x=random.normal(0, _ACROSS, count),
-        y=random.normal(0, _ACROSS, count),
-        z=random.normal(0, _ALONG, count),
-        time=random.normal(0, _TIME, count),
+def vertices(random: np.random.Generator, count: int) -> Vertices:
+    """Draw the vertices of ``count`` interactions of a bunch crossing."""
+    return Vertices(
+        x=random.normal(0, _SIGMA_XY, count),
+        y=random.normal(0, _SIGMA_XY, count),
+        z=random.normal(0, _SIGMA_Z, count),
+        time=random.normal(0, _SIGMA_TIME, count),
     )
 
 
 def members(channel: str, pileup: int, seed: int, events: Iterable[int]) -> npt.NDArray[np.int64]:
-    """The collisions of the pool that these events need, in order."""
+    """Return the sorted numbers of the collisions that these events need."""
     needed = np.zeros(POOL, bool)
     for event_id in events:
         needed[draw(channel, pileup, seed, event_id).members] = True
@@ -92,46 +91,46 @@ def members(channel: str, pileup: int, seed: int, events: Iterable[int]) -> npt.
 
 
 def collisions(pythia: Pythia, seed: int, members: Iterable[int]) -> pa.Table:
-    """One row per collision: its number, how many particles it has, and lists of their properties."""
+    """Generate collisions; return a table with one row per collision: its number and lists of particles."""
     numbers = list(members)
-    made = [pythia.generate(seeds.for_pythia("pool", seed, number), seen) for number in numbers]
-    lengths = [len(one) for one in made]
-    offsets = pa.array(np.cumsum([0, *lengths]), pa.int32())
-    joined = Interaction.join([Interaction.from_rows([]), *made])
+    made = [pythia.generate(seeds.for_pythia("pool", seed, number), keep_visible) for number in numbers]
+    offsets = pa.array(np.cumsum([0, *map(len, made)]), pa.int32())
+    particles = Interaction.concatenate([Interaction.from_rows([]), *made])
     lists = {
-        name: pa.ListArray.from_arrays(offsets, pa.array(_stored(getattr(joined, name)))) for name in TYPES
+        name: pa.ListArray.from_arrays(offsets, pa.array(_as_bytes(getattr(particles, name))))
+        for name in TYPES
     }
     return pa.table({"member": pa.array(numbers, pa.int64()), **lists})
 
 
 class Pool:
-    """Collisions in files of :func:`collisions`, mapped into memory."""
+    """Collisions in memory-mapped files of tables of :func:`collisions`."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._batches = [batch for path in paths for batch in _mapped(path)]
-        self._at: dict[int, tuple[int, int]] = {}
+        #: Batch and row of each collision.
+        self._rows: dict[int, tuple[int, int]] = {}
         self._offsets: list[npt.NDArray[np.int32]] = []
         self._values: list[dict[str, npt.NDArray[Any]]] = []
-        for place, batch in enumerate(self._batches):
+        for number, batch in enumerate(self._batches):
             for row, member in enumerate(batch.column("member").to_numpy().tolist()):
-                self._at[member] = (place, row)
+                self._rows[member] = (number, row)
             lists = {name: cast("pa.ListArray[Any]", batch.column(name)) for name in TYPES}
             self._offsets.append(lists["pdg_id"].offsets.to_numpy())
             self._values.append({name: column.values.to_numpy() for name, column in lists.items()})
 
     def take(self, members: npt.NDArray[np.int64]) -> tuple[Interaction, npt.NDArray[np.int64]]:
-        """The particles of these collisions one after the other, and how many each has."""
+        """Return the particles of these collisions, and the number of particles of each."""
         slices = []
         for member in members.tolist():
-            place, row = self._at[member]
-            first, end = self._offsets[place][row : row + 2].tolist()
-            slices.append((place, first, end))
-        none = Interaction.from_rows([])
+            number, row = self._rows[member]
+            first, end = self._offsets[number][row : row + 2].tolist()
+            slices.append((number, first, end))
         columns = {
             name: np.concatenate(
                 [
-                    getattr(none, name),
-                    *(self._values[place][name][first:end] for place, first, end in slices),
+                    np.empty(0, kind),
+                    *(self._values[number][name][first:end] for number, first, end in slices),
                 ],
                 dtype=kind,
                 casting="unsafe",
@@ -142,8 +141,8 @@ class Pool:
         return Interaction(**columns), counts
 
 
-def _stored(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Truth values as bytes: arrow packs them into bits, which numpy cannot map."""
+def _as_bytes(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Convert booleans to bytes: arrow stores booleans as bits, which NumPy cannot map."""
     return values.astype(np.uint8) if values.dtype == np.bool_ else values
 
 

@@ -1,4 +1,4 @@
-"""Pythia, seeded for every interaction, which depends on the channel and the seed alone."""
+"""Pythia with an own seed for each interaction, so that interactions are independent of each other."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collidium_plugins.acts_pipeline.generation.channels import (
 from collidium_plugins.acts_pipeline.generation.record import Interaction, interaction
 from collidium_plugins.acts_pipeline.order import StageFailed
 
-#: Pythia fails on an event now and then, and continues with the same random numbers.
+#: Pythia occasionally fails on an event; it retries with the random numbers that follow.
 _ATTEMPTS: Final = 100
 _ATTEMPTS_OF_FILE: Final = 10
 
@@ -27,26 +27,26 @@ class GenerationFailed(StageFailed):
 
 
 def multiparton(channel: Channel, installed: float) -> Path | None:
-    """Return the channel's file if the installed version of Pythia made it."""
+    """Return the channel's file of multiparton interactions if it is of the installed version of Pythia."""
     path = channel.multiparton
     return path if path and path.stem.endswith(f"-{installed:.3f}") else None
 
 
 class Pythia:
-    """One Pythia for one channel, seeded for every interaction.
+    """A Pythia instance for one channel, seeded for each interaction.
 
-    Initialisation draws random numbers too, for the largest cross sections; it always starts from the same
-    seed, so that any two instances are equal.
+    Initialisation also draws random numbers, to find the maxima of cross sections. It always uses the same
+    seed, so all instances of a channel are equal.
     """
 
     def __init__(self, channel: Channel) -> None:
-        """Set up: a quarter of a second, for minimum bias some; raises GenerationFailed."""
+        """Initialise Pythia, which takes 0.25 s or more. Raises GenerationFailed."""
         self._channel = channel
         self._set_up()
 
     def _set_up(self) -> None:
         channel = self._channel
-        #: The event of the file that Pythia reads next.
+        #: Number of the event that Pythia reads next from the file.
         self._next = 0
         self._pythia = pythia8mc.Pythia("", False)
         for setting in (
@@ -54,7 +54,7 @@ class Pythia:
             "Beams:idA = 2212",
             "Beams:idB = 2212",
             f"Beams:eCM = {ENERGY}",
-            # K0S and hyperons decay in the generator where the tracker is; beyond, the calorimeters get them.
+            # Within the tracker, K0S and hyperons decay in the generator.
             "ParticleDecays:limitCylinder = on",
             f"ParticleDecays:xyMax = {TRACKER_RADIUS}",
             f"ParticleDecays:zMax = {TRACKER_LENGTH}",
@@ -65,8 +65,8 @@ class Pythia:
         ):
             if not self._pythia.readString(setting):
                 raise GenerationFailed(f"Pythia rejects the setting {setting!r}")
-        if made := multiparton(channel, self._pythia.settings.parm("Pythia:versionNumber")):
-            self._pythia.settings.word("MultipartonInteractions:initFile", str(made))
+        if file := multiparton(channel, self._pythia.settings.parm("Pythia:versionNumber")):
+            self._pythia.settings.word("MultipartonInteractions:initFile", str(file))
             self._pythia.settings.mode("MultipartonInteractions:reuseInit", 2)
         if channel.events:
             self._pythia.settings.word("Beams:LHEF", str(channel.events))
@@ -77,21 +77,32 @@ class Pythia:
             raise GenerationFailed(f"Pythia cannot be set up for {channel.title}")
 
     def generate(self, seed: tuple[int, int], keeps: Callable[[Any], bool], event: int = 0) -> Interaction:
-        """The interaction of a seed (:func:`seeds.for_pythia`), of final particles those that it ``keeps``.
+        """Generate the interaction of a seed.
 
-        ``event`` is its place in the Les Houches file, if there is one. Raises GenerationFailed if Pythia
-        fails repeatedly.
+        Parameters
+        ----------
+        seed : tuple of int
+            Of :func:`seeds.for_pythia`.
+        keeps : callable
+            Whether to keep a final particle of the event record.
+        event : int
+            Number of the event in the Les Houches file, if there is one.
+
+        Raises
+        ------
+        GenerationFailed
+            If Pythia fails repeatedly.
         """
         if self._channel.events is None:
-            self._start(seed)
+            self._seed(seed)
             done = any(self._pythia.next() for _ in range(_ATTEMPTS))
-        else:  # Pythia goes on to the next event of the file after a failure
+        else:  # after a failure Pythia would continue with the next event of the file
             done = any(self._read(event, seed, attempt) for attempt in range(_ATTEMPTS_OF_FILE))
         if not done:
             raise GenerationFailed(f"Pythia failed on event {event} repeatedly")
         return interaction(self._pythia.event, keeps)
 
-    def _start(self, seed: tuple[int, int]) -> None:
+    def _seed(self, seed: tuple[int, int]) -> None:
         start, arithmetic = seed
         random = self._pythia.rndm
         random.init(start)
@@ -105,12 +116,12 @@ class Pythia:
         if event > self._next:
             self._pythia.LHAeventSkip(event - self._next)
         self._next = event + 1
-        self._start((max(1, seed[0] - attempt), seed[1]))
+        self._seed((max(1, seed[0] - attempt), seed[1]))
         return bool(self._pythia.next())
 
 
 class _PhotonCuts(pythia8mc.UserHooks):  # type: ignore[misc]  # untyped
-    """Veto hard processes with a photon outside of pT and η."""
+    """Vetoes hard processes with a photon below the minimum pT or beyond the maximum |η|."""
 
     def __init__(self, pt: float, eta: float) -> None:
         super().__init__()

@@ -1,9 +1,9 @@
-"""The particles kept from an event record of Pythia.
+"""Selects particles from an event record of Pythia.
 
-Kept are the particles that do not decay in the generator and, as their parents, those decayed ones that
-are of interest: hadrons with b or c, K0S and hyperons, tau leptons, W, Z, H, t and the particles of models.
-A decayed particle without a kept daughter is left out, so that "is a parent" and "has decayed" are the same
-thing. Partons, and hadrons that decay by the strong or electromagnetic force, are left out.
+It keeps particles that do not decay in the generator, and as their ancestors decayed particles of interest:
+hadrons with b or c quarks, K0S and hyperons, tau leptons, W, Z, H, t and particles beyond the Standard Model.
+It omits partons, hadrons that decay by the strong or electromagnetic force, and decayed particles without a
+kept daughter; so a particle has decayed if and only if it is a parent.
 """
 
 from __future__ import annotations
@@ -15,18 +15,16 @@ from typing import Any, Final, Self
 import numpy as np
 import numpy.typing as npt
 
+from collidium.physics.constants import SPEED_OF_LIGHT
 from collidium_plugins.acts_pipeline.events import Columns
-
-#: Millimetres that light travels in a nanosecond.
-LIGHT: Final = 299.792458
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Interaction(Columns):
-    """Particles of one or of several interactions: one array entry for each, a parent before its daughters.
+    """Particles of one or several interactions; parents come before their daughters.
 
-    Vertices are relative to where the interaction takes place, in mm, and their times in ns; momenta and
-    masses in GeV. ``parent`` is the place of the parent in the same interaction, -1 for none.
+    Production vertices are relative to the interaction, in mm and ns; momenta and masses are in GeV.
+    ``parent`` is the index of the parent in the same interaction, or -1.
     """
 
     pdg_id: npt.NDArray[np.int64]
@@ -45,7 +43,7 @@ class Interaction(Columns):
 
     @classmethod
     def from_rows(cls, rows: Sequence[tuple[Any, ...]]) -> Self:
-        """From one tuple per particle, in the order of the fields."""
+        """Return the interaction of one tuple per particle, in the order of the fields."""
         columns = zip(*rows, strict=True) if rows else ((),) * len(TYPES)
         return cls(*(np.array(column, kind) for column, kind in zip(columns, TYPES.values(), strict=True)))
 
@@ -59,21 +57,21 @@ TYPES: Final[dict[str, type[Any]]] = dict(
 )
 
 
-#: t, Z, W, H, Z', H2 and A of the Higgs portal, dark mesons.
+#: t, Z, W, H, Z', H2 and A of the Higgs portal, mesons of the hidden valley.
 _RESONANCES: Final = frozenset({6, 23, 24, 25, 32, 35, 36, 4900113, 4900211, 4900213})
 #: Superpartners.
 _SUSY: Final = range(1_000_001, 3_000_000)
 _TAU: Final = 15
-#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres, and their decay products are not primary.
+#: K0S, Λ, Σ-, Σ+, Ξ-, Ξ0, Ω-: they fly for centimetres; their decay products are not primary.
 _STRANGE: Final = frozenset({310, 3122, 3112, 3222, 3312, 3322, 3334})
 _NEUTRINOS: Final = frozenset({12, 14, 16})
 _CHARM, _BOTTOM = 4, 5
-#: Status codes of hadrons that come from strings, in Pythia's numbering.
+#: Pythia's status codes of hadrons from string fragmentation.
 _FRAGMENTATION: Final = range(81, 90)
 
 
 def heavy_flavour(pdg: int) -> int:
-    """5 for a hadron with a b quark, 4 for one with a c quark and no b, else 0."""
+    """Return 5 for a hadron with a b quark, 4 for one with a c quark and no b quark, else 0."""
     pdg = abs(pdg)
     if not 100 < pdg < 10_000_000 or 1_000_000 <= pdg < 9_000_000:
         return 0
@@ -84,16 +82,19 @@ def heavy_flavour(pdg: int) -> int:
 
 
 def interaction(record: Any, keeps: Callable[[Any], bool]) -> Interaction:
-    """The particles of an event record (``pythia8mc.Event``), of final ones those that ``keeps`` says."""
+    """Return the selected particles of an event record (``pythia8mc.Event``).
+
+    ``keeps`` decides about final particles.
+    """
     entries = list(record)
-    wanted = [
+    selected = [
         index
         for index, entry in enumerate(entries)
-        if (keeps(entry) if entry.isFinal() else _decays_are_of_interest(entries, entry))
+        if (keeps(entry) if entry.isFinal() else _is_decay_of_interest(entries, entry))
     ]
-    ancestry = _Ancestry(entries, wanted)
-    parents = {index: ancestry.of(index) for index in wanted}
-    kept = _with_kept_daughters(entries, wanted, parents)
+    ancestry = _Ancestry(entries, selected)
+    parents = {index: ancestry.nearest(index) for index in selected}
+    kept = _without_childless(entries, selected, parents)
     places = {index: place for place, index in enumerate(kept)}
     primary: dict[int, bool] = {}
     for index in kept:
@@ -104,39 +105,39 @@ def interaction(record: Any, keeps: Callable[[Any], bool]) -> Interaction:
     )
 
 
-def everything(entry: Any) -> bool:
-    """Keep all final particles, of a hard scatter."""
+def keep_all(entry: Any) -> bool:
+    """Keep all final particles: for hard scatters."""
     return True
 
 
-def seen(entry: Any) -> bool:
-    """Keep particles of pileup that reach the detector: |η| < 5, no neutrinos."""
+def keep_visible(entry: Any) -> bool:
+    """Keep particles with |η| < 5 except neutrinos: for pileup."""
     return entry.idAbs() not in _NEUTRINOS and abs(entry.eta()) < 5.0
 
 
-def _decays_are_of_interest(entries: Sequence[Any], entry: Any) -> bool:
+def _is_decay_of_interest(entries: Sequence[Any], entry: Any) -> bool:
     kind = entry.idAbs()
     if kind in _STRANGE:
         return True
     daughters = range(entry.daughter1(), entry.daughter2() + 1)
-    if kind in _RESONANCES or kind in _SUSY or kind == _TAU:  # the last copy, after radiation and recoil
+    if kind in _RESONANCES or kind in _SUSY or kind == _TAU:  # only the last copy, after radiation and recoil
         return not any(entries[daughter].idAbs() == kind for daughter in daughters)
-    flavour = heavy_flavour(kind)  # of excited hadrons the one that decays weakly
+    flavour = heavy_flavour(kind)  # only the hadron that decays weakly, not its excited states
     return flavour > 0 and not any(heavy_flavour(entries[daughter].id()) == flavour for daughter in daughters)
 
 
 class _Ancestry:
-    """Of each entry the nearest wanted one that it comes from."""
+    """Finds the nearest selected ancestor of entries of an event record; results are cached."""
 
-    def __init__(self, entries: Sequence[Any], wanted: Sequence[int]) -> None:
-        self._entries, self._wanted = entries, frozenset(wanted)
+    def __init__(self, entries: Sequence[Any], selected: Sequence[int]) -> None:
+        self._entries, self._selected = entries, frozenset(selected)
         self._known: dict[int, int] = {}
 
-    def of(self, index: int) -> int:
-        """The nearest wanted one that the entry comes from, -1 for none.
+    def nearest(self, index: int) -> int:
+        """Return the index of the nearest selected ancestor, or -1.
 
-        What a string made comes from a particle if both of the string's ends do: partons of a W do not mix
-        with others, those of a top quark or a proton do.
+        A hadron from string fragmentation descends from a particle if both ends of its string do. That is
+        so for hadrons from a W, whose partons are colour-singlets, but not for those from a top quark.
         """
         path = []
         at = index
@@ -151,7 +152,7 @@ class _Ancestry:
                 ends = {self._at_or_above(mother), self._at_or_above(entry.mother2())}
                 found = ends.pop() if len(ends) == 1 else -1
                 break
-            if mother in self._wanted:
+            if mother in self._selected:
                 found = mother
                 break
             if mother <= 2:  # the beams
@@ -162,16 +163,17 @@ class _Ancestry:
         return found
 
     def _at_or_above(self, index: int) -> int:
-        return index if index in self._wanted else self.of(index)
+        return index if index in self._selected else self.nearest(index)
 
 
-def _with_kept_daughters(entries: Sequence[Any], wanted: Sequence[int], parents: dict[int, int]) -> list[int]:
-    named: set[int] = set()
+def _without_childless(entries: Sequence[Any], selected: Sequence[int], parents: dict[int, int]) -> list[int]:
+    """Remove decayed particles without a kept daughter."""
+    with_daughters: set[int] = set()
     kept = []
-    for index in reversed(wanted):  # daughters have larger indices
-        if entries[index].isFinal() or index in named:
+    for index in reversed(selected):  # daughters have larger indices
+        if entries[index].isFinal() or index in with_daughters:
             kept.append(index)
-            named.add(parents[index])
+            with_daughters.add(parents[index])
     return kept[::-1]
 
 
@@ -187,7 +189,7 @@ def _row(entry: Any, primary: bool, parent: int) -> tuple[Any, ...]:
         entry.xProd(),
         entry.yProd(),
         entry.zProd(),
-        entry.tProd() / LIGHT,
+        entry.tProd() / SPEED_OF_LIGHT,
         primary,
         parent,
     )
