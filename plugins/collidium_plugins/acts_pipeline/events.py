@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from functools import cache
 from typing import Any, Final, Self, TypeVar, get_type_hints
 
 import numpy as np
@@ -248,7 +247,6 @@ _TYPES: Final[Mapping[type, Mapping[str, pa.DataType]]] = {
 }
 
 
-@cache
 def _parts(kind: type[Event]) -> dict[str, type]:
     """Return the classes of the parts of an event, by attribute."""
     return {name: type_ for name, type_ in get_type_hints(kind).items() if name != "event_id"}
@@ -256,7 +254,7 @@ def _parts(kind: type[Event]) -> dict[str, type]:
 
 def schema(kind: type[Event]) -> pa.Schema:
     """Return the schema of a table with one event per row; columns are named ``<part>.<column>``."""
-    columns = [
+    columns: list[pa.Field[Any]] = [
         pa.field(f"{part}.{name}", column)
         for part, type_ in _parts(kind).items()
         for name, column in _TYPES[type_].items()
@@ -278,11 +276,12 @@ def to_table(events: Iterable[Event], kind: type[Event]) -> pa.Table:
 
 def from_table(table: pa.Table, kind: type[Event]) -> Iterator[Event]:
     """Yield the events of a table that :func:`to_table` made."""
+    kinds = _parts(kind)
     for batch in table.select(schema(kind).names).to_batches():
         for row, event_id in enumerate(batch.column("event_id").to_numpy()):
             parts: dict[str, Any] = {
                 part: type_(*(_entries(batch.column(f"{part}.{field.name}"), row) for field in fields(type_)))
-                for part, type_ in _parts(kind).items()
+                for part, type_ in kinds.items()
             }
             yield kind(int(event_id), **parts)
 
