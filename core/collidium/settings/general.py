@@ -37,23 +37,29 @@ class GeneralSettings(BaseSettings):
         None,
         ge=0,
         le=65535,
-        description="Port at whose root `collidium serve` has the local hub, too; 0: none; not set: the "
-        "server's port + 1.",
+        description=(
+            "Port at whose root `collidium serve` also serves the local hub; 0: none; not set: the "
+            "server's port + 1."
+        ),
     )
     worker_port: int | None = Field(
         None,
         ge=0,
         le=65535,
-        description="Port at which `collidium worker` has /metrics, /healthz and /readyz, on a server's "
-        "address; not set: none.",
+        description=(
+            "Port of /metrics, /healthz and /readyz of `collidium worker`, at the server's address; not "
+            "set: none."
+        ),
     )
     workers: int = Field(1, ge=1, le=64, description="Server processes that share the ports.")
     stop_delay_seconds: float = Field(
         0,
         ge=0,
         le=300,
-        description="How long a server that is stopped still serves while /healthz and /readyz are 503, "
-        "so that proxies send nothing more to it.",
+        description=(
+            "How long a stopping server still serves, with 503 at /healthz and /readyz so that proxies "
+            "send nothing more to it."
+        ),
     )
     hub_quota_bytes: int = Field(
         100 * GIBIBYTE,
@@ -93,7 +99,10 @@ class GeneralSettings(BaseSettings):
         "sha256", description="Checksum that the server compares uploads with; empty: none."
     )
     storage_s3_timeout_seconds: float = Field(
-        60.0, gt=0, le=3600, description="Seconds that the store may be silent before a call is given up."
+        60.0,
+        gt=0,
+        le=3600,
+        description="Seconds without a response after which a call to the store is given up.",
     )
     executor: str = Field("processes", description="Executor that scores blocks of events.")
     plugins_blocked: CommaList = Field((), description="Entry points not to load, separated by commas.")
@@ -105,8 +114,10 @@ class GeneralSettings(BaseSettings):
     metrics_token: SecretStr | None = Field(
         None,
         min_length=1,
-        description="Token with which /metrics is read, as `Authorization: Bearer TOKEN`; the admin token in "
-        "X-Admin-Token reads it, too.",
+        description=(
+            "Token for /metrics, as `Authorization: Bearer TOKEN`; the admin token in X-Admin-Token also "
+            "works."
+        ),
     )
     cors_origins: CommaList = Field((), description="Origins allowed to call from browsers, or *.")
     log_level: Literal["debug", "info", "warning", "error"] = Field(
@@ -127,37 +138,40 @@ class GeneralSettings(BaseSettings):
         100,
         ge=1,
         le=100_000,
-        description="Unknown tokens that a server process takes from one address at once.",
+        description="Unknown tokens that a server process accepts from one address at once.",
     )
     unknown_tokens_per_minute: int = Field(
         60,
         ge=1,
         le=100_000,
-        description="Unknown tokens that it takes from one address in a minute after that.",
+        description="Unknown tokens that it accepts from one address in a minute after that.",
     )
     unknown_tokens_per_minute_in_all: int = Field(
-        600, ge=1, le=1_000_000, description="Unknown tokens that one server process takes in a minute."
+        600, ge=1, le=1_000_000, description="Unknown tokens that one server process accepts in a minute."
     )
     identity_timeout_seconds: float = Field(
-        5, gt=0, le=60, description="How long to wait for the hub's answer about a token."
+        5, gt=0, le=60, description="How long to wait for the hub's response about a token."
     )
     retention_days: float = Field(
         90,
         ge=7,
         le=36_500,
-        description="How long ended webhook deliveries and records and logs of ended jobs of this machine "
-        "are kept, and models that failed or were cancelled; the ledger and submissions are never deleted.",
+        description=(
+            "How long ended webhook deliveries, records and logs of ended jobs of this machine, and "
+            "failed or cancelled models are kept; the ledger and submissions are never deleted."
+        ),
     )
     signup_grant: Decimal = Field(
         Decimal(10), ge=0, decimal_places=3, description="Credits granted at the first sign-in."
     )
-    max_body_bytes: int = Field(64 * 1024, gt=0, description="Largest body of a request that brings no file.")
+    max_body_bytes: int = Field(64 * 1024, gt=0, description="Largest request body without a file.")
     body_timeout_seconds: float = Field(
         60,
         gt=0,
         le=86_400,
-        description="How long the body of a request may stall, or that of a response be unread, before "
-        "its connection is closed.",
+        description=(
+            "How long a request body may stall, or a response stay unread, before the connection is closed."
+        ),
     )
 
     @field_validator("plugins_blocked", "cors_origins", mode="before")
@@ -234,8 +248,10 @@ class MailSettings(BaseSettings):
 
     smtp_url: SecretStr | None = Field(
         None,
-        description="Server that takes e-mail: smtp://user:password@host:port, with STARTTLS where it has "
-        "that and always with a password, or smtps://; not set: no e-mail is sent.",
+        description=(
+            "Mail server: smtp://user:password@host:port, with STARTTLS if it has it and always with a "
+            "password, or smtps://; not set: no e-mail is sent."
+        ),
     )
     mail_from: str = Field(
         "", description="Sender of e-mail: `Collidium <noreply@example.org>`, or the address alone."

@@ -43,29 +43,23 @@ class RunnerSettings(BaseSettings):
         0, ge=0, le=4096, description="CPUs that one container may use; 0: all of the machine's."
     )
     container_time_factor: float = Field(
-        4, gt=0, le=1000, description="How much longer a container may run than one node is expected to."
+        4, gt=0, le=1000, description="Maximum run time of a container, as a multiple of its estimate."
     )
-    container_extra_seconds: float = Field(
-        900, ge=0, description="Time that every container may run on top of that."
-    )
+    container_extra_seconds: float = Field(900, ge=0, description="Seconds added to that maximum.")
     container_keep_days: float = Field(
         7, ge=1, le=3650, description="How long the output of a container is kept in the data directory."
     )
     local_jobs: int = Field(1, ge=1, le=1000, description="Jobs of the runner local that compute at once.")
-    local_niceness: int = Field(
-        10, ge=0, le=19, description="How far jobs of the runner local stand back for other programs."
-    )
+    local_niceness: int = Field(10, ge=0, le=19, description="Niceness of jobs of the runner local.")
     local_memory_bytes: int = Field(
         0,
         ge=0,
         description="Memory that each process of a job of the runner local may use; 0: no limit.",
     )
     local_time_factor: float = Field(
-        4, gt=0, le=1000, description="How much longer such a job may run than one node is expected to."
+        4, gt=0, le=1000, description="Maximum run time of such a job, as a multiple of its estimate."
     )
-    local_extra_seconds: float = Field(
-        900, ge=0, description="Time that every such job may run on top of that."
-    )
+    local_extra_seconds: float = Field(900, ge=0, description="Seconds added to that maximum.")
     local_keep_days: float = Field(
         7, ge=1, le=3650, description="How long the output of such a job is kept in the data directory."
     )
@@ -94,14 +88,14 @@ class RunnerSettings(BaseSettings):
         1000,
         ge=0,
         le=2**31 - 1,
-        description="Maximum number of events of an array task; 0: jobs are never cut.",
+        description="Maximum number of events of an array task; 0: jobs are never split.",
     )
     sfapi_calls_per_second: float = Field(
         10, gt=0, le=1000, description="Maximum number of calls of the API in a second, of each process."
     )
     sfapi_call_seconds: float = Field(20, gt=0, le=600, description="Maximum time that a call may take.")
     sfapi_submit_seconds: float = Field(
-        120, gt=0, le=3600, description="Maximum time that the API may take to hand a job over."
+        120, gt=0, le=3600, description="Maximum time that submitting a job through the API may take."
     )
     slurm_url: str = Field(
         "", description="Address of slurmrestd; empty: jobs go through sbatch, squeue, sacct and scancel."
@@ -132,7 +126,7 @@ class RunnerSettings(BaseSettings):
     slurm_qos: str = Field("", pattern=PLAIN, description="Quality of service of jobs; empty: the default.")
     slurm_constraint: str = Field("", pattern=PLAIN, description="Features that the nodes of jobs must have.")
     slurm_events_per_part: int = Field(
-        100, ge=0, description="Maximum number of events of an array task; 0: jobs are never cut."
+        100, ge=0, description="Maximum number of events of an array task; 0: jobs are never split."
     )
     slurm_maximum_parts: int = Field(
         1000,

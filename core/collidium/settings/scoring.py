@@ -25,13 +25,17 @@ class ScoringSettings(BaseSettings):
         10,
         ge=1,
         le=10_000,
-        description="Submissions kept of a participant in a UTC day, unless a challenge has its own number.",
+        description=(
+            "Stored submissions of a participant in a UTC day, unless a challenge sets its own number."
+        ),
     )
     deadline_grace_seconds: float = Field(
         600,
         ge=0,
         le=86400,
-        description="An upload that began before a challenge closed counts if it is complete so much later.",
+        description=(
+            "How long after a challenge closes an upload that began before may complete and still count."
+        ),
     )
     rewards_per_day: int = Field(
         3, ge=0, le=10_000, description="Rewards of one account for one metric of a task in a UTC day."
@@ -43,18 +47,16 @@ class ScoringSettings(BaseSettings):
         description="Rewards are paid for gains above this number of standard errors; 0: for every gain.",
     )
     evaluations_in_flight: int = Field(
-        4, ge=1, le=1000, description="Files of one account that a server process takes at once."
+        4, ge=1, le=1000, description="Files of one account that a server process accepts at once."
     )
-    max_submission_bytes: int = Field(
-        8 * GIBIBYTE, gt=0, description="Largest file of predictions that is taken."
-    )
+    max_submission_bytes: int = Field(8 * GIBIBYTE, gt=0, description="Largest accepted file of predictions.")
     truth_cache_bytes: int = Field(
         100 * GIBIBYTE,
         ge=0,
-        description="Truth that this machine keeps of what is in the storage, but for what is in use.",
+        description="Truth from the storage that this machine caches, not counting truth in use.",
     )
     scoring_workers: int = Field(
-        0, ge=0, le=256, description="Processes that score; 0: one for each core of the machine."
+        0, ge=0, le=256, description="Scoring processes; 0: one for each core of the machine."
     )
     dask_scheduler: str = Field(
         "",
@@ -69,24 +71,22 @@ class ScoringSettings(BaseSettings):
     dask_worker_name: str = Field(
         "",
         max_length=200,
-        description="Name of a worker in its cluster, by which dask-jobqueue knows the jobs it has started.",
+        description="Name of a worker in its cluster, by which dask-jobqueue recognises its jobs.",
     )
     dask_wait_seconds: float = Field(
         60,
         gt=0,
         le=86400,
-        description="How long a call waits for a scheduler and a worker, before it is 503.",
+        description="How long a call waits for a scheduler and a worker before it returns 503.",
     )
     scoring_memory_bytes: int = Field(
         2 * GIBIBYTE,
         ge=256 * MEBIBYTE,
         description="Memory that one scoring call and its child processes may use.",
     )
-    scoring_seconds: float = Field(
-        300, gt=0, description="Time that one block of events may take to be scored."
-    )
+    scoring_seconds: float = Field(300, gt=0, description="Time that scoring one block of events may take.")
     evaluation_seconds: float = Field(
-        1800, gt=0, description="Time that a whole file may take to be scored, waiting for its turn included."
+        1800, gt=0, description="Time that scoring a whole file may take, including the wait for its turn."
     )
     model_memory_bytes: int = Field(
         4 * GIBIBYTE,
@@ -101,13 +101,17 @@ class ScoringSettings(BaseSettings):
         ge=0,
         le=10**6,
         decimal_places=3,
-        description="Credits for running a submitted model; given back where the platform fails, or where it "
-        "is cancelled before it runs.",
+        description=(
+            "Credits for running a submitted model; refunded if the platform fails, or if it is "
+            "cancelled before it runs."
+        ),
     )
     model_unconfined: bool = Field(
         False,
-        description="Whether submitted models run where the system does not keep them from network, files "
-        "and system calls: only for public events.",
+        description=(
+            "Whether submitted models run where the system cannot isolate them from network, files and "
+            "system calls: only for public events."
+        ),
     )
 
     @property

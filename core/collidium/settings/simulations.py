@@ -51,12 +51,12 @@ class SimulationSettings(BaseSettings):
     max_events: int = Field(100_000, ge=1, le=2**31 - 1, description="Maximum events of one request.")
     max_pileup: int = Field(200, ge=0, le=10_000, description="Highest pileup of a request.")
     dedup_days: float = Field(
-        7, ge=0, le=3650, description="How long a completed request answers those with the same config."
+        7, ge=0, le=3650, description="How long a completed request serves orders with the same config."
     )
     burst_requests: int = Field(
         10, ge=1, le=100_000, description="Simulation requests of one account in PLATFORM_BURST_SECONDS."
     )
-    burst_seconds: float = Field(300, gt=0, le=_DAY, description="The time that bursts are counted in.")
+    burst_seconds: float = Field(300, gt=0, le=_DAY, description="Period of PLATFORM_BURST_REQUESTS.")
     unfinished_requests: int = Field(
         20, ge=1, le=100_000, description="Unfinished simulation requests of one account at once."
     )
@@ -65,8 +65,10 @@ class SimulationSettings(BaseSettings):
     )
     secret_key: SecretStr | None = Field(
         None,
-        description="Keys that encrypt what is kept of users' secrets, separated by commas: the first "
-        "encrypts, all decrypt; without it one is made and kept in the data directory.",
+        description=(
+            "Keys that encrypt users' stored secrets, separated by commas: the first encrypts, all "
+            "decrypt; not set: one is created in the data directory."
+        ),
     )
     pipeline_version: str = Field(
         "",
@@ -83,13 +85,11 @@ class SimulationSettings(BaseSettings):
     )
     poll_seconds: float = Field(60, gt=0, le=_HOUR, description="Time between two polls of a job.")
     lease_seconds: float = Field(
-        60, ge=1, le=_HOUR, description="How long a process that follows a request keeps others off it."
+        60, ge=1, le=_HOUR, description="How long the lease of a process on a request lasts without renewal."
     )
-    submit_deadline_seconds: float = Field(
-        _HOUR, gt=0, le=_YEAR, description="Maximum time to hand a job over."
-    )
+    submit_deadline_seconds: float = Field(_HOUR, gt=0, le=_YEAR, description="Maximum time to submit a job.")
     queued_deadline_seconds: float = Field(
-        7 * _DAY, gt=0, le=_YEAR, description="Maximum time that a job may wait."
+        7 * _DAY, gt=0, le=_YEAR, description="Maximum time that a job may be queued."
     )
     running_deadline_seconds: float = Field(
         2 * _DAY, gt=0, le=_YEAR, description="Maximum time that a job may run."
@@ -109,10 +109,10 @@ class SimulationSettings(BaseSettings):
         False, description="Whether webhooks may lead to private addresses."
     )
     webhook_timeout_seconds: float = Field(
-        10, gt=0, le=120, description="How long to wait for a webhook's answer."
+        10, gt=0, le=120, description="How long to wait for a webhook's response."
     )
     webhook_give_up_seconds: float = Field(
-        _DAY, gt=0, le=_YEAR, description="How long a webhook that fails is tried again."
+        _DAY, gt=0, le=_YEAR, description="How long a failing webhook is retried."
     )
 
     @field_validator("channels", "channel_overheads", mode="before")
