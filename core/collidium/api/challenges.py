@@ -169,7 +169,7 @@ async def submissions(name: str, query_args: Page) -> Response:
         platform(),
         limit=query_args.limit + 1,
         challenge=name,
-        participant=teams.participant(team),
+        participant=admissions.participant_of_team(team),
         after=query_args.cursor,
     )
     return answer_page(found, query_args, lambda last: last.submission_id)

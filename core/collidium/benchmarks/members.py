@@ -1,4 +1,4 @@
-"""Challenges for members only: who may submit, the list of those, and invitations to it and to teams."""
+"""The members of challenges that are for members only, and invitations to be one or to join a team."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import secrets
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tortoise.expressions import F
 from tortoise.timezone import now
@@ -17,42 +17,12 @@ from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Invitation, Member
 from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
-from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
-
-if TYPE_CHECKING:
-    from collidium.accounts import AccountView
+from collidium.errors import Conflict, InvalidInput, NotFound
 
 #: How long one is valid unless it is set.
 VALID: Final = timedelta(days=14)
 _PREFIX: Final = "collidium_invitation_"
 _CODE: Final = re.compile(rf"{_PREFIX}[A-Za-z0-9_-]{{32}}")
-
-
-async def admits(row: Challenge, account: AccountView, organisations: Collection[str]) -> bool:
-    """Return whether an account, which is in these organisations of the hub, may submit to a challenge."""
-    if row.access == "open" or account.baseline:
-        return True
-    if row.organisation and row.organisation.casefold() in map(str.casefold, organisations):
-        return True
-    return await is_listed(row, account)
-
-
-async def is_listed(row: Challenge, account: AccountView) -> bool:
-    """Return whether an account is on the list of a challenge's members."""
-    return await Member.exists(challenge=row.name, name_key=account.hub_username.casefold())
-
-
-async def require_admitted(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
-    """Raise Forbidden for an account that may not submit to a challenge."""
-    if not await admits(row, account, organisations):
-        among = ""
-        if row.organisation:
-            what = "with an address" if row.organisation.startswith("@") else "in the organisation"
-            among = f", and for those {what} {row.organisation}"
-        raise Forbidden(
-            f"{row.name} is for its members{among}: its organisers send invitations "
-            f"(collidium team join {row.name} CODE)"
-        )
 
 
 async def admit(row: Challenge, hub_usernames: Collection[str]) -> int:

@@ -6,7 +6,6 @@ tasks are listed the first time they are seen; an operator who removes one is no
 
 from __future__ import annotations
 
-from datetime import datetime
 from decimal import Decimal
 from math import isfinite
 from typing import TYPE_CHECKING
@@ -65,16 +64,9 @@ async def list_new_built_ins(tasks: Provided[Task]) -> None:
 
 
 async def status_of(tasks: Provided[Task], name: str) -> TaskStatus:
-    """Return the status of a task, or of that of a challenge, by name, also of one that is not there."""
+    """Return the status of the task of this name, or of a challenge's task; also of an unknown one."""
     row = await challenges.find(name)
-    return status_in(tasks, name, row)
-
-
-def status_in(
-    tasks: Provided[Task], name: str, row: Challenge | None, moment: datetime | None = None
-) -> TaskStatus:
-    """Return the status of the task of a challenge, now or at a moment."""
-    return _status(tasks, row.task if row is not None else name, row, moment)
+    return _status(tasks, row.task if row is not None else name, row)
 
 
 async def unknown(name: str) -> NotFound:
@@ -93,9 +85,7 @@ async def _set_listed(name: str, listed: bool) -> Challenge:
     return row
 
 
-def _status(
-    tasks: Provided[Task], name: str, row: Challenge | None, moment: datetime | None = None
-) -> TaskStatus:
+def _status(tasks: Provided[Task], name: str, row: Challenge | None) -> TaskStatus:
     task = tasks.things.get(name)
     listed = row is not None and row.listed
     truth = row.truth_version if row is not None else None
@@ -108,7 +98,7 @@ def _status(
     elif truth is None:
         reason = f"no truth yet (collidium truth import {name} --from ...)"
     elif row is not None:
-        reason = challenges.why_closed(row, moment or now())
+        reason = challenges.why_closed(row, now())
     return TaskStatus(
         name=name,
         title=task.card.title if task else name,
@@ -132,10 +122,9 @@ async def listed_cards(platform: Platform) -> list[TaskCard]:
 async def listed_card(platform: Platform, name: str) -> TaskCard:
     """The card of a task, or of a challenge's; raises NotFound unless it is listed and installed."""
     row = await challenges.find(name)
-    status = status_in(platform.tasks, name, row)
-    if row is None or not (status.listed and status.installed):
+    if row is None or not row.listed or row.task not in platform.tasks.things:
         raise await unknown(name)
-    card = await card_of(platform, status)
+    card = await card_of(platform, _status(platform.tasks, row.task, row))
     if row.rewarded:
         return card
     unpaid = tuple(structs.replace(metric, reward=Decimal(0)) for metric in card.metrics)

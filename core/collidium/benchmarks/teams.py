@@ -13,6 +13,13 @@ from tortoise.timezone import now
 from collidium import accounts, records
 from collidium.benchmarks import challenges, members
 from collidium.benchmarks.models import Challenge, Invitation, Submission, Team, TeamMember
+from collidium.benchmarks.submissions.admissions import (
+    admits,
+    is_listed,
+    participant_of_team,
+    require_admitted,
+    team_of,
+)
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, InvalidInput, NotFound
 from collidium.runtime import display_names
@@ -28,42 +35,16 @@ MAX_INVITATIONS: Final = 50
 _NEUTRAL: Final = "erased-"
 
 
-async def team_of(account_id: int, challenge: str) -> Team | None:
-    """The team that an account is in."""
-    member = await TeamMember.get_or_none(challenge=challenge, account_id=account_id)
-    return None if member is None else await Team.get(id=member.team_id)
-
-
 async def participant_with(hub_username: str, challenge: str) -> str | None:
-    """The team that the account of this name is in, as submissions have it; None: it is in none."""
+    """Return the participant of the team that the account of this name is in; None without a team."""
     member = await TeamMember.get_or_none(challenge=challenge, hub_username=hub_username)
     return None if member is None else f"team:{member.team_id}"
-
-
-def participant(team: Team) -> str:
-    """Who competes, as submissions have it."""
-    return f"team:{team.id}"
-
-
-def alone(account_id: int) -> str:
-    """Who competes without a team."""
-    return f"account:{account_id}"
-
-
-async def members_of(participants: Collection[str]) -> dict[int, str]:
-    """The accounts in those of these participants that are teams, each with its team."""
-    kinds = [name.partition(":") for name in participants]
-    ids = [int(key) for kind, _, key in kinds if kind == "team"]
-    if not ids:
-        return {}
-    rows = await TeamMember.filter(team_id__in=ids).values_list("account_id", "team_id")
-    return {account: f"team:{team}" for account, team in rows}
 
 
 async def may_choose(account: AccountView, submission: Submission) -> bool:
     """Whether an account is in the team that a submission is of."""
     team = await team_of(account.id, submission.challenge)
-    return team is not None and participant(team) == submission.participant
+    return team is not None and participant_of_team(team) == submission.participant
 
 
 async def participation(
@@ -73,7 +54,7 @@ async def participation(
     row = await challenges.visible(name)
     found = records.Participation(
         challenge=name,
-        admitted=await members.admits(row, account, organisations),
+        admitted=await admits(row, account, organisations),
         invited_to=await _invited_to(row, code) if code else None,
     )
     team = await team_of(account.id, name)
@@ -97,7 +78,7 @@ async def _invited_to(row: Challenge, code: str) -> records.Team | None:
 
 
 async def _has_submitted(team: Team) -> bool:
-    return await Submission.exists(challenge=team.challenge, participant=participant(team))
+    return await Submission.exists(challenge=team.challenge, participant=participant_of_team(team))
 
 
 async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list[records.Team], int | None]:
@@ -187,7 +168,7 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
     await challenges.require_visible(row)
     invitation = await members.find_invitation(row, code)
     if invitation.team_id is None:
-        if not await members.is_listed(row, account):
+        if not await is_listed(row, account):
             await members.use_invitation(invitation)
             await members.admit(row, [account.hub_username])
         return
@@ -248,7 +229,7 @@ async def _require_free(row: Challenge, account: AccountView, organisations: Col
     if row.team_size < 2:
         raise Conflict(f"{row.name} has no teams")
     _require_changeable(row)
-    await members.require_admitted(row, account, organisations)
+    await require_admitted(row, account, organisations)
     alone = Submission.filter(challenge=row.name, account_id=account.id).exclude(standing="withdrawn")
     if await alone.exists():
         raise Conflict(f"you have submitted to {row.name} alone: withdraw these submissions first")
@@ -305,4 +286,4 @@ async def forget(account_id: int, name: str) -> None:
         if is_named or not await TeamMember.exists(team_id=team.id):
             neutral = f"{_NEUTRAL}team-{team.id}"
             await Team.filter(id=team.id).update(name=neutral, name_key=neutral)
-            await Submission.filter(participant=participant(team)).update(team=neutral)
+            await Submission.filter(participant=participant_of_team(team)).update(team=neutral)

@@ -1,4 +1,7 @@
-"""Admissions: whose files a challenge takes, until when, and how many a day."""
+"""Admissions: who may submit to a challenge, for which participant, until when, and how many files a day.
+
+A participant is an account (``account:ID``), a team (``team:ID``) or a single baseline (``baseline:ID``).
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,10 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, records
-from collidium.benchmarks import challenges, members, tasklist, teams, truth_versions
-from collidium.benchmarks.models import Arrival, Challenge, Submission, Team
+from collidium.benchmarks import challenges, tasklist, truth_versions
+from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
-from collidium.benchmarks.submissions import evaluations
-from collidium.errors import Conflict, TooManyRequests, Unavailable
+from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
@@ -55,7 +57,7 @@ class Admission:
     #: Why nothing new is taken; a file that was sent before is answered as it was then.
     refusal: Conflict | None = None
     #: The model that has made the predictions; None: they were sent.
-    evaluation: evaluations.Evaluation | None = None
+    evaluation: Evaluation | None = None
 
     @property
     def participant(self) -> str:
@@ -63,11 +65,69 @@ class Admission:
         return participant_of(self.account, self.team, self.arrival)
 
 
+# -- who may submit, and for which participant ------------------------------------------------------------
+
+
+async def admits(row: Challenge, account: AccountView, organisations: Collection[str]) -> bool:
+    """Return whether an account, a member of these hub organisations, may submit to a challenge."""
+    if row.access == "open" or account.baseline:
+        return True
+    if row.organisation and row.organisation.casefold() in map(str.casefold, organisations):
+        return True
+    return await is_listed(row, account)
+
+
+async def is_listed(row: Challenge, account: AccountView) -> bool:
+    """Return whether an account is on the list of a challenge's members."""
+    return await Member.exists(challenge=row.name, name_key=account.hub_username.casefold())
+
+
+async def require_admitted(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
+    """Raise Forbidden for an account that may not submit to a challenge."""
+    if not await admits(row, account, organisations):
+        among = ""
+        if row.organisation:
+            what = "with an address" if row.organisation.startswith("@") else "in the organisation"
+            among = f", and for those {what} {row.organisation}"
+        raise Forbidden(
+            f"{row.name} is for its members{among}: its organisers send invitations "
+            f"(collidium team join {row.name} CODE)"
+        )
+
+
 def participant_of(account: AccountView, team: Team | None, arrival: str = "") -> str:
-    """Who competes; each baseline stands for itself, so that all are on the leaderboard."""
+    """Return the participant that an account submits for."""
     if account.baseline:
-        return f"baseline:{arrival}"
-    return teams.participant(team) if team else teams.alone(account.id)
+        return f"baseline:{arrival}"  # each is a participant of its own, so that all are on the leaderboard
+    return participant_of_team(team) if team else participant_of_account(account.id)
+
+
+def participant_of_team(team: Team) -> str:
+    return f"team:{team.id}"
+
+
+def participant_of_account(account_id: int) -> str:
+    """Return the participant that an account without a team is."""
+    return f"account:{account_id}"
+
+
+async def team_of(account_id: int, challenge: str) -> Team | None:
+    """Return the team of an account in a challenge."""
+    member = await TeamMember.get_or_none(challenge=challenge, account_id=account_id)
+    return None if member is None else await Team.get(id=member.team_id)
+
+
+async def _members_of(participants: Collection[str]) -> dict[int, str]:
+    """Return the accounts in those participants that are teams, each with its team."""
+    kinds = [name.partition(":") for name in participants]
+    ids = [int(key) for kind, _, key in kinds if kind == "team"]
+    if not ids:
+        return {}
+    rows = await TeamMember.filter(team_id__in=ids).values_list("account_id", "team_id")
+    return {account: f"team:{team}" for account, team in rows}
+
+
+# -- admission of one file --------------------------------------------------------------------------------
 
 
 @asynccontextmanager
@@ -112,7 +172,7 @@ async def admitted(
         await Arrival.filter(id=arrival.id).delete()
 
 
-async def readmission(platform: Platform, evaluation: evaluations.Evaluation) -> Admission:
+async def readmission(platform: Platform, evaluation: Evaluation) -> Admission:
     """Admit what a model predicted as the model was when it was received. Raises as :func:`admitted`."""
     account, row = await accounts.find(evaluation.hub_username), await challenges.get(evaluation.challenge)
     admission = await _admission(
@@ -140,14 +200,13 @@ async def _admission(
     early: bool,
 ) -> Admission:
     """``organisations``: None for an account that was admitted before."""
-    status = tasklist.status_in(platform.tasks, row.task, row, began_at)
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
-    if not (status.listed or early):
+    if not (row.listed or early):
         raise await tasklist.unknown(row.name)
-    if row.truth_version is None or not status.installed:
-        reason = await _without_truth(row) if status.installed else status.reason
+    task = platform.tasks.things.get(row.task)
+    if task is None or row.truth_version is None:
+        reason = "no installed plugin brings it" if task is None else await _without_truth(row)
         raise Unavailable(f"{row.name} accepts no submissions now: {reason}", retry_after=3600)
-    task = platform.tasks.get(row.task)
     practice = challenges.state_of(row, began_at) == "practice"
     part = Part.of(row.truth_version)
     version = str(replace(part, kind="public")) if practice and part else row.truth_version
@@ -157,12 +216,12 @@ async def _admission(
             raise Conflict(f"{row.name} accepts no submissions: {reason}")
         await challenges.require_concealed(row, version)
         if organisations is not None:
-            await members.require_admitted(row, account, organisations)
+            await require_admitted(row, account, organisations)
     except Conflict as error:
         refusal = error
     truth = await truth_versions.find(row.task, version)
     largest_file = truth_versions.largest_file(task, truth, platform.settings)
-    team = await teams.team_of(account.id, row.name)
+    team = await team_of(account.id, row.name)
     return Admission(account, row, task, truth, largest_file, practice, arrival, early, team, refusal)
 
 
@@ -198,7 +257,7 @@ async def quota(platform: Platform, account: AccountView, name: str) -> records.
     challenge, moment = await challenges.get(name), now()
     if not challenge.listed:
         raise await challenges.unknown(name)
-    participant = participant_of(account, await teams.team_of(account.id, name))
+    participant = participant_of(account, await team_of(account.id, name))
     left = await left_today(challenge, [participant], platform.settings, moment)
     return records.Quota(
         submissions_per_day=_per_day(challenge, platform.settings),
@@ -222,16 +281,20 @@ async def left_today(
 
 
 async def _kept_today(challenge: Challenge, participants: Collection[str], now: datetime) -> Counter[str]:
-    """Count the day's submissions of participants; of a team, what its members submitted before, too."""
-    members = await teams.members_of(participants)
+    """Count the files and models that participants submitted on this UTC day, whatever became of them.
+
+    What members of a team submitted before they joined counts for the team, too.
+    """
+    members = await _members_of(participants)
     theirs = Q(participant__in=list(participants)) | Q(account_id__in=list(members))
-    midnight = midnight_before(now)
-    files = Submission.filter(theirs, challenge=challenge.name, evaluation_id__isnull=True)
-    sent = await files.filter(submitted_at__gte=midnight).values_list("participant", "account_id")
+    own, midnight = Q(theirs, challenge=challenge.name), midnight_before(now)
+    files = Submission.filter(own, submitted_at__gte=midnight, evaluation_id__isnull=True)
+    models = Evaluation.filter(own, received_at__gte=midnight, again=False)
+    sent = [*await files.values_list("participant", "account_id")]
+    sent += await models.values_list("participant", "account_id")
     kept: Counter[str] = Counter()
-    for participant, account in [*sent, *await evaluations.counted(challenge.name, theirs, midnight)]:
-        counted = {str(participant), members.get(account, str(participant))}
-        kept.update(counted)
+    for participant, account in sent:
+        kept.update({str(participant), members.get(account, str(participant))})
     return kept
 
 

@@ -27,7 +27,6 @@ from collidium.runtime.waiting import WakeSignal
 from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
-    from datetime import datetime
     from decimal import Decimal
 
 
@@ -165,12 +164,6 @@ def runs_on(challenge: Challenge, truth_version: str) -> bool:
     part = Part.of(challenge.truth_version)
     held_back = str(part.final) if part else None
     return challenge.ended_at is None and truth_version in {challenge.truth_version, held_back}
-
-
-async def counted(challenge: str, of: Q, since: datetime) -> list[tuple[Any, ...]]:
-    """Return participant and account of evaluations, whatever became of them: each keeps a file."""
-    found = Evaluation.filter(of, challenge=challenge, received_at__gte=since, again=False)
-    return await found.values_list("participant", "account_id")
 
 
 async def was_received(model_repo: str, scorer_version: str, truth_version: str) -> bool:

@@ -119,8 +119,13 @@ async def _part(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -> No
     ids = {member.account_id for member in leaving}
     is_last = not await TeamMember.filter(team_id=team.id).exclude(account_id__in=ids).exists()
     for submission in rows:
-        if submission.participant == teams.participant(team) and (is_last or submission.account_id in ids):
-            submission.participant, submission.team = teams.alone(submission.account_id), None
+        if submission.participant == admissions.participant_of_team(team) and (
+            is_last or submission.account_id in ids
+        ):
+            submission.participant, submission.team = (
+                admissions.participant_of_account(submission.account_id),
+                None,
+            )
             await submission.save(update_fields=["participant", "team"])
     if row.truth_version is not None:
         await replay.represent(rows, row.truth_version)

@@ -13,11 +13,11 @@ from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, outbox, records
-from collidium.benchmarks import challenges, teams
+from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
 from collidium.benchmarks.submissions import evaluations, links, scorings
-from collidium.benchmarks.submissions.admissions import Admission, received, require_submission_left
+from collidium.benchmarks.submissions.admissions import Admission, received, require_submission_left, team_of
 from collidium.benchmarks.submissions.reading import view, why_unranked
 from collidium.database import transactional
 from collidium.errors import Conflict, Unavailable
@@ -196,7 +196,7 @@ async def _keep_once(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
     # Whom it is submitted for may have changed meanwhile.
-    team = await teams.team_of(submission.account_id, challenge.name)
+    team = await team_of(submission.account_id, challenge.name)
     admission = replace(admission, team=team)
     if first := await _same_file(submission, admission):
         return await _again(first, submission, admission)
