@@ -9,7 +9,7 @@ from tests.stubs import Service, response
 from tests.waiting import until
 
 from collidium.accounts.identities import Identities
-from collidium.benchmarks.submissions.links import check_claim
+from collidium.benchmarks.submissions.submitting import check_claim
 from collidium.contracts.identity import Identity, IdentityUnavailable
 from collidium.settings import Settings
 from collidium_plugins.hub_identity import HubIdentity

@@ -16,7 +16,7 @@ from collidium import accounts, operations
 from collidium.accounts import AccountView, sso
 from collidium.api import browsers
 from collidium.api.context import caller_address, platform
-from collidium.benchmarks.submissions import links
+from collidium.benchmarks.submissions import submitting
 from collidium.contracts.identity import Identity
 from collidium.errors import Forbidden, Unauthenticated
 from collidium.operations import Scope
@@ -74,10 +74,10 @@ async def memberships() -> frozenset[str]:
     return frozenset(name for name in identity.memberships if not (identity.on_hub and name.startswith("@")))
 
 
-async def check_claim(model_repo: str) -> links.Claim | None:
+async def check_claim(model_repo: str) -> submitting.Claim | None:
     """Check the caller's claim to a model repository with its token; None if the hub is unavailable."""
     await caller()
-    return await links.check_claim(platform().identities, g.identity, g.token, model_repo)
+    return await submitting.check_claim(platform().identities, g.identity, g.token, model_repo)
 
 
 def signed_in(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:

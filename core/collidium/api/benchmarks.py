@@ -32,7 +32,7 @@ from collidium.api.schemas import (
     UploadHeaders,
 )
 from collidium.benchmarks import tasklist
-from collidium.benchmarks.submissions import links, reading, standing, submitting, uploads
+from collidium.benchmarks.submissions import reading, standing, submitting, uploads
 from collidium.benchmarks.submissions.admissions import Admission, admitted
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.errors import BadRequest
@@ -171,7 +171,7 @@ async def submitted(challenge: str, model_repo: str | None) -> Response:
     headers = convert_headers(request.headers, UploadHeaders, RequestHeadersValidationError)
     if request.content_length or "Transfer-Encoding" in request.headers:
         raise BadRequest("the request that begins an upload has no body: append it to the Location by PATCH")
-    links.validated({"model_repo": model_repo})
+    submitting.validated_links({"model_repo": model_repo})
     sha256 = b64decode(headers.repr_digest[9:-1]).hex()
     async with admission_to(challenge) as admission:
         upload = await uploads.begin(

@@ -16,7 +16,7 @@ from pydantic import (
 )
 
 from collidium.api.answers import Page
-from collidium.benchmarks.submissions.links import LONGEST_LINK
+from collidium.benchmarks.submissions.submitting import LONGEST_LINK
 from collidium.contracts.identity import DOMAIN, USERNAME
 from collidium.records.evaluations import EvaluationState
 

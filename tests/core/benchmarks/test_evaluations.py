@@ -28,7 +28,6 @@ from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Rescorin
 from collidium.benchmarks.submissions import (
     evaluating,
     evaluations,
-    links,
     model_files,
     reading,
     reruns,
@@ -754,9 +753,9 @@ async def test_an_erased_account_has_no_models(platform: Platform) -> None:
     await models.run_all(platform)
     waiting = await models.send(platform, models.layers(1))
     account = await accounts.find("ada")
-    _, files = await links.submitted_by(account.id)
+    _, files = await standing.submitted_by(account.id)
     assert {model_files.model_key(hashlib.sha256(models.layers(n)).hexdigest()) for n in (0, 1)} <= set(files)
-    await links.forget(account.id, "ada", "erased-1")
+    await standing.forget(account.id, "ada", "erased-1")
     rows = [await evaluations.find(one) for one in (done, waiting)]
     assert [(row.state, row.hub_username, row.manifest) for row in rows] == [
         ("scored", "erased-1", ""),

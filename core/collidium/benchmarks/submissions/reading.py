@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from tortoise.queryset import QuerySet
 
     from collidium.accounts import AccountView
-    from collidium.benchmarks.submissions.links import Claim
+    from collidium.benchmarks.submissions.submitting import Claim
     from collidium.benchmarks.truth_versions import TruthRecord
     from collidium.contracts.task import Card
     from collidium.platform import Platform

@@ -11,8 +11,9 @@ from tortoise.timezone import now
 from collidium import accounts
 from collidium.benchmarks import model_inputs
 from collidium.benchmarks.models import Arrival, Challenge
-from collidium.benchmarks.submissions import admissions, evaluations, links, model_files
+from collidium.benchmarks.submissions import admissions, evaluations, model_files
 from collidium.benchmarks.submissions.evaluations import Evaluation
+from collidium.benchmarks.submissions.submitting import validated_links
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, Unavailable
 from collidium.inference.manifest import read_manifest
@@ -22,8 +23,7 @@ from collidium.scoring.parts import events_of
 
 if TYPE_CHECKING:
     from collidium.benchmarks.submissions.admissions import Admission
-    from collidium.benchmarks.submissions.links import CheckClaim
-    from collidium.benchmarks.submissions.submitting import Predictions
+    from collidium.benchmarks.submissions.submitting import CheckClaim, Predictions
     from collidium.contracts.storage import Storage
     from collidium.platform import Platform
 
@@ -44,7 +44,7 @@ async def receive(
     Unavailable where none can be run; PaymentRequired for less credits than it costs; Conflict, Forbidden and
     TooManyRequests as for predictions.
     """
-    links.validated({"model_repo": model_repo})
+    validated_links({"model_repo": model_repo})
     task, truth = admission.task, admission.truth
     read = read_manifest(manifest.encode(), task)
     if not (truth.inputs and find_spec("onnxruntime") and find_spec("onnx")):

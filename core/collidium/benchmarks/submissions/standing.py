@@ -9,13 +9,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from tortoise.expressions import Q
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks import challenges, teams, truth_versions
-from collidium.benchmarks.models import Challenge, Submission
+from collidium.benchmarks import challenges, members, teams, truth_versions
+from collidium.benchmarks.models import Challenge, Submission, Upload
 from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import links, reading, replay, reruns, scorings
+from collidium.benchmarks.submissions import (
+    evaluations,
+    model_files,
+    reading,
+    replay,
+    reruns,
+    scorings,
+    submitting,
+)
 from collidium.benchmarks.submissions.replay import Replay, Standing, Target
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
@@ -24,7 +33,7 @@ from collidium.scoring.parts import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
-    from collidium.benchmarks.submissions.links import CheckClaim
+    from collidium.benchmarks.submissions.submitting import CheckClaim
     from collidium.contracts.task import Task
     from collidium.platform import Platform
     from collidium.settings import Settings
@@ -68,27 +77,39 @@ async def change(
     platform: Platform,
     account: AccountView,
     submission_id: str,
-    changes: Mapping[str, str | None],
+    links: Mapping[str, str | None],
     final: bool | None,
     check_claim: CheckClaim,
 ) -> records.Submission:
-    """Set links of one's submission, and choose it or not, all or nothing.
+    """Change links of one's own submission (None removes one) and choose it or not, all or nothing.
 
-    Raises what :func:`~collidium.benchmarks.submissions.links.checked` and :func:`choose` raise.
+    A model that is named is checked, also where it is the one that is linked already. Raises InvalidInput
+    with every problem of the links, NotFound, Forbidden for another account's submission, and what
+    :func:`choose` raises.
     """
-    kept = await links.checked(account, submission_id, changes, check_claim)
-    await _change_once(account, submission_id, kept, final)
+    changes = submitting.validated_links(links)
+    row = await reading.own_row(account, submission_id)
+    if "model_repo" in changes:
+        repo = changes["model_repo"]
+        claim = None if repo is None else await check_claim(repo)
+        if repo is None or claim is not None or repo != row.model_repo:
+            # A claim that was verified stays so while the hub is away.
+            changes["model_claim"] = claim if repo is None else claim or "unverified"
+    await _change_once(account, submission_id, changes, final)
     return await reading.find(platform, submission_id)
 
 
 @transactional
 async def _change_once(
-    account: AccountView, submission_id: str, kept: Mapping[str, str | None], final: bool | None
+    account: AccountView, submission_id: str, links: Mapping[str, str | None], final: bool | None
 ) -> None:
     if final is not None:
         await choose(account, submission_id, final)
-    if kept:
-        await links.set_once(account, submission_id, kept)
+    if links:
+        row = await reading.row_of(submission_id)
+        challenge = await Challenge.select_for_update().get(name=row.challenge)
+        await accounts.require_not_banned(account.id)
+        await submitting.link(challenge, await Submission.select_for_update().get(id=row.id), links)
 
 
 async def withdraw(platform: Platform, account: AccountView, submission_id: str) -> records.Submission:
@@ -274,3 +295,37 @@ async def _verify_once(
     await challenge.save(update_fields=["revision"])
     details = {"task": submission.task, "credits_earned": str(submission.credits_earned)}
     await operations.record(actor, "verify", row.id, details, http_request_id)
+
+
+# -- erasure of an account --------------------------------------------------------------------------------
+
+
+async def submitted_by(account_id: int) -> tuple[int, list[str]]:
+    """How many submissions an account has, and the keys of files that it alone has sent."""
+    own = set(await Submission.filter(account_id=account_id).values_list("sha256", flat=True))
+    others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
+    alone = own - set(await others.values_list("sha256", flat=True))
+    count = await Submission.filter(account_id=account_id).count()
+    models, predicted = await model_files.submitted_by(account_id)
+    predictions = [scorings.storage_key(sha256) for sha256 in sorted({*map(str, alone), *predicted})]
+    return count, [*predictions, *map(model_files.model_key, models)]
+
+
+@transactional
+async def forget(account_id: int, name: str, becomes: str) -> None:
+    """Keep the scores of an account under its neutral name, without links, and others' without its models.
+
+    It leaves its teams, and is no member of challenges any more.
+    """
+    rows = Submission.filter(account_id=account_id)
+    linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))
+    names = set(await linked.values_list("challenge", flat=True)) | await teams.challenges_of(account_id)
+    for challenge in await Challenge.filter(name__in=list(names)).order_by("name").select_for_update():
+        challenge.revision += 1
+        await challenge.save(update_fields=["revision"])
+    await teams.forget(account_id, name)
+    await members.forget(name)
+    await linked.update(model_repo=None, model_claim=None)
+    await rows.update(hub_username=becomes, code_url=None, paper_url=None, from_hub=None)
+    await Upload.filter(account_id=account_id).delete()
+    await evaluations.forget(account_id, becomes)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from tortoise.exceptions import IntegrityError
 from tortoise.expressions import Q
@@ -16,20 +18,36 @@ from collidium import accounts, outbox, records
 from collidium.benchmarks import challenges
 from collidium.benchmarks.models import Challenge, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
-from collidium.benchmarks.submissions import evaluations, links, scorings
+from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.benchmarks.submissions.admissions import Admission, received, require_submission_left, team_of
 from collidium.benchmarks.submissions.reading import view, why_unranked
+from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
-from collidium.errors import Conflict, Unavailable
+from collidium.errors import Conflict, InvalidInput, TooManyRequests, Unavailable
+from collidium.outbox import canonical_url
 from collidium.runtime.failpoints import reached
 from collidium.scoring.parts import whole
 from collidium.scoring.predictions import ExtraColumns
 
 if TYPE_CHECKING:
-    from collidium.benchmarks.submissions.links import CheckClaim
+    from collidium.accounts.identities import Identities
+    from collidium.contracts.identity import Identity
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
     from collidium.settings import Settings
+
+
+logger = logging.getLogger(__name__)
+
+#: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: it is
+#: another's, or the hub could not be asked. ``missing``: the submitter's token sees no such repository.
+Claim = Literal["verified", "unverified", "missing"]
+CheckClaim = Callable[[str], Awaitable[Claim | None]]
+
+#: Characters of the URL of code or paper, in the form in which it is kept.
+LONGEST_LINK: Final = 500
+#: Repositories are named as accounts are.
+_MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +94,7 @@ async def submit(
     where that is linked to another model, Forbidden for an account that was banned meanwhile, and
     TooManyRequests past the day's quota; then nothing was written.
     """
-    links.validated({"model_repo": model_repo})
+    validated_links({"model_repo": model_repo})
     submission = _submission(admission, predictions, model_repo)
     first = await _same_file(submission, admission)
     if first is None:
@@ -255,9 +273,7 @@ async def _again(first: Submission, again: Submission, admission: Admission) -> 
         await accounts.require_not_banned(first.account_id)
         first = await Submission.select_for_update().get(id=first.id)
         if first.model_repo is None:
-            await links.link(
-                challenge, first, {"model_repo": again.model_repo, "model_claim": again.model_claim}
-            )
+            await link(challenge, first, {"model_repo": again.model_repo, "model_claim": again.model_claim})
         elif first.model_repo != again.model_repo:
             raise Conflict(
                 f"this file is submission {first.id}, which is linked to the model {first.model_repo}; "
@@ -296,3 +312,70 @@ async def represent(submission: Submission) -> None:
     if best is None or submission.rank_score > (best.rank_score or 0):
         await others.update(represents=False)
         submission.represents = True
+
+
+# -- links ------------------------------------------------------------------------------------------------
+
+
+async def check_claim(
+    identities: Identities, identity: Identity, token: str, model_repo: str
+) -> Claim | None:
+    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer.
+
+    Raises TooManyRequests for a submitter who asks too often.
+    """
+    try:
+        visible = await identities.sees_model(identity, token, model_repo)
+    except TooManyRequests:
+        raise
+    except Exception as error:
+        # A provider may be third-party, and its message may hold the token.
+        logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)
+        return None
+    if not visible:
+        return "missing"
+    owner = model_repo.partition("/")[0].casefold()
+    own = {name.casefold() for name in (identity.username, *identity.organisations)}
+    return "verified" if owner in own else "unverified"
+
+
+def validated_links(links: Mapping[str, str | None]) -> dict[str, str | None]:
+    """The links (``model_repo``, ``code_url``, ``paper_url``) in the form in which they are kept.
+
+    Raises InvalidInput with all that cannot be linked.
+    """
+    kept: dict[str, str | None] = {}
+    errors: list[Mapping[str, Any]] = []
+    for name, link in links.items():
+        try:
+            kept[name] = link if link is None else _validated(name, link)
+        except InvalidInput as error:
+            errors += error.errors
+    if errors:
+        detail = "; ".join(f"{error['field']}: {error['detail']}" for error in errors)
+        raise InvalidInput(detail, errors=errors)
+    return kept
+
+
+def _validated(name: str, link: str) -> str:
+    problem = ""
+    if name == "model_repo":
+        if not _MODEL_REPO.fullmatch(link):
+            problem = f"it is written NAMESPACE/NAME, not {link[:200]!r}"
+    else:
+        link = canonical_url(link, field=name)
+        if len(link) > LONGEST_LINK:
+            problem = f"it is longer than {LONGEST_LINK} characters"
+    if problem:
+        raise InvalidInput(problem, errors=[{"field": name, "detail": problem}])
+    return link
+
+
+async def link(challenge: Challenge, submission: Submission, changes: Mapping[str, str | None]) -> None:
+    """Write links within a transaction that has locked both rows."""
+    model = submission.model_repo, submission.model_claim
+    submission.update_from_dict(dict(changes))
+    await submission.save(update_fields=list(changes))
+    if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
+        challenge.revision += 1
+        await challenge.save(update_fields=["revision"])
