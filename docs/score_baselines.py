@@ -37,7 +37,7 @@ from collidium.contracts.task import EventRange, Reconstruction, Task
 from collidium.datasets import Dataset
 from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import standard_error_of_gain
 from collidium.seeding.plan import BACKGROUND, MIX, SIGNALS, mix_channels
 from collidium.testing.server import ServerProcess, run_command

@@ -27,8 +27,7 @@ from tests.dask_cluster import running
 from collidium.contracts.executor import StoredFile
 from collidium.files.durable import sha256_of
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.cache import stored_files
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth, stored_files
 from collidium_plugins.executor_dask import Dask
 from collidium_plugins.executor_processes import EncodedCalls, Processes
 from collidium_plugins.storage_local import LocalStorage

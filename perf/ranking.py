@@ -38,7 +38,7 @@ from collidium.contracts.task import Block, EventRange, Task
 from collidium.datasets import Dataset
 from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
 from collidium_tasks.jets.card import BOTTOM, CHARM, LIGHT
 

@@ -42,7 +42,8 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import TableReader, Truth
+from collidium.scoring.truth.tables import TableReader
+from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import GROUPS
 from collidium_plugins.executor_processes import Processes
 

@@ -9,14 +9,15 @@ from pathlib import Path
 import pyarrow as pa
 
 from collidium.contracts.task import Reconstruction
-from collidium.scoring import span, uncertainty, workers
-from collidium.scoring.truth.tables import TableReader, Truth
+from collidium.scoring import engine, span, uncertainty
+from collidium.scoring.truth.tables import TableReader
+from collidium.scoring.truth.versions import Truth
 from collidium_tasks.anomaly import AnomalyTask
 from collidium_tasks.jets import JetsTask
 from collidium_tasks.tracking import TrackingTask
 
 # Scored by warm workers, as the tasks that these are but for baselines.
-workers.OWN_PACKAGES.add("scoring_calls")
+engine.OWN_PACKAGES.add("scoring_calls")
 
 
 class QuietTask(TrackingTask):

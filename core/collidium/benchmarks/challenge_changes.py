@@ -23,7 +23,7 @@ from collidium.benchmarks.challenges import (
 from collidium.benchmarks.models import Challenge, Submission, TeamMember
 from collidium.database import transactional
 from collidium.errors import Conflict, NotFound
-from collidium.scoring.parts import Part, whole
+from collidium.scoring.truth.versions import Part, whole
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

@@ -15,7 +15,7 @@ from collidium import accounts
 from collidium.benchmarks.models import Best, Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.contracts.task import Card, Metric
-from collidium.scoring.parts import is_public, whole
+from collidium.scoring.truth.versions import is_public, whole
 from collidium.scoring.uncertainty import Replicates, standard_error_of_gain
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from collidium.errors import NotFound
 from collidium.inference.sandbox import MAX_MODEL_BYTES
 from collidium.plugins import DISTRIBUTION
 from collidium.records import EvalEvents, Metric, PredictionColumn, TaskCard, TaskStatus
-from collidium.scoring.parts import Part
+from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.platform import Platform

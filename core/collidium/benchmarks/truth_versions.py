@@ -24,11 +24,10 @@ from collidium.datasets.catalogue import HubCatalogue
 from collidium.errors import Conflict, InvalidInput, NotFound, Unavailable, UnusableDataset
 from collidium.hub.sources import HubDataset, locate
 from collidium.records import EvalEvents, TaskData, as_json
-from collidium.scoring import parts
 from collidium.scoring.predictions import largest
-from collidium.scoring.truth.cache import manifest_key, table_key
 from collidium.scoring.truth.importing import Progress, build_from
 from collidium.scoring.truth.tables import TruthTable
+from collidium.scoring.truth.versions import manifest_key, table_key, whole
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task
@@ -192,13 +191,13 @@ async def _keep(
 async def _counting(**filters: object) -> set[tuple[str, str]]:
     """Task and version of each truth that challenges score against."""
     rows = await Challenge.filter(truth_version__not_isnull=True, **filters)
-    return {(row.task, parts.whole(row.truth_version)) for row in rows if row.truth_version is not None}
+    return {(row.task, whole(row.truth_version)) for row in rows if row.truth_version is not None}
 
 
 async def _make_current(name: str, version: str) -> None:
     await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
     row = await Challenge.select_for_update().get(name=name)
-    if row.truth_version is None or parts.whole(row.truth_version) != version:  # a phase goes on
+    if row.truth_version is None or whole(row.truth_version) != version:  # a phase goes on
         # What was closed is about other truth.
         row.truth_version, row.closes_at, row.ended_at = version, None, None
         await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])

@@ -92,7 +92,7 @@ class Curve:
     """A fraction in bins of a quantity, such as an efficiency against pT.
 
     Submitters see it after the platform merged bins of few events and rounded the values
-    (``collidium.scoring.curves``).
+    (``collidium.scoring.uncertainty``).
 
     Parameters
     ----------

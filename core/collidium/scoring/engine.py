@@ -1,52 +1,63 @@
-"""Scores a file of predictions: inspects, plans, hands blocks of events to workers, merges.
+"""Scores a file of predictions: inspects it, plans jobs, runs them in workers, and merges what they counted.
 
-The engine knows files, memory and workers, and no task in particular. Nothing of a submitted file is read
-in this process.
+The engine knows files, memory and workers, and no particular task. This process never reads a submitted file.
+A file can make its reader raise, crash, hang or use too much memory, and so can a task. The former is
+reported to the submitter as a problem of the file, the latter is logged for operators.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
-from collidium.contracts.executor import Executor, Limits, Opaque, StoredFile
+from collidium.contracts.executor import Executor, Limits, Opaque, OverLimit, StoredFile, WorkerDied
 from collidium.contracts.task import Problem, Task
+from collidium.errors import ScoringFailed, Unavailable
 from collidium.files.held import scratch_directory
 from collidium.records import BinnedScore
-from collidium.scoring import blocks, content, problems, reading
+from collidium.runtime.logs import message_of
+from collidium.scoring import blocks, content, partitioning, problems, span
 from collidium.scoring.blocks import Plan, PlanRequest, Span
-from collidium.scoring.parts import Part
+from collidium.scoring.partitioning import PartitionJob
 from collidium.scoring.predictions import ExtraColumns, Unreadable
-from collidium.scoring.reading import Disordered, PartitionJob
-from collidium.scoring.span import Conclusion, ScoringJob, ScoringResult, Selection
+from collidium.scoring.span import Conclusion, Disordered, ScoringJob, ScoringResult, Selection
 from collidium.scoring.uncertainty import Replicates, groups_of
-from collidium.scoring.workers import Progress, Workers
 
 if TYPE_CHECKING:
-    from collidium.scoring.truth.tables import Truth
+    from collidium.scoring.truth.versions import Part, Truth
 
 logger = logging.getLogger(__name__)
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+#: Called with the number of events scored so far, and of all.
+Progress = Callable[[int, int], None]
+
+#: Packages whose tasks leave a worker as it was.
+OWN_PACKAGES: Final = {"collidium", "collidium_plugins", "collidium_tasks"}
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What valid predictions are worth; ``metrics`` may lack those that the card allows to be missing."""
+    """The scores of valid predictions; ``metrics`` may lack those that the card allows to be missing."""
 
     metrics: dict[str, float]
-    #: What a submitter should know; nothing that reveals a score.
+    #: For submitters, also of a dry run: nothing here reveals a score.
     warnings: list[str]
     rows: int
-    #: The metrics of resampled events, never to be shown; empty where there is one event alone.
+    #: The metrics of resampled events, never published; empty for a single event.
     replicates: Replicates
-    #: The standard error of each metric; empty where it is unknown.
+    #: The standard error of each metric for which it is known.
     uncertainties: dict[str, float]
-    #: What they are worth on the events that are held back, never to be shown before these count.
+    #: The scores on the events that are held back, never published before these count.
     held_back: Evaluation | None = None
-    #: Which metrics are missing and why: not part of a dry run, as it reveals scores.
+    #: Which metrics are missing and why; left out of a dry run, as it reveals scores.
     missing: list[str] = field(default_factory=list)
     curves: tuple[BinnedScore, ...] = ()
 
@@ -66,15 +77,19 @@ async def evaluate(
 ) -> Evaluation:
     """Check and score the predictions at ``path``.
 
-    The result does not depend on the executor, on its workers, or on ``job_rows``, the rows of truth that
-    one call should take. ``limits`` hold for each call. ``extra_columns``: what becomes of columns beyond the
-    task's own. Of a ``part`` of the truth only its events count; what is sent for others is checked, too.
-    ``files``: where other machines find the predictions and the truth; without, they are scored on this one.
+    The result depends neither on the executor and its workers nor on ``job_rows``, the rows of truth per
+    call. ``limits`` apply to each call. ``extra_columns``: whether columns that the task does not ask for are
+    refused or ignored. With a ``part`` of the truth only its events count; predictions for the others are
+    checked, too. ``files``: where other machines find predictions and truth; None: score on this machine.
 
-    Raises :class:`~collidium.errors.InvalidInput` with all problems of the file, and
-    :class:`~collidium.errors.ScoringFailed` where the task or the machine failed.
+    Raises
+    ------
+    InvalidInput
+        With all problems of the file.
+    ScoringFailed
+        The task or the machine failed.
     """
-    run = _Evaluation(Workers(task, executor, limits, files), truth, path, progress, extra_columns, part)
+    run = _Evaluation(_Workers(task, executor, limits, files), truth, path, progress, extra_columns, part)
     try:
         plan = await run.inspect(job_rows)
         findings = await run.score(plan)
@@ -85,7 +100,7 @@ async def evaluate(
 
 @dataclass(frozen=True, slots=True)
 class _Findings:
-    """What all jobs together have found."""
+    """The results of all jobs."""
 
     tallies: list[Opaque]
     problems: list[Problem]
@@ -105,7 +120,7 @@ class _Findings:
 
 @dataclass(frozen=True, slots=True)
 class _Evaluation:
-    workers: Workers
+    workers: _Workers
     truth: Truth
     path: Path
     progress: Progress | None
@@ -113,7 +128,7 @@ class _Evaluation:
     part: Part | None
 
     async def inspect(self, job_rows: int | None) -> Plan:
-        """Raises Unreadable, and InvalidInput with all that the footer shows."""
+        """Raises Unreadable, and InvalidInput with all problems that the footer shows."""
         card = self.workers.task.card
         max_rows = self.truth.rows(card.rows_of)
         request = PlanRequest(self.path, card, max_rows, self.extra_columns, self.truth.blocks, job_rows)
@@ -123,7 +138,7 @@ class _Evaluation:
         return plan
 
     async def score(self, plan: Plan) -> _Findings:
-        """Score all spans: streamed from the file where that is possible, else sorted by event first."""
+        """Score all spans: streamed from the file if possible, otherwise sorted by event first."""
         if plan.spans is not None:
             try:
                 return _Findings.of(await self.workers.score(self._jobs(plan.spans), self.progress))
@@ -133,7 +148,7 @@ class _Evaluation:
             return await self._sort_and_score(plan, directory)
 
     async def conclude(self, plan: Plan, findings: _Findings) -> Evaluation:
-        """Merge the tallies. Raises InvalidInput where there are problems instead."""
+        """Merge the tallies; raises InvalidInput with the problems if there are any."""
         if findings.problems:
             raise problems.refusal(findings.problems)
         if findings.rows != plan.rows:
@@ -166,7 +181,7 @@ class _Evaluation:
         )
 
     def _selections(self) -> list[Selection]:
-        """What counts, and what is held back, if anything is."""
+        """The groups of events that count, then those that are held back, if any."""
         if self.part is None:
             return [Selection()]
         parts = [self.part, self.part.final] if self.part.kind == "public" else [self.part]
@@ -174,7 +189,7 @@ class _Evaluation:
         return [Selection(part.groups(count), lenient=part.kind == "final") for part in parts]
 
     def _left_out(self, rows: int) -> list[str]:
-        """What a submitter of half a file should hear, since it is legal and costs score."""
+        """A warning for incomplete files, which are valid and score less."""
         table = self.workers.task.card.rows_of
         total = self.truth.rows(table)
         return [f"{total - rows:,} of {total:,} {table} have no prediction"] if rows < total else []
@@ -182,7 +197,7 @@ class _Evaluation:
     def _jobs(
         self, spans: Iterable[Span], files: Mapping[int, tuple[Path, ...]] | None = None
     ) -> list[ScoringJob]:
-        """A job for each span; ``files`` hold the sorted rows of some spans, by number."""
+        """A job for each span. ``files``: sorted rows of some spans, by number; only these become jobs."""
         truth = self.truth
         return [
             ScoringJob(
@@ -194,20 +209,20 @@ class _Evaluation:
         ]
 
     async def _sort_and_score(self, plan: Plan, directory: Path) -> _Findings:
-        spans = reading.spans_of(self.truth.blocks)
+        spans = partitioning.spans_of(self.truth.blocks)
         starts = tuple(span.events.start for span in spans)
         columns = self.workers.task.card.columns
         sorting = [
             PartitionJob(self.path, columns, self.truth.events, groups, starts, directory, number)
-            for number, groups in enumerate(reading.runs_of_groups(plan.groups))
+            for number, groups in enumerate(partitioning.runs_of_groups(plan.groups))
         ]
-        parts = await self.workers.decode(reading.partition, sorting)
+        parts = await self.workers.decode(partitioning.partition, sorting)
         found = [problem for part in parts for problem in part.problems]
         dropped = sum(part.dropped for part in parts)
         files = {}
-        for number, span in enumerate(spans):
+        for number, one in enumerate(spans):
             rows = sum(part.rows[number] for part in parts)
-            if too_many := reading.overflow(span, rows):
+            if too_many := partitioning.overflow(one, rows):
                 found.append(too_many)
             else:
                 paths = (part.files[number] for part in parts)
@@ -232,3 +247,101 @@ class _Evaluation:
         bad = [name for name in metrics if not isfinite(metrics[name])]
         if bad:
             self.workers.fail(f"these metrics are not finite: {', '.join(bad)}")
+
+
+# -- workers ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Workers:
+    """An executor as one evaluation uses it; tells faults of the file from faults of the task."""
+
+    task: Task
+    executor: Executor
+    limits: Limits
+    #: Where other machines find the files of the jobs; None: score on this machine.
+    files: Mapping[Path, StoredFile] | None
+
+    async def decode(self, function: Callable[[Item], Result], items: Sequence[Item]) -> list[Result]:
+        """Call a function that only reads the file, on this machine.
+
+        Raises Unreadable, Disordered and ScoringFailed.
+        """
+        try:
+            async with aclosing(self._map(function, items, local=True)) as results:
+                return [result async for result in results]
+        except (Unreadable, Disordered):
+            raise
+        except (OverLimit, WorkerDied) as error:
+            raise _unreadable(error) from error
+        except Exception as error:  # a full disk, a broken executor: nothing that a submitter can mend
+            self.fail("reading the predictions failed", error)
+
+    async def score(self, jobs: Sequence[ScoringJob], progress: Progress | None) -> list[ScoringResult]:
+        """Score jobs in order of events; sorted rows are in files of this machine and are scored here.
+
+        Raises Unreadable, Disordered, Unavailable and ScoringFailed.
+        """
+        local = not self.files or any(job.partitions is not None for job in jobs)
+        done: list[ScoringResult] = []
+        try:
+            async with aclosing(self._map(span.score, jobs, local=local)) as results:
+                async for result in results:
+                    done.append(result)
+                    if progress:
+                        job = jobs[len(done) - 1]
+                        progress(job.span.events.stop - job.events.start, len(job.events))
+        except (Unreadable, Disordered, Unavailable):
+            raise
+        except (OverLimit, WorkerDied) as error:
+            # Reading the file again without the task shows which of the two is at fault.
+            await self.decode(span.decode, [jobs[len(done)]])
+            self.fail("the file can be read, but scoring it does not end well", error)
+        except Exception as error:  # whatever a third-party task raises
+            self.fail("the task raised an error", error)
+        return done
+
+    async def conclude(
+        self, tallies: Sequence[Opaque], selections: Sequence[Selection]
+    ) -> tuple[list[Problem], list[Conclusion]]:
+        """Compute the metrics of each selection by :func:`.span.conclude`; raises ScoringFailed."""
+        request = (self.task, tallies, selections)
+        try:
+            async with aclosing(self._map(span.conclude, [request], local=True)) as results:
+                return await anext(results)
+        except Exception as error:  # as in score
+            self.fail("the task could not make metrics of its tallies", error)
+
+    def _map(
+        self, function: Callable[[Item], Result], items: Sequence[Item], *, local: bool
+    ) -> AsyncGenerator[Result, None]:
+        is_own = type(self.task).__module__.partition(".")[0] in OWN_PACKAGES
+        return self.executor.map(
+            function,
+            items,
+            self.limits,
+            raises=(Unreadable, Disordered),
+            fresh=not is_own,
+            local=local,
+            files=self.files,
+        )
+
+    def fail(self, reason: str, error: Exception | None = None) -> NoReturn:
+        """Log what failed, and raise the error that says the predictions are not at fault."""
+        name = self.task.card.name
+        notes = "".join(getattr(error, "__notes__", ()))
+        logger.error("scoring for task %s failed: %s: %r\n%s", name, reason, error, notes)
+        raise ScoringFailed(
+            f"scoring for task {name} failed, and not because of your predictions; the operators can see why "
+            "in the log",
+            retry_after=60,
+        ) from error
+
+
+def _unreadable(error: OverLimit | WorkerDied) -> Unreadable:
+    if isinstance(error, OverLimit):
+        return Unreadable(
+            "too-large-to-decode",
+            f"decoding the file {message_of(error)}; write smaller row groups, sorted by event",
+        )
+    return Unreadable("corrupt", "the file cannot be decoded: its reader crashes over it")

@@ -1,30 +1,37 @@
-"""Scores a span of events in a worker process: predictions and truth in, a tally out."""
+"""Jobs of worker processes: read and score a span of events; then compute metrics of all tallies.
+
+Whatever is wrong with a submitted file ends here, as a problem or as :class:`Unreadable`.
+"""
 
 from __future__ import annotations
 
 import pickle
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from math import isfinite
 from pathlib import Path
 from traceback import format_exc
+from typing import Any, Final, TypeVar
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from collidium.contracts.executor import Opaque
-from collidium.contracts.task import Block, EventRange, Problem, Tally, Task
+from collidium.contracts.task import Block, Column, EventRange, Problem, Tally, Task
 from collidium.records import BinnedScore
 from collidium.scoring import content
-from collidium.scoring.blocks import Span, TruthBlock
+from collidium.scoring.blocks import Piece, Span, TruthBlock
 from collidium.scoring.content import Spreads
-from collidium.scoring.curves import shown
+from collidium.scoring.predictions import RowGroup, Unreadable, first_line
 from collidium.scoring.problems import merge
-from collidium.scoring.reading import Findings, PredictionsReader, by_block, from_partitions, from_row_groups
 from collidium.scoring.truth.tables import TableReader
 from collidium.scoring.uncertainty import (
     GroupTally,
     Replicates,
+    binned_scores,
     by_group,
     groups_of,
     merged,
@@ -32,12 +39,229 @@ from collidium.scoring.uncertainty import (
     standard_errors,
 )
 
+T = TypeVar("T")
+
+#: Rows that are decoded at once where a row group may be of any size.
+BATCH_ROWS: Final = 512 * 1024
+#: Where only the beginning of a row group is needed.
+BEGINNING_BATCH_ROWS: Final = 64 * 1024
+
 BlockPredictions = tuple[TruthBlock, pa.Table]
+
+
+class Disordered(Exception):
+    """A row group contradicts its statistics, or is not sorted where the plan needs it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Decoded rows of the eval range, sorted by event."""
+
+    table: pa.Table
+    #: Column event_id of ``table``, shape (rows,), in the width submitted.
+    events: npt.NDArray[Any]
+    #: Number of rows left out: of unknown events, or without a usable value.
+    dropped: int
+    problems: tuple[Problem, ...]
+    #: Whether the decoded rows were sorted by event in the file.
+    were_sorted: bool
+
+
+class PredictionsReader:
+    """Reads a file of predictions; a context manager."""
+
+    def __init__(self, path: Path, columns: Sequence[Column], events: EventRange) -> None:
+        """``events`` is the eval range. Raises Unreadable."""
+        self._columns = columns
+        self._names = [column.name for column in columns]
+        self._events = events
+        self._file = decoding(pq.ParquetFile, path, memory_map=True)
+        #: A table without rows, of the columns and types that are read.
+        self.empty = _plain(decoding(self._file.schema_arrow.empty_table).select(self._names))
+
+    def __enter__(self) -> PredictionsReader:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def read(self, piece: Piece, stop: int) -> Rows:
+        """Decode the rows of a piece of a job that ends before event ``stop``.
+
+        Raises Unreadable, and Disordered if the statistics are wrong, or if a job that has read only the
+        beginning of an unsorted row group may have missed rows.
+        """
+        group = piece.group
+        rows = self._rows(self._whole(group) if piece.is_last else self._beginning(group, stop))
+        _check_claim(rows.events, group)
+        if piece.is_last and not piece.is_first and not rows.were_sorted:
+            raise Disordered(f"row group {group.index} has events of several jobs in no order")
+        return rows
+
+    def _whole(self, group: RowGroup) -> pa.Table:
+        table = decoding(self._file.read_row_group, group.index, self._names, use_threads=False)
+        if table.num_rows != group.rows:
+            raise Unreadable(
+                "corrupt", f"row group {group.index} has {table.num_rows} rows, not {group.rows} as it claims"
+            )
+        return table
+
+    def _beginning(self, group: RowGroup, stop: int) -> pa.Table:
+        """All rows up to a known event that is not below ``stop``, and some more."""
+        batches = []
+        for batch in self._batches([group.index], BEGINNING_BATCH_ROWS):
+            batches.append(batch)
+            last = batch.column("event_id")[-1].as_py()
+            if last is not None and stop <= last < self._events.stop:
+                break
+        return decoding(pa.Table.from_batches, batches)
+
+    def stream(self, groups: Sequence[int]) -> Iterator[Rows]:
+        """Decode row groups of any size, a batch at a time. Raises Unreadable."""
+        for batch in self._batches(groups, BATCH_ROWS):
+            yield self._rows(pa.Table.from_batches([batch]))
+
+    def _batches(self, groups: Sequence[int], rows: int) -> Iterator[pa.RecordBatch]:
+        batches = self._file.iter_batches(rows, list(groups), self._names, use_threads=False)
+        while (batch := decoding(lambda: next(batches, None))) is not None:
+            if batch.num_rows:
+                yield batch
+
+    def _rows(self, table: pa.Table) -> Rows:
+        table = _plain(table.select(self._names))
+        were_sorted = _is_sorted(table.column("event_id"))
+        problems, kept = content.check(table, self._columns, self._events, in_order=were_sorted)
+        events = content.as_numpy(kept.column("event_id"))
+        if not were_sorted:
+            kept = kept.take(np.argsort(events, kind="stable"))
+            events = content.as_numpy(kept.column("event_id"))
+        return Rows(kept, events, table.num_rows - kept.num_rows, tuple(problems), were_sorted)
+
+
+def decoding(function: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Call into the reader; whatever it raises for a hostile file becomes Unreadable."""
+    try:
+        return function(*arguments, **options)
+    except MemoryError:
+        raise Unreadable(
+            "too-large-to-decode", "the file does not fit into memory when it is decoded"
+        ) from None
+    except Exception as error:  # corrupt pages make the reader raise all kinds; each means the same
+        raise Unreadable("corrupt", f"the file cannot be decoded: {first_line(error)}") from error
+
+
+def _plain(table: pa.Table) -> pa.Table:
+    """Decode dictionaries, which some writers use for integers, too."""
+    for number, one in enumerate(table.schema):
+        if isinstance(one.type, pa.DictionaryType):
+            values = decoding(table.column(number).cast, one.type.value_type)
+            table = table.set_column(number, one.name, values)
+    return table
+
+
+def _is_sorted(column: pa.ChunkedArray[Any]) -> bool:
+    """Whether no value is null, or less than the one before it."""
+    if column.null_count:
+        return False
+    values = content.as_numpy(column)
+    return not np.any(values[1:] < values[:-1])
+
+
+def _check_claim(events: npt.NDArray[Any], group: RowGroup) -> None:
+    if group.first is None or group.last is None or not len(events):
+        return
+    if events[0] < group.first or events[-1] > group.last:
+        raise Disordered(f"row group {group.index} has events outside of its statistics")
+
+
+# -- block by block ------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class Findings:
+    """The problems of the rows read so far; each row of the file is counted exactly once."""
+
+    rows: int = 0
+    problems: list[Problem] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Chunk:
+    """Rows sorted by event; no chunk to come has rows of events below ``complete_below``."""
+
+    table: pa.Table
+    events: npt.NDArray[Any]
+    complete_below: int
+
+    def take(self, stop: int) -> pa.Table:
+        """Remove and return the rows of events below ``stop``."""
+        count = content.rows_below(self.events, stop)
+        taken = self.table.slice(0, count)
+        self.table, self.events = self.table.slice(count), self.events[count:]
+        return taken
+
+
+def from_row_groups(reader: PredictionsReader, span: Span, findings: Findings) -> Iterator[Chunk]:
+    """Decode the pieces of a span in turn. Raises Unreadable and Disordered."""
+    start, stop = span.events.start, span.events.stop
+    for piece, complete_below in span.steps():
+        rows = reader.read(piece, stop)
+        if piece.is_last:
+            findings.rows += rows.dropped
+            findings.problems += rows.problems
+        first, last = (content.rows_below(rows.events, edge) for edge in (start, stop))
+        yield Chunk(rows.table.slice(first, last - first), rows.events[first:last], complete_below)
+
+
+def from_partitions(paths: Sequence[Path], events: EventRange) -> Iterator[Chunk]:
+    """Read the rows of a span that :func:`.partitioning.partition` has written."""
+    tables = []
+    for path in paths:
+        with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+            tables.append(stream.read_all())
+    if tables:
+        table = in_order(tables)
+        yield Chunk(table, content.as_numpy(table.column("event_id")), events.stop)
+
+
+def by_block(
+    blocks: Iterable[TruthBlock], chunks: Iterable[Chunk], empty: pa.Table, findings: Findings
+) -> Iterator[tuple[TruthBlock, pa.Table]]:
+    """Yield each block with its predictions, sorted by event; ``empty`` where it has none."""
+    source = iter(chunks)
+    waiting: list[Chunk] = []
+    complete_below = 0
+    for block in blocks:
+        stop = block.events.stop
+        while complete_below < stop and (chunk := next(source, None)) is not None:
+            waiting.append(chunk)
+            complete_below = chunk.complete_below
+        table = in_order([empty, *(chunk.take(stop) for chunk in waiting)])
+        waiting = [chunk for chunk in waiting if len(chunk.events)]
+        findings.rows += table.num_rows
+        yield block, table
+
+
+def in_order(pieces: Sequence[pa.Table]) -> pa.Table:
+    """Merge tables that are sorted by event; copies only if their events overlap.
+
+    Rows of one event stay in the order of the pieces.
+    """
+    filled = [piece for piece in pieces if piece.num_rows] or pieces[:1]
+    table = pa.concat_tables(filled)
+    edges = [piece.column("event_id")[row].as_py() for piece in filled if piece.num_rows for row in (0, -1)]
+    if all(edges[number] <= edges[number + 1] for number in range(1, len(edges) - 1, 2)):
+        return table
+    events = np.concatenate([content.as_numpy(piece.column("event_id")) for piece in filled])
+    return table.combine_chunks().take(np.argsort(events, kind="stable"))
+
+
+# -- scoring ----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringJob:
-    """What one worker scores in one call."""
+    """The input of one call of :func:`score`."""
 
     task: Task
     #: The eval range, of which ``span`` is a part.
@@ -46,60 +270,57 @@ class ScoringJob:
     #: Files of the truth tables by name.
     truth: Mapping[str, Path]
     predictions: Path
-    #: Files of the span's rows to be read instead; None: the row groups of ``predictions``.
+    #: Files of the span's sorted rows; None: read the row groups of ``predictions``.
     partitions: tuple[Path, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class ScoringResult:
-    """``tallies`` are None where there are problems. ``rows``: how many the job has answered for."""
+    """``tallies`` are None if there are problems; ``rows`` is the number of rows that the job counted."""
 
-    #: Pickled, for :func:`conclude`: a :class:`GroupTally` for each group of events that the job has a part
-    #: in, in order of events. Third-party objects, which no server may load.
+    #: A pickled :class:`GroupTally` for each group of events that the job scored a part of, in order of
+    #: events, for :func:`conclude`. They are third-party objects, which the server must not load.
     tallies: Opaque | None
     problems: tuple[Problem, ...]
     rows: int
-    #: Of the columns that must have one value in the whole file, of which a job sees a part.
+    #: For columns that must have one value in the whole file, of which a job sees a part.
     spreads: Spreads = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Groups of events that are concluded on, by number; None: all."""
+    """The groups of events that metrics are computed of, by number; None: all."""
 
     groups: Collection[int] | None = None
-    #: Whether metrics may be undefined there. Of events that are held back an error would show something.
+    #: Whether metrics may be undefined: an error on events that are held back would reveal something.
     lenient: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """What a task makes of all tallies; ``replicates`` are those of the metrics that there are.
-
-    The tallies themselves may be large, and stay where they are.
-    """
+    """The metrics of all tallies, which may be large and stay in the worker."""
 
     metrics: Mapping[str, float]
     warnings: Sequence[str]
     replicates: Replicates
     uncertainties: Mapping[str, float]
     curves: tuple[BinnedScore, ...] = ()
-    #: What the task raised, for operators; metrics may lack any then.
+    #: The traceback of the task, for operators; metrics may then be incomplete.
     failure: str = ""
 
 
 def score(job: ScoringJob) -> ScoringResult:
     """Check and score the blocks of a job.
 
-    Raises Unreadable and Disordered for what is wrong with the file; anything else that it raises is the
-    fault of the task or of the truth.
+    Raises Unreadable and Disordered for faults of the file; any other error is a fault of the task or truth.
     """
     findings = Findings()
     groups = groups_of(job.events)
     tallies: list[GroupTally] = []
     columns = job.task.card.columns
     spreads: Spreads = {}
-    with _blocks(job, findings) as blocks, _truth(job.truth) as truth:
+    with _blocks(job, findings) as blocks, ExitStack() as stack:
+        truth = {name: stack.enter_context(TableReader(path)) for name, path in job.truth.items()}
         for block, predictions in blocks:
             tables = {name: table.read(block.index) for name, table in truth.items()}
             data = Block(block.events, predictions, tables)
@@ -117,9 +338,9 @@ def score(job: ScoringJob) -> ScoringResult:
 
 
 def decode(job: ScoringJob) -> None:
-    """Read what :func:`score` reads of the predictions, and nothing else.
+    """Read the predictions as :func:`score` does, without the task.
 
-    Shows, after a worker died or exceeded its limits, whether the file did that or the task.
+    Called after a worker died or exceeded its limits, to find out whether the file or the task was the cause.
     """
     with _blocks(job, Findings()) as blocks:
         for _ in blocks:
@@ -129,9 +350,9 @@ def decode(job: ScoringJob) -> None:
 def conclude(
     request: tuple[Task, Sequence[Opaque], Sequence[Selection]],
 ) -> tuple[list[Problem], list[Conclusion]]:
-    """Merge the tallies of all jobs, in order of events, and compute the metrics, also of resampled events.
+    """Merge the tallies of all jobs, in order of events, and compute the metrics of each selection.
 
-    Once for each selection. There are no conclusions where there are problems, which the tally of all shows.
+    Returns either the problems of the whole file, which only the merged tally shows, or conclusions.
     """
     task, results, selections = request
     tallies = [tally for result in results for tally in pickle.loads(result)]  # noqa: S301 -- in a worker
@@ -166,7 +387,7 @@ def _conclude(task: Task, tallies: Sequence[Tally], tally: Tally) -> Conclusion:
     found = resampled(task, tallies, task.sample_sizes(tally))
     replicates = {name: values for name, values in found.items() if name in metrics}
     uncertainties = standard_errors(replicates, task.counts(tally))
-    return Conclusion(metrics, warnings, replicates, uncertainties, shown(task.curves(tally)))
+    return Conclusion(metrics, warnings, replicates, uncertainties, binned_scores(task.curves(tally)))
 
 
 @contextmanager
@@ -177,9 +398,3 @@ def _blocks(job: ScoringJob, findings: Findings) -> Iterator[Iterator[BlockPredi
         else:
             chunks = from_partitions(job.partitions, job.span.events)
         yield by_block(job.span.blocks, chunks, reader.empty, findings)
-
-
-@contextmanager
-def _truth(paths: Mapping[str, Path]) -> Iterator[dict[str, TableReader]]:
-    with ExitStack() as stack:
-        yield {name: stack.enter_context(TableReader(path)) for name, path in paths.items()}

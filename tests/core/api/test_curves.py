@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from collidium.contracts.tables import flatten
-from collidium.scoring.curves import MIN_ENTRIES
+from collidium.scoring.uncertainty import MIN_ENTRIES
 from collidium.testing.server import ServerProcess
 from collidium.testing.synthetic import SyntheticEvents
 

@@ -26,10 +26,10 @@ ADDED = {
 TRADED = """
 from dataclasses import replace
 from collidium.hookspecs import hookimpl
-from collidium.scoring import workers
+from collidium.scoring import engine
 from collidium_tasks.tracking_small import TrackingSmallTask
 
-workers.OWN_PACKAGES.add("traded_task")
+engine.OWN_PACKAGES.add("traded_task")
 
 class Traded(TrackingSmallTask):
     card = replace(TrackingSmallTask.card, name="traded", ranks_measured=False)

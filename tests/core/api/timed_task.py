@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 from collidium.contracts.task import Column, Metric
 from collidium.hookspecs import hookimpl
-from collidium.scoring import workers
+from collidium.scoring import engine
 from collidium_tasks.tracking import TrackingTask
 
-workers.OWN_PACKAGES.add("timed_task")  # workers are used again, as those of built-in tasks: much faster
+engine.OWN_PACKAGES.add("timed_task")  # workers are used again, as those of built-in tasks: much faster
 EFFICIENCY = TrackingTask.card.metrics[0]
 
 class Timed(TrackingTask):

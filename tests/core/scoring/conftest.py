@@ -11,9 +11,9 @@ import pytest_asyncio
 
 from collidium.contracts.executor import Limits
 from collidium.datasets import Dataset
-from collidium.scoring import workers
+from collidium.scoring import engine
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
 
 # Worker processes import the toy task by its name, as they import an installed task.
@@ -22,7 +22,7 @@ sys.path.append(str(Path(__file__).parent))
 import toy_task
 
 # Its workers are used again, as those of built-in tasks: that is ten times as fast.
-workers.OWN_PACKAGES.add("toy_task")
+engine.OWN_PACKAGES.add("toy_task")
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 

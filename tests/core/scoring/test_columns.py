@@ -22,7 +22,7 @@ from collidium.contracts.task import Column, EventRange, Problem
 from collidium.errors import InvalidInput
 from collidium.scoring import content
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 
 from collidium.contracts.task import Curve
-from collidium.scoring.curves import MAX_BINS, MAX_CURVES, MIN_ENTRIES, MIN_EVENTS, STEP_ENTRIES, shown
+from collidium.scoring.uncertainty import (
+    MAX_BINS,
+    MAX_CURVES,
+    MIN_ENTRIES,
+    MIN_EVENTS,
+    STEP_ENTRIES,
+    binned_scores,
+)
 
 CURVE = Curve(
     name="efficiency_pt",
@@ -39,7 +46,7 @@ def curve_of(rows: list[tuple[int, float, int]]) -> Curve:
 @given(st.lists(bins, min_size=1, max_size=MAX_BINS))
 def test_bins_are_large_and_values_rounded(rows: list[tuple[int, float, int]]) -> None:
     curve = curve_of(rows)
-    found = shown([curve])
+    found = binned_scores([curve])
     if not found:
         assert sum(curve.whole) < MIN_ENTRIES or max(curve.events) < MIN_EVENTS
         return
@@ -67,7 +74,7 @@ def of_counts(whole: int) -> list[tuple[float, float]]:
         replace(CURVE, edges=(0, 1), part=(part,), whole=(whole,), events=(MIN_EVENTS,))
         for part in range(whole + 1)
     ]
-    return [(score.values[0], score.errors[0]) for curve in curves for score in shown([curve])]
+    return [(score.values[0], score.errors[0]) for curve in curves for score in binned_scores([curve])]
 
 
 @pytest.mark.parametrize("whole", [MIN_ENTRIES, 137, 1000, 20_000])
@@ -85,14 +92,14 @@ def test_one_entry_seldom_shows_and_moves_one_step(whole: int) -> None:
 
 def test_errors_of_thresholds_are_added() -> None:
     one = replace(CURVE, edges=(0, 1), part=(200,), whole=(1000,), events=(500,), errors=(0.03,))
-    (score,) = shown([one])
+    (score,) = binned_scores([one])
     assert (score.values, score.errors) == ((0.2,), (0.033,))
 
 
 def test_edges_depend_on_no_score() -> None:
     """Submissions are compared bin by bin; and to get more right shows no new bin."""
     better = replace(CURVE, part=CURVE.whole)
-    assert shown([CURVE])[0].edges == shown([better])[0].edges == (0.5, 1, 5)
+    assert binned_scores([CURVE])[0].edges == binned_scores([better])[0].edges == (0.5, 1, 5)
 
 
 @pytest.mark.parametrize(
@@ -112,9 +119,9 @@ def test_edges_depend_on_no_score() -> None:
 )
 def test_a_broken_curve_is_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match="efficiency_pt"):
-        shown([replace(CURVE, **wrong)])
+        binned_scores([replace(CURVE, **wrong)])
 
 
 def test_too_many_curves_are_refused() -> None:
     with pytest.raises(ValueError, match="31"):
-        shown([CURVE] * (MAX_CURVES + 1))
+        binned_scores([CURVE] * (MAX_CURVES + 1))

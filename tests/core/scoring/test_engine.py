@@ -25,10 +25,10 @@ from collidium.contracts.executor import Limits
 from collidium.contracts.task import Task
 from collidium.datasets import Dataset
 from collidium.errors import InvalidInput, ScoringFailed
-from collidium.scoring import engine, reading
+from collidium.scoring import engine, partitioning
 from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -185,8 +185,8 @@ async def test_rows_are_sorted_on_disk_when_memory_is_short(
     executor: Processes, truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits of one job, made so small that a small file passes them; several sort and score jobs."""
-    monkeypatch.setattr(reading, "SPAN_ROWS", 30)
-    monkeypatch.setattr(reading, "MAX_JOB_ROWS", 40)
+    monkeypatch.setattr(partitioning, "SPAN_ROWS", 30)
+    monkeypatch.setattr(partitioning, "MAX_JOB_ROWS", 40)
     sorting = []
     original = engine._Evaluation._sort_and_score
 
@@ -306,7 +306,7 @@ async def test_workers_import_what_scoring_needs_and_no_server(
 async def test_a_worker_of_third_party_code_is_not_used_again(
     truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: set[str]
 ) -> None:
-    monkeypatch.setattr("collidium.scoring.workers.OWN_PACKAGES", own)
+    monkeypatch.setattr("collidium.scoring.engine.OWN_PACKAGES", own)
     write_predictions(answers(), tmp_path / "p.parquet")
     executor = Processes(1)
     [before] = [pid async for pid in executor.map(toy_task.process_id, [None], LIMITS)]

@@ -17,8 +17,7 @@ from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
 from collidium.errors import ScoringFailed
 from collidium.scoring.engine import Evaluation, evaluate
-from collidium.scoring.parts import Part
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Part, Truth
 from collidium.scoring.uncertainty import groups_of, resampled
 from collidium_plugins.executor_processes import Processes
 

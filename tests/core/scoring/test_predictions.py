@@ -21,7 +21,7 @@ from collidium.errors import InvalidInput
 from collidium.scoring.blocks import PlanRequest, make_plan
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
 
 LIMITS = Limits(memory_bytes=1024**3, seconds=60)

@@ -13,7 +13,7 @@ import pytest
 from collidium.contracts.task import Column, EventRange
 from collidium.scoring.blocks import Piece
 from collidium.scoring.predictions import RowGroup
-from collidium.scoring.reading import BEGINNING_BATCH_ROWS, Disordered, PredictionsReader, Rows
+from collidium.scoring.span import BEGINNING_BATCH_ROWS, Disordered, PredictionsReader, Rows
 
 EVENTS = EventRange(0, 100)
 ROWS = 4 * BEGINNING_BATCH_ROWS

@@ -23,7 +23,8 @@ from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError, ScoringFailed, UnusableDataset
 from collidium.files.held import sweep
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import LONG_EVENTS, MANIFEST, TableReader, TableWriter, Truth
+from collidium.scoring.truth.tables import LONG_EVENTS, TableReader, TableWriter
+from collidium.scoring.truth.versions import MANIFEST, Truth
 from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

@@ -12,9 +12,8 @@ from collidium.contracts.executor import Limits
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError
-from collidium.scoring.truth.cache import TruthCache, table_key
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth, TruthCache, table_key
 from collidium_plugins.executor_processes import Processes
 from collidium_plugins.storage_local import LocalStorage
 

@@ -25,7 +25,7 @@ from collidium.datasets import Dataset
 from collidium.scoring import uncertainty
 from collidium.scoring.engine import evaluate
 from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.tables import Truth
+from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import GROUPS, by_group, groups_of
 from collidium_plugins.executor_processes import Processes
 from collidium_tasks.tracking import TrackingTask

@@ -22,7 +22,7 @@ from collidium.benchmarks import challenges, tasklist, truth_versions
 from collidium.benchmarks.models import Arrival, Challenge, Evaluation, Member, Submission, Team, TeamMember
 from collidium.benchmarks.rewards import midnight_before
 from collidium.errors import Conflict, Forbidden, TooManyRequests, Unavailable
-from collidium.scoring.parts import Part
+from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView

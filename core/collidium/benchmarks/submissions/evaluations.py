@@ -24,7 +24,7 @@ from collidium.inference.manifest import summary
 from collidium.inference.messages import Code
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import WakeSignal
-from collidium.scoring.parts import Part
+from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from decimal import Decimal

@@ -15,7 +15,7 @@ from collidium.benchmarks import challenges, tasklist, truth_versions
 from collidium.benchmarks.models import Challenge, Evaluation, Scoring, Submission
 from collidium.benchmarks.submissions import evaluations, scorings
 from collidium.errors import Forbidden, InvalidInput, NotFound, UnknownCursor
-from collidium.scoring.parts import Part
+from collidium.scoring.truth.versions import Part
 from collidium.scoring.uncertainty import standard_error_of_gain
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from collidium.benchmarks.submissions import scorings
 from collidium.database import transactional
 from collidium.errors import Conflict
 from collidium.runtime import failpoints
-from collidium.scoring.parts import Part
+from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Task

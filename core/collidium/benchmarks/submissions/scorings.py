@@ -23,17 +23,16 @@ from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import InvalidInput, ScoringFailed, Unavailable
 from collidium.records import BinnedScore, EarlierScores, as_json
 from collidium.runtime import metrics
-from collidium.scoring import engine, parts
-from collidium.scoring.parts import Part
+from collidium.scoring import engine
 from collidium.scoring.predictions import ExtraColumns
-from collidium.scoring.truth.cache import stored_files
+from collidium.scoring.truth.versions import Part, is_public, stored_files, whole
 from collidium.scoring.uncertainty import Replicates
 
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Task
     from collidium.platform import Platform
     from collidium.scoring.engine import Evaluation
-    from collidium.scoring.truth.tables import Truth
+    from collidium.scoring.truth.versions import Truth
 
 logger = logging.getLogger(__name__)
 
@@ -178,13 +177,13 @@ async def earlier(card: Card | None, submission: Submission) -> list[EarlierScor
     """What counted before, the latest first."""
     rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
     current = submission.scorer_version, submission.truth_version
-    is_public = parts.is_public(submission.truth_version)
+    counts_public_part = is_public(submission.truth_version)
     return [
         _earlier(card, submission, row)
         for row in rows
         if (row.scorer_version, row.truth_version) != current
         # On all events, from before they were split: the difference is what is held back.
-        and not (is_public and row.truth_version == parts.whole(submission.truth_version))
+        and not (counts_public_part and row.truth_version == whole(submission.truth_version))
     ]
 
 
@@ -280,7 +279,7 @@ async def _score(
     try:
         # The time does not include that of fetching truth, which other files share.
         async with (
-            platform.truth_cache.opened(task.card.name, parts.whole(truth_version)) as truth,
+            platform.truth_cache.opened(task.card.name, whole(truth_version)) as truth,
             budget,
             _lent(platform, truth, path, sha256) as files,
         ):
@@ -289,7 +288,7 @@ async def _score(
                 executor=platform.executor,
                 limits=settings.scoring_limits,
                 extra_columns=extra_columns,
-                part=parts.Part.of(truth_version),
+                part=Part.of(truth_version),
                 files=files,
             )
     except TimeoutError:

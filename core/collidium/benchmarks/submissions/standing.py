@@ -29,7 +29,7 @@ from collidium.benchmarks.submissions.replay import Replay, Standing, Target
 from collidium.database import transactional
 from collidium.errors import Conflict, Forbidden, NotFound
 from collidium.records import RankChange
-from collidium.scoring.parts import Part
+from collidium.scoring.truth.versions import Part
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView

@@ -26,8 +26,8 @@ from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import canonical_url
 from collidium.runtime.failpoints import reached
-from collidium.scoring.parts import whole
 from collidium.scoring.predictions import ExtraColumns
+from collidium.scoring.truth.versions import whole
 
 if TYPE_CHECKING:
     from collidium.accounts.identities import Identities

@@ -31,7 +31,8 @@ from collidium.files.held import scratch_directory
 from collidium.scoring.blocks import TruthBlock
 from collidium.scoring.content import as_numpy, rows_below
 from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.tables import TableWriter, Truth, TruthTable, table_path
+from collidium.scoring.truth.tables import TableWriter, TruthTable
+from collidium.scoring.truth.versions import Truth, table_path
 
 #: Called with the number of events prepared so far, and of all.
 Progress = Callable[[int, int], None]

@@ -1,22 +1,19 @@
-"""Truth as the server keeps it: made once from a dataset, cut into blocks of whole events, never served.
+"""A table of truth on disk: Arrow IPC, which is mapped into memory rather than decoded.
 
-A directory holds ``manifest.json``, which describes it, and one file for each truth table: Arrow IPC, which
-is mapped into memory rather than decoded. A file has one record batch of one row for each block. Each cell is
-a list: the values of a column in the block, in one of the types that the column may have there. So each block
-is stored in as few bytes as its own values allow:
+A file has one record batch of one row for each block of events. Each cell is a list: the values of a column
+in the block, in one of the types that the column may have there. So each block takes as few bytes as its
+values allow:
 
 - integers in the narrowest type that holds them; the lists of the other types are empty;
 - ``event_id`` once for each event, with the number of its rows;
-- a column that numbers the rows of each event from 0 not at all: all its lists are empty.
+- a column that numbers the rows of each event from 0 is not stored: all its lists are empty.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
-from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Self, cast
 
@@ -25,20 +22,23 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from collidium.contracts.tables import nested, positions_in_event
-from collidium.contracts.task import EventRange
-from collidium.errors import ConfigurationError
 from collidium.files.durable import sha256_of
-from collidium.scoring.blocks import TruthBlock
 from collidium.scoring.content import as_numpy
 
-#: Rows that events of a block have on average, at the minimum, where ``event_id`` is stored once an event.
+#: Minimum mean number of rows per event in a block for ``event_id`` to be stored once per event.
 LONG_EVENTS: Final = 1024
 
 _ROWS: Final = pa.field("event_id/rows", pa.list_(pa.uint32()))
 _NARROW: Final = (pa.uint8(), pa.uint16(), pa.uint32())
-MANIFEST: Final = "manifest.json"
-#: How tables are stored; truth in another form is imported again.
-FORM: Final = "arrow-2"
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTable:
+    """A file of truth."""
+
+    sha256: str
+    rows: int
+    bytes: int
 
 
 class TableWriter:
@@ -58,7 +58,7 @@ class TableWriter:
         self._writer = self._stack.enter_context(pa.ipc.new_file(file, self._stored))
 
     def write(self, table: pa.Table) -> None:
-        """Write the rows of a block, even if there are none: its number is that of the batch."""
+        """Write the rows of a block, also if there are none: the batch has the block's number."""
         cells: dict[str, pa.Array[Any]] = {
             field.name: pa.array([], field.type.value_type) for field in self._stored
         }
@@ -89,7 +89,7 @@ class TableWriter:
         return TruthTable(sha256_of(self._path), self._rows, self._path.stat().st_size)
 
     def content_hash(self) -> str:
-        """A hash of the values, however they are stored."""
+        """A hash of the values, independent of how they are stored."""
         columns = [(name, str(self.schema.field(name).type)) for name in self.schema.names]
         return hashlib.sha256(
             repr([(*column, self._hashes[column[0]].hexdigest()) for column in columns]).encode()
@@ -116,7 +116,7 @@ class TableReader:
         self._stack.close()
 
     def read(self, block: int) -> pa.Table:
-        """The rows of a block. Values in the column's own type stay where they are, others are copied."""
+        """The rows of a block; only values that are not stored in the column's own type are copied."""
         batch = self._file.get_batch(block)
         lists: list[pa.Array[Any]] = [cast("pa.ListArray[Any]", cell).values for cell in batch.columns]
         rows = np.asarray(lists[0])
@@ -158,131 +158,13 @@ def _are_positions(values: pa.Array[Any], rows: npt.NDArray[np.int64]) -> bool:
 
 
 def _positions(rows: npt.NDArray[np.uint32], kind: pa.DataType) -> pa.ChunkedArray[Any]:
-    """As :func:`positions_in_event`, a chunk for each event; all of them share the memory of the longest."""
+    """As :func:`positions_in_event`, one chunk per event; all share the memory of the longest."""
     longest = pa.array(np.arange(rows.max())).cast(kind)
     return pa.chunked_array([longest.slice(0, count) for count in rows.tolist()])
 
 
 def _bytes(column: pa.ChunkedArray[Any]) -> bytes:
-    """The values of a column as bytes, equal however it lies in memory."""
+    """The values of a column as bytes, independent of its layout in memory."""
     if pa.types.is_primitive(column.type):
         return np.asarray(column).tobytes()
     return repr(column.to_pylist()).encode()
-
-
-@dataclass(frozen=True, slots=True)
-class TruthTable:
-    """A file of truth."""
-
-    sha256: str
-    rows: int
-    bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """One version of a task's truth; :meth:`open` opens it."""
-
-    directory: Path
-    task: str
-    #: Short hash of the content and the origin of the truth.
-    version: str
-    dataset: str
-    revision: str
-    events: EventRange
-    tables: Mapping[str, TruthTable]
-    blocks: tuple[TruthBlock, ...]
-    scorer_version: str
-    #: When it was made, RFC 3339.
-    created_at: str
-    #: What the task's baseline scores; empty where it has none.
-    floors: Mapping[str, float]
-    #: How the task made it, by name.
-    notes: Mapping[str, str]
-    form: str = FORM
-
-    @classmethod
-    def read(cls, directory: Path) -> Truth:
-        """Read the manifest. Raises :class:`~collidium.errors.ConfigurationError`."""
-        try:
-            return cls._from_manifest(directory, json.loads((directory / MANIFEST).read_bytes()))
-        except OSError as error:
-            raise ConfigurationError(f"truth in {directory} is not there: {error}") from error
-        except (ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"{directory / MANIFEST} is no manifest of truth: {error!r}") from error
-
-    @classmethod
-    def open(cls, directory: Path) -> Truth:
-        """Read the manifest and see that the files it names are there, in their sizes.
-
-        Raises :class:`~collidium.errors.ConfigurationError`.
-        """
-        truth = cls.read(directory)
-        try:
-            sizes = {name: path.stat().st_size for name, path in truth.paths.items()}
-        except OSError as error:
-            raise ConfigurationError(f"truth in {directory} is incomplete: {error}") from error
-        for name, size in sizes.items():
-            if size != truth.tables[name].bytes:
-                raise ConfigurationError(
-                    f"truth table {truth.paths[name]} has {size} bytes, not {truth.tables[name].bytes}"
-                )
-        return truth
-
-    @property
-    def paths(self) -> dict[str, Path]:
-        """The file of each table."""
-        return {name: table_path(self.directory, name) for name in self.tables}
-
-    def rows(self, table: str) -> int:
-        """Rows of a table, of all events."""
-        return self.tables[table].rows
-
-    def verify(self) -> None:
-        """Read every file and compare its hash; raises :class:`~collidium.errors.ConfigurationError`."""
-        for name, path in self.paths.items():
-            if sha256_of(path) != self.tables[name].sha256:
-                raise ConfigurationError(f"truth table {path} does not match its manifest: import it again")
-
-    def as_dict(self) -> dict[str, Any]:
-        """The manifest."""
-        blocks = [[block.events.start, block.events.stop, block.rows] for block in self.blocks]
-        fields = asdict(self) | {"blocks": blocks}
-        del fields["directory"]
-        return fields
-
-    def save(self) -> None:
-        """Write the manifest into the directory."""
-        (self.directory / MANIFEST).write_text(json.dumps(self.as_dict(), indent=1, allow_nan=False) + "\n")
-
-    def move_to(self, place: Path) -> Truth:
-        """Move the files to ``place``, at once; a truth that is there already stays."""
-        self.save()
-        self.directory.chmod(0o755)
-        try:
-            self.directory.rename(place)
-        except OSError:
-            # A directory that has files is never replaced: another process was first.
-            if not place.exists():
-                raise
-        return Truth.open(place)
-
-    @classmethod
-    def _from_manifest(cls, directory: Path, manifest: Mapping[str, Any]) -> Truth:
-        if manifest["form"] != FORM:
-            raise ValueError(f"its form is {manifest['form']}, not {FORM}: import it again")
-        read = {
-            "directory": directory,
-            "events": EventRange(**manifest["events"]),
-            "tables": {name: TruthTable(**table) for name, table in manifest["tables"].items()},
-            "blocks": tuple(
-                TruthBlock(index, EventRange(start, stop), rows)
-                for index, (start, stop, rows) in enumerate(manifest["blocks"])
-            ),
-        }
-        return cls(**(dict(manifest) | read))
-
-
-def table_path(directory: Path, table: str) -> Path:
-    """The file of a truth table."""
-    return directory / f"{table}.arrow"
