@@ -203,17 +203,17 @@ async def _admission(
     early = early and (not row.listed or challenges.state_of(row, now()) == "upcoming")
     if not (row.listed or early):
         raise await tasklist.unknown(row.name)
-    task = platform.tasks.things.get(row.task)
-    if task is None or row.truth_version is None:
+    task, version = platform.tasks.things.get(row.task), row.truth_version
+    if task is None or version is None:
         reason = "no installed plugin brings it" if task is None else await _without_truth(row)
         raise Unavailable(f"{row.name} accepts no submissions now: {reason}", retry_after=3600)
     practice = challenges.state_of(row, began_at) == "practice"
-    part = Part.of(row.truth_version)
-    version = str(replace(part, kind="public")) if practice and part else row.truth_version
+    if practice and (part := Part.of(version)):
+        version = str(replace(part, kind="public"))
     refusal = None
     try:
-        if not early and (reason := challenges.why_closed(row, began_at)):
-            raise Conflict(f"{row.name} accepts no submissions: {reason}")
+        if not early and (closed := challenges.why_closed(row, began_at)):
+            raise Conflict(f"{row.name} accepts no submissions: {closed}")
         await challenges.require_concealed(row, version)
         if organisations is not None:
             await require_admitted(row, account, organisations)
