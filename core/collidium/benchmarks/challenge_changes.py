@@ -1,4 +1,4 @@
-"""What operators make and change of challenges: names, dates, rules, truth, announcements."""
+"""Operators create and edit challenges: names, dates, rules, truth, announcements."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
 
 
+@transactional
 async def create(
     platform: Platform,
     name: str,
@@ -39,24 +40,36 @@ async def create(
     actor: str,
     http_request_id: str,
 ) -> records.Challenge:
-    """Make a challenge of an installed task.
+    """Create a challenge of an installed task.
 
-    ``fields`` are those of the row that an operator sets, with ``truth_version``, by default the task's own,
-    and ``public_percent``: so much of the events counts until it closes, the rest then. A ``draft`` has no
+    ``fields`` are columns of the row that operators set, ``truth_version`` (default: that of the task's own
+    challenge) and ``public_percent``, the part of the events that counts until it closes. A ``draft`` has no
     truth and is not listed, until :func:`set_truth` and :func:`publish`. Raises NotFound for an unknown task,
     InvalidInput with all problems, and Conflict for a name that is taken and a task without truth.
     """
     platform.tasks.find(task)
     refuse(problems_of_new(name, fields))
+    values = dict(fields)
+    percent, announcement = values.pop("public_percent", None), values.pop("announcement", None)
+    version = values.pop("truth_version", None)
+    if not draft:
+        version = await _truth_of(task, version)
+    # The task's own challenge may pay for the same predictions already.
+    values.setdefault("rewarded", False)
+    row = Challenge(name=name, task=task, truth_version=version, listed=not draft, **values)
+    _announce(row, announcement)
     try:
-        row = await _create_once(name, task, dict(fields), draft, actor, http_request_id)
+        await row.save(force_create=True)
     except IntegrityError:
         raise Conflict(f"there is a challenge {name!r} already") from None
+    if percent is not None:
+        await count_part(row, percent)
+    await operations.record(actor, "new_challenge", name, _shown(values, percent), http_request_id)
     return view(row, platform)
 
 
 def problems_of_new(name: str, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return what is wrong with the name and the dates of a new challenge."""
+    """Return the problems of the name and the dates of a new challenge."""
     problems = _problems(None, fields)
     if not is_name(name):
         detail = f"two words or more of a-z and 0-9, joined by hyphens, of up to {LONGEST_NAME} characters"
@@ -64,27 +77,8 @@ def problems_of_new(name: str, fields: Mapping[str, Any]) -> list[dict[str, Any]
     return problems
 
 
-@transactional
-async def _create_once(
-    name: str, task: str, fields: dict[str, Any], draft: bool, actor: str, http_request_id: str
-) -> Challenge:
-    percent, announcement = fields.pop("public_percent", None), fields.pop("announcement", None)
-    version = fields.pop("truth_version", None)
-    if not draft:
-        version = await _truth_of(task, version)
-    # The same predictions may be paid for in the task's own challenge already.
-    fields.setdefault("rewarded", False)
-    row = Challenge(name=name, task=task, truth_version=version, listed=not draft, **fields)
-    _announce(row, announcement)
-    await row.save(force_create=True)
-    if percent is not None:
-        await count_part(row, percent)
-    await operations.record(actor, "new_challenge", name, _shown(fields, percent), http_request_id)
-    return row
-
-
 async def _truth_of(task: str, version: str | None) -> str:
-    """The version that was asked for, or that of the task's own challenge; of whole truths."""
+    """The given version, by default that of the task's own challenge; always a whole truth."""
     if version is not None:
         return str((await whole_truth(task, version)).version)
     own = await Challenge.get_or_none(name=task)
@@ -95,7 +89,7 @@ async def _truth_of(task: str, version: str | None) -> str:
 
 @transactional
 async def set_truth(name: str, version: str, percent: int | None) -> None:
-    """Give a draft its truth, of which ``percent`` is public; once. Raises NotFound, and Conflict."""
+    """Set the truth of a draft without one, and its public part; raises NotFound, and Conflict."""
     row = await locked(name)
     if row.truth_version is None:
         row.truth_version = version
@@ -106,7 +100,7 @@ async def set_truth(name: str, version: str, percent: int | None) -> None:
 
 @transactional
 async def publish(name: str, *, actor: str) -> None:
-    """List a draft: from now on it is open, or opens at its date. Raises NotFound."""
+    """List a draft, which opens now or on its date; raises NotFound."""
     row = await locked(name)
     if not row.listed:
         row.listed = True
@@ -115,23 +109,18 @@ async def publish(name: str, *, actor: str) -> None:
         await operations.record(actor, "publish_challenge", name, {}, "")
 
 
+@transactional
 async def edit(
     platform: Platform, name: str, fields: Mapping[str, Any], *, actor: str, http_request_id: str
 ) -> records.Challenge:
-    """Change what is given of a challenge; raises NotFound, InvalidInput with all problems, and Conflict.
+    """Change the given fields of a challenge; raises NotFound, InvalidInput with all problems, and Conflict.
 
-    What has begun stays begun: the date of opening is kept then, and that of closing once it has passed. The
-    part of the events that is public is set before the first submission here, later by
-    :func:`~collidium.benchmarks.submissions.rescoring.rescore`.
+    Dates that have passed cannot be changed. The public part of the events can be set here before the first
+    submission, later by :func:`~collidium.benchmarks.submissions.rescoring.rescore`.
     """
-    return view(await _edit_once(name, dict(fields), actor, http_request_id), platform)
-
-
-@transactional
-async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request_id: str) -> Challenge:
-    row = await locked(name)
-    refuse(_problems(row, fields))
-    percent = fields.pop("public_percent", None)
+    row, values = await locked(name), dict(fields)
+    refuse(_problems(row, values))
+    percent = values.pop("public_percent", None)
     if percent is not None:
         if await Submission.exists(challenge=name):
             raise Conflict(
@@ -139,17 +128,17 @@ async def _edit_once(name: str, fields: dict[str, Any], actor: str, http_request
                 f"`collidium challenge rescore {name} --public {percent}` scores them again"
             )
         await count_part(row, percent)
-    await _require_room(row, fields.get("team_size"))
-    _announce(row, fields.pop("announcement", None))
-    row.update_from_dict(fields)
+    await _require_team_size(row, values.get("team_size"))
+    _announce(row, values.pop("announcement", None))
+    row.update_from_dict(values)
     row.revision += 1
     await row.save()
-    await operations.record(actor, "edit_challenge", name, _shown(fields, percent), http_request_id)
-    return row
+    await operations.record(actor, "edit_challenge", name, _shown(values, percent), http_request_id)
+    return view(row, platform)
 
 
-async def _require_room(row: Challenge, team_size: int | None) -> None:
-    """Raise Conflict where a team has more people than it may have from now on."""
+async def _require_team_size(row: Challenge, team_size: int | None) -> None:
+    """Raise Conflict if a team has more members than the new size allows."""
     inside = await TeamMember.filter(challenge=row.name).values_list("team_id", flat=True)
     largest = max(Counter(inside).values(), default=0)
     if largest and team_size is not None and (team_size < 2 or team_size < largest):
@@ -164,17 +153,11 @@ def _announce(row: Challenge, text: str | None) -> None:
         row.announcements = [{"at": now().isoformat(), "text": text}, *row.announcements]
 
 
+@transactional
 async def correct_announcement(
     platform: Platform, name: str, at: datetime, text: str | None, *, actor: str, http_request_id: str
 ) -> records.Challenge:
-    """Give the announcement of a moment another text, or withdraw it where that is None; raises NotFound."""
-    return view(await _correct_once(name, at, text, actor, http_request_id), platform)
-
-
-@transactional
-async def _correct_once(
-    name: str, at: datetime, text: str | None, actor: str, http_request_id: str
-) -> Challenge:
+    """Change the text of the announcement made ``at`` a time, or withdraw it (None); raises NotFound."""
     row = await locked(name)
     kept = [one for one in row.announcements if datetime.fromisoformat(one["at"]) != at]
     if len(kept) == len(row.announcements):
@@ -187,11 +170,11 @@ async def _correct_once(
     await row.save(update_fields=["announcements", "revision", "changed_at"])
     action = "withdraw_announcement" if text is None else "correct_announcement"
     await operations.record(actor, action, name, {"at": at.isoformat()}, http_request_id)
-    return row
+    return view(row, platform)
 
 
 def _problems(row: Challenge | None, fields: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What is wrong with the dates, which is seen only together; without ``row``, of a new challenge."""
+    """The problems of the dates together; without ``row``, those of a new challenge."""
     moment, problems = now(), []
     if row is not None and row.opens_at is None and fields.get("opens_at") is not None:
         problems.append({"field": "opens_at", "detail": "it is open already"})
@@ -221,6 +204,6 @@ def _how_to_reopen(row: Challenge) -> str:
 
 
 def _shown(fields: Mapping[str, Any], percent: int | None) -> dict[str, Any]:
-    """What the audit log has of a change; of long texts, that there were some."""
+    """The details of a change for the audit log, without the text of the rules."""
     shown = {name: value for name, value in fields.items() if name != "rules"} | {"public_percent": percent}
     return {name: str(value) for name, value in shown.items() if value is not None}

@@ -1,7 +1,7 @@
-"""Challenges: what they are, whether they take submissions now, and which events count.
+"""Challenges: their states, and the events that they count and hold back.
 
-Each task has one of its own name, which has no dates; the others are made by operators
-(:mod:`~collidium.benchmarks.challenge_changes`). Their names have a hyphen, which no task's has.
+Each task has a challenge of its own name, without dates. Operators create others
+(:mod:`~collidium.benchmarks.challenge_changes`), whose names have a hyphen, unlike those of tasks.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from collidium.scoring.uncertainty import groups_of
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
-#: ``upcoming``: card and data are visible. ``open``: submissions are scored and ranked. ``closed``: none is
-#: taken. ``practice``: closed, but what is submitted is scored, and never ranked.
+#: ``upcoming``: card and data are visible. ``open``: submissions are scored and ranked. ``closed``: none are
+#: accepted. ``practice``: closed, but submissions are scored and never ranked.
 State = Literal["upcoming", "open", "closed", "practice"]
 
-#: Of challenges, and of tasks.
+#: Maximum length of names of challenges and tasks.
 LONGEST_NAME: Final = 64
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)+")
 
@@ -37,19 +37,19 @@ _by_name: Final = RowByKey(Challenge, "name")
 
 
 async def find(name: str) -> Challenge | None:
-    """The challenge of that name, if there is one. What cannot be a name never reaches the database."""
+    """The challenge of that name, if there is one; invalid names never reach the database."""
     if len(name) > LONGEST_NAME or not (_NAME.fullmatch(name) or (name.isascii() and name.isidentifier())):
         return None
     return await _by_name.get_or_none(name)
 
 
 def is_name(name: str) -> bool:
-    """Whether a new challenge may have this name."""
+    """Whether a name is valid for a new challenge."""
     return _NAME.fullmatch(name) is not None and len(name) <= LONGEST_NAME
 
 
 async def get(name: str) -> Challenge:
-    """The same; raises NotFound."""
+    """The challenge of that name; raises NotFound."""
     row = await find(name)
     if row is None:
         raise await unknown(name)
@@ -57,7 +57,7 @@ async def get(name: str) -> Challenge:
 
 
 async def visible(name: str) -> Challenge:
-    """The same, but for drafts, which are not shown; raises NotFound."""
+    """The challenge of that name; raises NotFound, also for a draft."""
     row = await get(name)
     await require_visible(row)
     return row
@@ -70,7 +70,7 @@ async def require_visible(row: Challenge) -> None:
 
 
 def is_draft(row: Challenge) -> bool:
-    """Whether only operators see a challenge: of all that are not listed, tasks alone were."""
+    """Whether only operators see a challenge. A task's own challenge that is not listed is no draft."""
     return not row.listed and row.name != row.task
 
 
@@ -80,14 +80,14 @@ async def unknown(name: str) -> NotFound:
 
 
 async def named(name: str) -> str:
-    """A name that does not exist, with the nearest that is listed."""
+    """An unknown name for an error message, with the nearest listed one."""
     listed = [str(one) for one in await Challenge.filter(listed=True).values_list("name", flat=True)]
     near = get_close_matches(name[:LONGEST_NAME], listed, 1)
     return f"{name[:100]!r}: did you mean {near[0]!r}?" if near else repr(name[:100])
 
 
 def state_of(row: Challenge, moment: datetime) -> State:
-    """The state of a challenge at a moment; one that has ended stays so where a clock is set back."""
+    """The state of a challenge at a moment; one that has ended stays ended if a clock is set back."""
     if row.ended_at is not None:
         return "practice" if row.practice else "closed"
     if row.opens_at is not None and moment < row.opens_at:
@@ -98,7 +98,7 @@ def state_of(row: Challenge, moment: datetime) -> State:
 
 
 def why_closed(row: Challenge, moment: datetime) -> str | None:
-    """Why a challenge accepts no submissions at a moment; None: it accepts them."""
+    """Why a challenge accepts no submissions at a moment; None if it does."""
     match state_of(row, moment):
         case "upcoming":
             return f"it opens on {row.opens_at:%Y-%m-%d at %H:%M} UTC"
@@ -108,7 +108,7 @@ def why_closed(row: Challenge, moment: datetime) -> str | None:
 
 
 async def list_challenges(platform: Platform) -> list[records.Challenge]:
-    """All that are listed and installed: those with a date first, the next to close first."""
+    """All challenges that are listed and installed, the next to close first, those without a date last."""
     rows = [row for row in await Challenge.filter(listed=True) if row.task in platform.tasks.things]
     moment = now()
     rows.sort(key=lambda row: (row.closes_at is None, row.closes_at or moment, row.name))
@@ -134,9 +134,9 @@ def view(row: Challenge, platform: Platform, card: records.TaskCard | None = Non
 
 
 async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
-    """The challenges not ended whose held-back events scores against ``version`` in this one would show.
+    """The other running challenges whose held-back events scores against ``version`` would reveal.
 
-    Of two public parts of a truth, the smaller is a part of the larger.
+    Of two public parts of a truth, the larger contains the smaller.
     """
     shown, public = Part.of(version), f"{whole(version)}-public"
     others = Challenge.filter(task=row.task, ended_at__isnull=True, truth_version__startswith=public)
@@ -150,20 +150,20 @@ async def revealed_by(row: Challenge, version: str) -> list[Challenge]:
 
 
 async def is_held_back(task: str, version: str) -> bool:
-    """Whether any challenge that has not ended holds back events of a truth."""
+    """Whether a running challenge holds back events of a truth."""
     public = f"{whole(version)}-public"
     return await Challenge.exists(task=task, ended_at__isnull=True, truth_version__startswith=public)
 
 
 async def require_concealed(row: Challenge, version: str) -> None:
-    """Raise Conflict where scores would show what another challenge holds back."""
+    """Raise Conflict if scores would reveal events that another challenge holds back."""
     if others := await revealed_by(row, version):
         other = next((other.name for other in others if not is_draft(other)), "another challenge")
         raise Conflict(f"{row.name} accepts no submissions while {other} holds back events of the same truth")
 
 
 async def whole_truth(task: str, version: str) -> TruthVersion:
-    """An imported version of a task's truth; raises Conflict for none, for a part of one, and if public."""
+    """An imported truth of a task; raises Conflict for an unknown version, a part, and public truth."""
     if Part.of(version):
         raise Conflict(f"{version[:64]!r} is a part of a truth: give the whole one, {whole(version)[:64]!r}")
     row = await TruthVersion.get_or_none(task=task, version=version)
@@ -182,7 +182,7 @@ async def locked(name: str) -> Challenge:
 
 
 async def count_part(row: Challenge, percent: int) -> Part:
-    """Score against so many per cent of the events from now on, and hold the rest back until it closes.
+    """Count only a public part of the events from now on, and hold back the rest until the challenge closes.
 
     Raises what :func:`public_part` raises.
     """
@@ -192,10 +192,7 @@ async def count_part(row: Challenge, percent: int) -> Part:
 
 
 async def public_part(row: Challenge, percent: int) -> Part:
-    """So many per cent of the events of a challenge, which may be split.
-
-    Raises Conflict where there is no truth, only one event, or a part already.
-    """
+    """The public part of the events of a challenge; raises Conflict if they cannot be split."""
     if row.truth_version is None:
         raise Conflict(f"{row.name!r} has no truth: there is nothing to split")
     if row.closes_at is not None and row.closes_at <= now():
@@ -209,7 +206,7 @@ async def public_part(row: Challenge, percent: int) -> Part:
 
 
 async def set_part(row: Challenge, part: Part) -> None:
-    """Score against a part of the truth from now on; its files, and its floors, are those of the whole."""
+    """Score against a part of the truth from now on, with the files and floors of the whole."""
     truth = await TruthVersion.get(task=row.task, version=part.truth)
     version = TruthVersion(task=row.task, version=str(part), manifest=truth.manifest)
     await TruthVersion.bulk_create([version], ignore_conflicts=True)
@@ -224,6 +221,7 @@ def require_future(date: datetime | None, moment: datetime, field: str = "closes
 
 
 def refuse(problems: list[dict[str, Any]]) -> None:
+    """Raise InvalidInput with all problems, if there are any."""
     if problems:
         detail = "; ".join(f"{problem['field']}: {problem['detail']}" for problem in problems)
         raise InvalidInput(detail, errors=problems)

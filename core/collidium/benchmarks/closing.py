@@ -1,7 +1,7 @@
-"""How a challenge ends: a public part of the events decides until it closes, the part held back then.
+"""The end of challenges: closing and reopening them, and final results on the events that were held back.
 
-Every process that works in the background looks for challenges whose date has passed; which of them ends one
-is decided in one transaction, and it is done once.
+Every background process looks for challenges whose closing date has passed. Each challenge is ended once, in
+one transaction.
 """
 
 from __future__ import annotations
@@ -32,28 +32,37 @@ if TYPE_CHECKING:
 
 #: Notified when this process closed a challenge.
 CLOSED: Final = WakeSignal()
-#: Seconds between two looks for challenges that are to end.
+#: Seconds between two looks for challenges to end.
 IDLE_SECONDS: Final = 1.0
-#: Added to the grace of uploads before the end looks whether there are any.
+#: Added to the grace period of uploads before the end checks for them.
 MARGIN: Final = timedelta(seconds=2)
-#: The actor in the audit log of what a date did.
+#: The actor in the audit log for what happens on a date.
 CALENDAR: Final = "calendar"
 
 
+@transactional
 async def close(platform: Platform, name: str, *, actor: str, http_request_id: str) -> records.Challenge:
-    """Take no more submissions; final results come when what is being received has been scored.
+    """Accept no more submissions; final results follow when those on their way are scored. Idempotent.
 
-    Done once, however often it is asked for. Raises NotFound, and Conflict for what has not opened.
+    Raises NotFound, and Conflict for a challenge that has not opened.
     """
-    row = await _close_once(name, actor, http_request_id)
+    row, moment = await challenges.locked(name), now()
+    state = challenges.state_of(row, moment)
+    if state == "upcoming":
+        raise Conflict(f"{name!r} cannot be closed: {challenges.why_closed(row, moment)}")
+    if state == "open":
+        row.closes_at = moment
+        await row.save(update_fields=["closes_at", "changed_at"])
+        await operations.record(actor, "close_challenge", name, {}, http_request_id)
+        on_commit(CLOSED.notify)
     waits = tuple(other.name for other in await _results_wait_for(platform, row))
     return structs.replace(challenges.view(row, platform), results_wait_for=waits)
 
 
 async def shown(platform: Platform, name: str) -> records.Challenge:
-    """A listed challenge with the card of its task, and what its results wait for; raises NotFound.
+    """A listed challenge with its task's card, and the challenges that its results wait for.
 
-    Results wait for drafts, too, which are not named.
+    Drafts are waited for, too, but not named. Raises NotFound.
     """
     found = await tasklist.challenge_with_card(platform, name)
     waits = await _results_wait_for(platform, await challenges.get(name))
@@ -62,7 +71,7 @@ async def shown(platform: Platform, name: str) -> records.Challenge:
 
 
 async def _results_wait_for(platform: Platform, row: Challenge) -> list[Challenge]:
-    """The challenges that close later, or have no end, and whose held-back events its results show."""
+    """The challenges that end later or never and hold back events that these results would reveal."""
     part = Part.of(row.truth_version)
     if row.ended_at is not None or part is None:
         return []
@@ -75,33 +84,14 @@ async def _results_wait_for(platform: Platform, row: Challenge) -> list[Challeng
 
 
 @transactional
-async def _close_once(name: str, actor: str, http_request_id: str) -> Challenge:
-    row, moment = await challenges.locked(name), now()
-    state = challenges.state_of(row, moment)
-    if state == "upcoming":
-        raise Conflict(f"{name!r} cannot be closed: {challenges.why_closed(row, moment)}")
-    if state == "open":
-        row.closes_at = moment
-        await row.save(update_fields=["closes_at", "changed_at"])
-        await operations.record(actor, "close_challenge", name, {}, http_request_id)
-        on_commit(CLOSED.notify)
-    return row
-
-
 async def reopen(
     platform: Platform, name: str, closes_at: datetime | None, *, actor: str, http_request_id: str
 ) -> records.Challenge:
-    """Open a challenge now, until ``closes_at``; None: until the date it has, or else until it is closed.
+    """Open a challenge now, until ``closes_at``; None: until its current date, or until it is closed.
 
-    Raises NotFound, InvalidInput for a date in the past, and Conflict once results on the events that were
-    held back were shown.
+    Raises NotFound, InvalidInput for a date in the past, and Conflict after results on the events that were
+    held back.
     """
-    row = await _reopen_once(name, closes_at, actor, http_request_id)
-    return challenges.view(row, platform)
-
-
-@transactional
-async def _reopen_once(name: str, closes_at: datetime | None, actor: str, http_request_id: str) -> Challenge:
     row, moment = await challenges.locked(name), now()
     challenges.require_future(closes_at, moment)
     part = Part.of(row.truth_version)
@@ -118,16 +108,16 @@ async def _reopen_once(name: str, closes_at: datetime | None, actor: str, http_r
     row.closes_at, row.ended_at = closes_at, None
     await row.save()
     await operations.record(actor, "open_challenge", name, {"closes_at": str(closes_at)}, http_request_id)
-    return row
+    return challenges.view(row, platform)
 
 
 # -- the end -------------------------------------------------------------------------------------------
 
 
 async def end(platform: Platform, name: str) -> bool:
-    """Put the final results of a closed challenge into force, unless files that may count are on their way.
+    """Apply the final results of a closed challenge, unless files that may count are still on their way.
 
-    Returns whether it has ended. Raises NotFound where its task is not installed any more.
+    Returns whether it has ended. Raises NotFound if its task is no longer installed.
     """
     row = await challenges.get(name)
     if row.ended_at is not None or await _is_awaited(row, platform):
@@ -150,7 +140,7 @@ async def end(platform: Platform, name: str) -> bool:
 
 @transactional
 async def _queue_finals(platform: Platform, name: str, target: Target) -> int:
-    """Have the models that count at the end run on the events that were held back; how many are queued."""
+    """Queue runs of the final models on the events that were held back; returns how many."""
     row = await challenges.locked(name)
     if row.ended_at is not None or await _is_awaited(row, platform) or await _results_wait_for(platform, row):
         return 0
@@ -161,12 +151,12 @@ async def _queue_finals(platform: Platform, name: str, target: Target) -> int:
 
 
 async def _is_awaited(row: Challenge, platform: Platform) -> bool:
-    """Whether a challenge is open, or a file on its way may still count."""
+    """Whether a challenge is open, or a file on its way may still count for it."""
     moment, settings = now(), platform.settings
     if row.closes_at is None or moment < row.closes_at:
         return True
     awaited = Arrival.filter(challenge=row.name, leased_until__gt=moment)
-    # A moment more, for what has come in time and is not written down yet.
+    # A margin for files that came in time and are not recorded yet.
     if moment >= row.closes_at + timedelta(seconds=settings.deadline_grace_seconds) + MARGIN:
         awaited = awaited.filter(received_at__isnull=False)
     return await awaited.exists()
@@ -181,7 +171,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
         return False
     if target is not None and (part := Part.of(row.truth_version)) is not None and part.kind == "public":
         if await _results_wait_for(platform, row):
-            return False  # the held-back events of another would be shown
+            return False  # the held-back events of another challenge would be revealed
         chosen, left_out = await _final(row, target)
         if await reruns.unrun(chosen, target.truth_version):
             raise Incomplete
@@ -193,7 +183,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
         await evaluations.drop(name)
     else:
         await operations.record(CALENDAR, "end_challenge", name, {}, "")
-    await Arrival.filter(challenge=name, sha256=None).delete()  # others name a file that is to be deleted
+    await Arrival.filter(challenge=name, sha256=None).delete()  # the others protect files of models
     row.ended_at = now()
     await row.save(update_fields=["ended_at", "changed_at"])
     await notices.of_challenge(platform, row, "results")
@@ -202,9 +192,9 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
 
 
 async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list[str]]:
-    """What each participant chose for the final results, then their best; and the ids of the others.
+    """The final submissions of each participant, first chosen ones, then the best; and the others' ids.
 
-    The same of banned accounts, who may come back.
+    Banned accounts are included, as they may be unbanned.
     """
     rows = await Submission.filter(challenge=row.name, standing__in=("ranked", "banned"))
     card, final, left_out = target.task.card, list[Submission](), list[str]()
@@ -224,12 +214,12 @@ async def _final(row: Challenge, target: Target) -> tuple[list[Submission], list
 
 
 async def prune(before: datetime) -> None:
-    """Forget files on their way whose processes were killed before a moment."""
+    """Delete records of files on their way whose processes were killed before a moment."""
     await Arrival.filter(leased_until__lt=before).delete()
 
 
 class _Calendar(LeasedLoop[None]):
-    """Reminds of dates, and ends challenges whose date has passed, also while no server ran."""
+    """Announces dates, and ends challenges after their closing date."""
 
     def __init__(self, platform: Platform) -> None:
         super().__init__("challenges", CLOSED, IDLE_SECONDS)
@@ -241,7 +231,7 @@ class _Calendar(LeasedLoop[None]):
             try:
                 await notices.dates(self._platform, row)
                 await end(self._platform, row.name)
-            except Exception as error:  # the others end all the same
+            except Exception as error:  # go on with the others
                 failed = error
         if failed is not None:
             raise failed

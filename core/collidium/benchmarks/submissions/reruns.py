@@ -1,8 +1,8 @@
-"""Models of submissions, run once more: on final events of a challenge, new hidden ones, or public ones.
+"""Runs models of submissions again: on final events of a challenge, new hidden events, or public events.
 
-Such a run is an evaluation in the same queue, for a submission that there is. What it scores is kept next to
-the scores that count. On final events it counts with the final results; on new events as soon as it is there;
-on public ones never: these are for comparison.
+A run is an evaluation in the same queue, for an existing submission. Its scores are stored in addition to
+those that count. Scores on final events count with the final results, scores on new events at once, and
+scores on public events never: they are for comparison.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ if TYPE_CHECKING:
 
 
 async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> dict[str, Evaluation]:
-    """The scored evaluations that have run these submissions' models on all of these events, by id."""
+    """By submission, the scored evaluation that ran its model on all of these events."""
     versions = (truth_version, whole(truth_version))
     scored = Evaluation.filter(submission_id__in=list(submission_ids), state="scored")
     return {str(row.submission_id): row for row in await scored.filter(truth_version__in=versions)}
 
 
 async def unrun(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
-    """The submissions of ``rows`` whose models are still to be put into the queue for these events."""
+    """The submissions of ``rows`` whose models are not queued for these events yet."""
     models = [row for row in rows if row.evaluation_id is not None]
     ids = [row.id for row in models]
     done = await predictions_on(truth_version, ids)
@@ -52,12 +52,12 @@ async def unrun(rows: Iterable[Submission], truth_version: str) -> list[Submissi
 
 
 async def has_run(challenge: str, truth_version: str) -> bool:
-    """Whether models of submissions to a challenge were put into the queue for these events."""
+    """Whether models of submissions to a challenge were queued for these events."""
     return await Evaluation.exists(challenge=challenge, again=True, truth_version=truth_version)
 
 
 async def why_not_run(submission_id: str, truth_version: str) -> str:
-    """Why a model has predicted nothing for these events."""
+    """Why there are no predictions of a model for these events."""
     run = await Evaluation.get_or_none(submission_id=submission_id, again=True, truth_version=truth_version)
     if run is None:
         return "its model was not run on these events"
@@ -74,10 +74,10 @@ async def queue(
     timed_anew: bool,
     public_for: Decimal | None = None,
 ) -> int:
-    """Put the models of submissions into the queue, in a transaction with the challenge locked; how many.
+    """Queue the models of submissions, in a transaction that has locked the challenge; returns how many.
 
-    Each is run once on these events. Their speed is measured again where it is ``timed_anew``. With a price,
-    ``public_for``, the events are public. Raises PaymentRequired.
+    Each is run once on these events. With ``timed_anew`` its speed is measured again. ``public_for`` is the
+    price of a run on public events; None for hidden events. Raises PaymentRequired.
     """
     truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
     events = truth_versions.events_of(truth)
@@ -114,10 +114,10 @@ async def queue(
 async def keep(
     platform: Platform, run: Evaluation, scores: Scores, predictions: str, model: Mapping[str, Any]
 ) -> None:
-    """Keep what a submission's model has scored on other events, and end its evaluation.
+    """Store the scores of a submission's model on other events, and end its evaluation.
 
-    ``predictions`` is the SHA-256 of what it predicted, ``model`` its card. Raises LeaseLost, and Conflict
-    where these events count no more.
+    ``predictions`` is the SHA-256 of its predictions, ``model`` its card. Raises LeaseLost, and Conflict if
+    these events no longer count.
     """
     await _keep_once(platform, run, scores, predictions, model)
     reached("evaluate.kept")
@@ -144,7 +144,7 @@ async def _keep_once(
         )
         await replay.put_into_force(submission, scoring, target)
         await submitting.represent(submission)
-        # It raises the bests of these events, and is not paid for what it has won on older ones.
+        # It raises the bests on these events without rewards: it was paid for older ones.
         floors = (await truth_versions.find(run.task, run.truth_version)).floors
         rules = RewardRules.of(platform.settings, run.truth_version, rewarded=False)
         await reward_bests(task.card, submission, floors, scores.replicates, rules)
@@ -155,45 +155,37 @@ async def _keep_once(
     reached("evaluate.again_kept")
 
 
+@transactional
 async def reproduce(platform: Platform, account: AccountView, submission_id: str) -> records.Evaluation:
-    """Run the model of one's submission on public events, for what a model costs.
+    """Run the model of one's submission on public events, for the price of a model.
 
-    It is run once on these events; asked again, the same run is returned, whatever became of it. Raises
-    NotFound, Forbidden for another's, PaymentRequired, and Conflict where it cannot be run.
+    Idempotent: there is one run on these events, whatever its outcome. Raises NotFound, Forbidden for another
+    account's submission, PaymentRequired, and Conflict if it cannot be run.
     """
     row = await reading.own_row(account, submission_id)
     public = await truth_versions.public_of(row.task)
     if public is None:
         raise Conflict(f"the server has no public events of {row.task}")
-    return evaluations.view(await _reproduce_once(platform, row, public.version))
-
-
-@transactional
-async def _reproduce_once(platform: Platform, row: Submission, version: str) -> Evaluation:
     challenge = await challenges.locked(row.challenge)
     await accounts.require_not_banned(row.account_id)
     price = Decimal(0) if row.baseline else platform.settings.model_price
-    await queue(challenge, [row], version, timed_anew=False, public_for=price)
-    run = await Evaluation.get_or_none(submission_id=row.id, public=True, truth_version=version)
+    await queue(challenge, [row], public.version, timed_anew=False, public_for=price)
+    run = await Evaluation.get_or_none(submission_id=row.id, public=True, truth_version=public.version)
     if run is None:
         raise Conflict("its model is not kept, or it is scored on these events already")
-    return run
-
-
-async def refresh(
-    platform: Platform, name: str, version: str, *, actor: str, http_request_id: str
-) -> records.Challenge:
-    """Let new hidden events count in an open challenge, and run its models on them.
-
-    ``version`` is an imported truth of its task with inputs of models. Scores on older events are kept and
-    shown as earlier ones; submitted files of predictions are about older events, and lose their ranks.
-    Raises NotFound, and Conflict.
-    """
-    return challenges.view(await _refresh_once(name, version, actor, http_request_id), platform)
+    return evaluations.view(run)
 
 
 @transactional
-async def _refresh_once(name: str, version: str, actor: str, http_request_id: str) -> Challenge:
+async def refresh(
+    platform: Platform, name: str, version: str, *, actor: str, http_request_id: str
+) -> records.Challenge:
+    """Replace the hidden events of an open challenge, and run its models on the new ones.
+
+    ``version`` is an imported truth of its task with inputs of models. Scores on the older events are kept
+    and shown as earlier ones; submitted files of predictions lose their ranks, as they are about older
+    events. Raises NotFound, and Conflict.
+    """
     challenge = await challenges.locked(name)
     if challenges.state_of(challenge, now()) not in ("open", "upcoming") or challenge.truth_version is None:
         raise Conflict(f"{name} is not open, or has no truth: its events stay as they are")
@@ -217,4 +209,4 @@ async def _refresh_once(name: str, version: str, actor: str, http_request_id: st
     await challenge.save(update_fields=["truth_version", "revision", "changed_at"])
     details = {"truth_version": challenge.truth_version, "models": queued}
     await operations.record(actor, "refresh_challenge", name, details, http_request_id)
-    return challenge
+    return challenges.view(challenge, platform)

@@ -1,7 +1,7 @@
-"""What becomes of a submission after it was scored: verified, chosen for the end, withdrawn, disqualified.
+"""Changes of scored submissions: links, choice for the final results, withdrawal, disqualification, bans.
 
-Ranks, bests and rewards follow in the same transaction. Credits that were paid stay, unless an operator takes
-them back, as far as there are any.
+Ranks, bests and rewards follow in the same transaction. Paid credits stay, unless an operator takes them back
+from the account's balance.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ if TYPE_CHECKING:
 
 @transactional
 async def choose(account: AccountView, submission_id: str, chosen: bool) -> None:
-    """Choose one's submission, or one of one's team, for the final results, or take that back.
+    """Choose a submission of one's own or one's team for the final results, or undo that.
 
-    Raises NotFound, Forbidden for another's, and Conflict once there are final results or models are run on
-    the final events, for what has no rank, and when as many are chosen as count.
+    Raises NotFound, Forbidden for another participant's, and Conflict after final results or while models run
+    on the final events, for a submission without a rank, and when the maximum number is chosen.
     """
     row = await reading.row_of(submission_id)
     if row.account_id != account.id and not await teams.may_choose(account, row):
@@ -113,24 +113,24 @@ async def _change_once(
 
 
 async def withdraw(platform: Platform, account: AccountView, submission_id: str) -> records.Submission:
-    """Withdraw one's submission while its challenge is open; it cannot be taken back.
+    """Withdraw one's submission for good while its challenge is open.
 
-    Raises NotFound, Forbidden for another's, and Conflict where it is not open, not ranked any more, or
-    earned credits.
+    Raises NotFound, Forbidden for another account's, and Conflict if the challenge is not open, or if the
+    submission has lost its rank or earned credits.
     """
     row = await reading.own_row(account, submission_id)
     challenge = await challenges.get(row.challenge)
     if challenges.state_of(challenge, now()) != "open":
         raise Conflict(f"{challenge.name} is closed: an organiser can disqualify the submission")
-    # A participant does not decide who is paid, and no participant's name looks like an operator's.
+    # Participants do not decide who is paid; as actors their names cannot be mistaken for an operator's.
     await _change(platform, row, Standing("withdrawn"), f"account:{account.id}", "withdraw", "", pays=False)
     return await reading.find(platform, submission_id)
 
 
 async def preview(platform: Platform, challenge: str, submission_id: str, *, pays: bool) -> records.Ranking:
-    """What changes when a ranked submission is disqualified, or a disqualified one reinstated.
+    """The changes if a ranked submission were disqualified, or a disqualified one reinstated.
 
-    ``pays`` as in :func:`disqualify`. Raises NotFound, and Conflict for another.
+    ``pays`` as in :func:`disqualify`. Raises NotFound, and Conflict for any other submission.
     """
     row = await _of(challenge, submission_id)
     new = Standing("ranked" if row.standing == "disqualified" else "disqualified")
@@ -148,11 +148,11 @@ async def disqualify(
     actor: str,
     http_request_id: str,
 ) -> records.Ranking:
-    """Take a submission off the leaderboard, for a public ``reason``, and return what changes.
+    """Take a submission off the leaderboard, for a public ``reason``, and return the changes.
 
-    ``take_back``: the credits that it earned are taken, down to a balance of zero. ``pays``: whether later
-    bests are paid, which is no organiser's decision. Raises NotFound, and Conflict for one that has no rank
-    to lose.
+    ``take_back``: take the credits that it earned, down to a balance of zero. ``pays``: pay for the bests of
+    others that replace its own, which organisers may not decide. Raises NotFound, and Conflict for a
+    submission without a rank.
     """
     row = await _of(challenge, submission_id)
     new = Standing("disqualified", reason)
@@ -163,7 +163,7 @@ async def disqualify(
 async def reinstate(
     platform: Platform, challenge: str, submission_id: str, *, pays: bool, actor: str, http_request_id: str
 ) -> records.Ranking:
-    """Let a disqualified submission count again; raises NotFound, and Conflict for another."""
+    """Let a disqualified submission count again; raises NotFound, and Conflict for any other."""
     row = await _of(challenge, submission_id)
     return await _change(platform, row, Standing("ranked"), actor, "reinstate", http_request_id, pays=pays)
 
@@ -178,11 +178,11 @@ async def ban(
     actor: str,
     http_request_id: str,
 ) -> AccountView:
-    """Ban or unban an account; its submissions leave the leaderboards, or come back, and bests follow."""
+    """Ban or unban an account; its submissions leave or return to the leaderboards, with their bests."""
     before, after = ("ranked", "banned") if banned else ("banned", "ranked")
     sent = Submission.filter(hub_username__iexact=hub_username, standing=before)
-    # All of them, by name: no submission is kept in another one meanwhile. Then, at once, all accounts that
-    # their bests are decided among. Replays lock in this order, too: no deadlock.
+    # To prevent deadlocks, lock in the order of replays: all challenges by name, so that no submission is
+    # kept meanwhile, then all accounts that compete for their bests at once.
     held = await Challenge.all().order_by("name").select_for_update()
     names = {row.challenge for row in await sent.only("id", "challenge")}
     rivals = await Submission.filter(challenge__in=list(names)).only("id", "account_id")
@@ -255,10 +255,10 @@ async def _change(
 async def verify(
     platform: Platform, submission_id: str, *, actor: str, http_request_id: str
 ) -> records.Submission:
-    """Believe what a submission reports of itself, and pay for the bests that it thereby holds.
+    """Verify the self-reported metrics of a submission, and pay for the bests that it then holds.
 
-    Done once, however often it is asked for. What is not on the leaderboard of today raises no best and
-    earns nothing. Raises NotFound, and Conflict where there is nothing to verify or the account is banned.
+    Idempotent. A submission that is not on the current leaderboard raises no best and earns nothing. Raises
+    NotFound, and Conflict if there is nothing to verify or the account is banned.
     """
     row = await reading.row_of(submission_id)
     task = platform.tasks.find(row.task)
@@ -274,7 +274,7 @@ async def verify(
 async def _verify_once(
     settings: Settings, task: Task, row: Submission, actor: str, http_request_id: str
 ) -> None:
-    # The challenge's row first, as wherever bests are decided.
+    # Bests are decided under the challenge's lock.
     challenge = await Challenge.select_for_update().get(name=row.challenge)
     submission = await Submission.select_for_update().get(id=row.id)
     if submission.verified_at is not None:
@@ -301,7 +301,7 @@ async def _verify_once(
 
 
 async def submitted_by(account_id: int) -> tuple[int, list[str]]:
-    """How many submissions an account has, and the keys of files that it alone has sent."""
+    """The number of submissions of an account, and the storage keys of files that only it has sent."""
     own = set(await Submission.filter(account_id=account_id).values_list("sha256", flat=True))
     others = Submission.filter(sha256__in=list(own)).exclude(account_id=account_id)
     alone = own - set(await others.values_list("sha256", flat=True))
@@ -313,9 +313,9 @@ async def submitted_by(account_id: int) -> tuple[int, list[str]]:
 
 @transactional
 async def forget(account_id: int, name: str, becomes: str) -> None:
-    """Keep the scores of an account under its neutral name, without links, and others' without its models.
+    """Rename an erased account's submissions and remove their links, and links of others to its models.
 
-    It leaves its teams, and is no member of challenges any more.
+    It leaves its teams, the member lists of challenges, and the queue of models.
     """
     rows = Submission.filter(account_id=account_id)
     linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))

@@ -1,4 +1,7 @@
-"""Submissions: predictions that were scored, kept once per account and file, rewarded in one transaction."""
+"""Submits predictions: scores a file, then keeps it with its place on the leaderboard and rewards.
+
+A file is kept once per account or team; everything about it is written in one transaction.
+"""
 
 from __future__ import annotations
 
@@ -39,14 +42,13 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: it is
-#: another's, or the hub could not be asked. ``missing``: the submitter's token sees no such repository.
+#: ``verified``: the submitter, or an organisation of theirs, owns the repository. ``unverified``: another
+#: account does, or the hub was unavailable. ``missing``: the submitter's token sees no such repository.
 Claim = Literal["verified", "unverified", "missing"]
 CheckClaim = Callable[[str], Awaitable[Claim | None]]
 
-#: Characters of the URL of code or paper, in the form in which it is kept.
+#: Maximum length of the normalised URL of code or paper.
 LONGEST_LINK: Final = 500
-#: Repositories are named as accounts are.
 _MODEL_REPO: Final = re.compile(f"{USERNAME.pattern}/{USERNAME.pattern}")
 
 
@@ -63,7 +65,7 @@ class Predictions:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The answer to a submission; ``deduplicated`` when its account or team sent the same file before."""
+    """The outcome of a submission; ``deduplicated`` if its account or team sent the same file before."""
 
     submission: records.Submission
     deduplicated: bool
@@ -89,10 +91,19 @@ async def submit(
 ) -> Outcome:
     """Score predictions, keep them, and pay for new bests.
 
-    The same file by the same account, or by another member of its team, returns its first submission, linked
-    to the account's model if none was linked yet. Raises InvalidInput with every problem found, Conflict
-    where that is linked to another model, Forbidden for an account that was banned meanwhile, and
-    TooManyRequests past the day's quota; then nothing was written.
+    Idempotent: the same file by the same account, or by another member of its team, returns the first
+    submission, and links it to the model if it has none. Nothing is written on an error.
+
+    Raises
+    ------
+    InvalidInput
+        With every problem of the file.
+    Conflict
+        The same file is linked to another model; or the challenge closed meanwhile.
+    Forbidden
+        The account was banned meanwhile.
+    TooManyRequests
+        The participant's submissions of the day are used up.
     """
     validated_links({"model_repo": model_repo})
     submission = _submission(admission, predictions, model_repo)
@@ -115,9 +126,9 @@ async def submit_predicted(
     predictions: Predictions,
     model: Mapping[str, Any],
 ) -> Outcome:
-    """Score what the model of the admission has predicted, as :func:`submit` does, and end its evaluation.
+    """Score the predictions of the admission's model as :func:`submit` does, and end its evaluation.
 
-    ``model`` is its card. Raises what :func:`submit` raises, and LeaseLost.
+    ``model`` is its card. Raises as :func:`submit`, and LeaseLost.
     """
     evaluation = admission.evaluation
     if evaluation is None:
@@ -169,8 +180,8 @@ async def _score_and_keep(
         evaluation = replace(evaluation, held_back=None)  # the model has not been run on these
     scorings.use_measured_errors(task.card, submission, evaluation)
     reached("evaluate.scored")
-    # Here for the file, which is stored before the transaction and named by content: a kill in between
-    # leaves a file that the retry adopts.
+    # Checked again before the file is stored. It is stored before the transaction and named by its content:
+    # a kill in between leaves a file that a retry uses.
     await accounts.require_not_banned(submission.account_id)
     await platform.storage.put(scorings.storage_key(submission.sha256), path)
     outcome = await _keep(platform, admission, submission, evaluation)
@@ -187,7 +198,7 @@ async def _keep(
     try:
         return await _keep_once(platform.settings, admission, submission, evaluation)
     except IntegrityError:
-        # Another request of this account kept the same file first: theirs is the submission.
+        # Another request of this account kept the same file first.
         first = await _same_file(submission, admission)
         if first is None:
             raise
@@ -199,7 +210,7 @@ async def _keep_once(
     settings: Settings, admission: Admission, submission: Submission, evaluation: Evaluation
 ) -> Outcome:
     card, truth = admission.task.card, admission.truth
-    # The challenge's row first, then the account's, as everywhere: no deadlock.
+    # Lock order, to prevent deadlocks: the challenge, then the account.
     challenge = await Challenge.select_for_update().get(name=submission.challenge)
     await accounts.require_not_banned(submission.account_id)
     if challenge.ended_at is not None and not admission.practice:
@@ -213,7 +224,7 @@ async def _keep_once(
         raise Unavailable(
             "the task changed while the file was received and scored; submit it again", retry_after=1
         )
-    # Whom it is submitted for may have changed meanwhile.
+    # The account may have joined or left a team meanwhile.
     team = await team_of(submission.account_id, challenge.name)
     admission = replace(admission, team=team)
     if first := await _same_file(submission, admission):
@@ -260,9 +271,9 @@ async def _keep_once(
 
 @transactional
 async def _again(first: Submission, again: Submission, admission: Admission) -> Outcome:
-    """The answer to the same file once more, which links its model where none is linked.
+    """Return the first submission of a file, and link it to the model if it has none.
 
-    Raises Conflict where another one is.
+    Raises Conflict if another model is linked.
     """
     if again.model_repo not in {None, first.model_repo}:
         if first.account_id != again.account_id:
@@ -284,9 +295,9 @@ async def _again(first: Submission, again: Submission, admission: Admission) -> 
 
 
 async def _same_file(submission: Submission, admission: Admission) -> Submission | None:
-    """The first submission of the file; while a challenge is open, by the scorer and truth that count.
+    """Return the first submission of the same file; in an open challenge, by the current scorer and truth.
 
-    For a team, by any of its members who is not banned. What a member withdrew before joining is none of it.
+    For a team, a submission of any member who is not banned, except those withdrawn before joining.
     """
     own = Q(account_id=submission.account_id)
     if admission.team is not None:
@@ -299,7 +310,7 @@ async def _same_file(submission: Submission, admission: Admission) -> Submission
 
 
 async def represent(submission: Submission) -> None:
-    """Let a submission that is not kept yet stand on the leaderboard where it is its participant's best."""
+    """Let a new submission represent its participant on the leaderboard if it is the best."""
     if submission.rank_score is None:
         return
     others = Submission.filter(
@@ -320,16 +331,16 @@ async def represent(submission: Submission) -> None:
 async def check_claim(
     identities: Identities, identity: Identity, token: str, model_repo: str
 ) -> Claim | None:
-    """Check with the submitter's token what they may claim of a repository; None: the hub did not answer.
+    """Check a claim to a model repository with the submitter's token; None if the hub is unavailable.
 
-    Raises TooManyRequests for a submitter who asks too often.
+    Raises TooManyRequests past the rate limit.
     """
     try:
         visible = await identities.sees_model(identity, token, model_repo)
     except TooManyRequests:
         raise
     except Exception as error:
-        # A provider may be third-party, and its message may hold the token.
+        # The message of a third-party provider may contain the token.
         logger.info("the claim of %s was not checked: %s", model_repo, type(error).__name__)
         return None
     if not visible:
@@ -340,10 +351,7 @@ async def check_claim(
 
 
 def validated_links(links: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The links (``model_repo``, ``code_url``, ``paper_url``) in the form in which they are kept.
-
-    Raises InvalidInput with all that cannot be linked.
-    """
+    """Normalise ``model_repo``, ``code_url`` and ``paper_url``; raises InvalidInput with all problems."""
     kept: dict[str, str | None] = {}
     errors: list[Mapping[str, Any]] = []
     for name, link in links.items():
@@ -372,10 +380,10 @@ def _validated(name: str, link: str) -> str:
 
 
 async def link(challenge: Challenge, submission: Submission, changes: Mapping[str, str | None]) -> None:
-    """Write links within a transaction that has locked both rows."""
+    """Write links, in a transaction that has locked both rows."""
     model = submission.model_repo, submission.model_claim
     submission.update_from_dict(dict(changes))
     await submission.save(update_fields=list(changes))
-    if model != (submission.model_repo, submission.model_claim):  # what leaderboards show
+    if model != (submission.model_repo, submission.model_claim):  # shown on leaderboards
         challenge.revision += 1
         await challenge.save(update_fields=["revision"])
