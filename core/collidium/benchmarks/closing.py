@@ -173,7 +173,7 @@ async def _end_once(platform: Platform, name: str, target: Target | None, proble
         if await _results_wait_for(platform, row):
             return False  # the held-back events of another challenge would be revealed
         chosen, left_out = await _final(row, target)
-        if await reruns.unrun(chosen, target.truth_version):
+        if await reruns.not_queued(chosen, target.truth_version):
             raise Incomplete
         unranked = {"standing": "not_final", "rank_score": None, "represents": False}
         await Submission.filter(id__in=left_out).update(**unranked)

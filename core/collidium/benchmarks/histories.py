@@ -1,4 +1,4 @@
-"""How the best value of a metric on a leaderboard came about: the submissions that improved it."""
+"""Histories of leaderboards: the submissions that improved the best value of a metric."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from collidium.runtime.shared_calls import SharedCalls
 if TYPE_CHECKING:
     from collidium.contracts.task import Card, Metric
 
-#: All metrics at once, which costs twice what one does. Of what was submitted at one moment, ids decide, as
-#: on the leaderboard.
+#: All metrics at once, at twice the cost of one. Ties in time are decided by id, as on the leaderboard.
 _STEPS: Final = """
 SELECT id, {improves} FROM (
     SELECT id, submitted_at, {compared} FROM (
@@ -31,12 +30,12 @@ SELECT id, {improves} FROM (
 ) AS compared WHERE {is_step} ORDER BY submitted_at, id
 """
 _IMPROVES: Final = "(worth{0} IS NOT NULL AND (best{0} IS NULL OR worth{0} > best{0}))"
-#: Versions whose histories are in memory.
+#: Number of versions whose histories are cached.
 _KEPT: Final = 8
 
 
 class Histories:
-    """The submissions that improved the best value of a metric, of the latest versions, each found once."""
+    """A cache of the histories of the latest versions; concurrent calls share the computation."""
 
     def __init__(self) -> None:
         self._found: SharedCalls[BoardVersion, Mapping[str, Sequence[str]]] = SharedCalls(LRUCache(_KEPT))
@@ -44,11 +43,10 @@ class Histories:
     async def steps(
         self, version: BoardVersion, card: Card, metric_name: str | None, *, limit: int
     ) -> list[BestStep]:
-        """The last ``limit`` steps of the best value of a metric (the primary one where None), oldest first.
+        """The last ``limit`` improvements of a metric (None: the primary one), oldest first.
 
-        Of the submissions on the leaderboard, by the scores that count now: what a new scorer or new truth
-        made of them, and what was self-reported, whether or not it is verified, as the leaderboard has it.
-        Raises InvalidInput for a metric that the task does not have.
+        Computed from the current scores of the submissions on the leaderboard; self-reported metrics need not
+        be verified. Raises InvalidInput for an unknown metric.
         """
         metric = _metric(card, metric_name)
         improving = await self._found.run(version, lambda: _improving(version, card))
@@ -58,7 +56,7 @@ class Histories:
 
 
 async def _improving(version: BoardVersion, card: Card) -> Mapping[str, Sequence[str]]:
-    """The ids of the submissions that were the best by a metric when they came, for each metric."""
+    """For each metric the ids of the submissions that improved its best value."""
     is_sqlite = isinstance(connection(), SqliteClient)
     score = """json_extract(scores, '$."' || ? || '"')""" if is_sqlite else "scores ->> CAST(? AS text)"
     signs = ["" if metric.higher_is_better else "-" for metric in card.metrics]

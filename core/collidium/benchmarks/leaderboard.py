@@ -1,7 +1,6 @@
-"""Leaderboards: the best submission of each participant, or all; and Pareto fronts.
+"""Leaderboards: the best submission of each participant, or all submissions; and Pareto fronts.
 
-Equal scores share a rank. Baselines are listed among the others with the rank that they would have, and take
-none.
+Equal scores share a rank. Baselines are listed with the rank that they would have, and do not occupy it.
 """
 
 from __future__ import annotations
@@ -36,13 +35,13 @@ if TYPE_CHECKING:
 #: The rank of each submission on a Pareto front by its id, best first.
 Front = Mapping[str, int]
 
-#: No leaderboard is longer.
+#: Maximum length of a leaderboard.
 MAX_RANK: Final = 2**53
 
-#: Submissions that are read at once: other requests take their turn in between.
+#: Submissions per query, so that other requests run in between.
 _CHUNK: Final = 1000
 
-#: Of those that are asked for, among all of the same leaderboard.
+#: The ranks of some submissions among all of their leaderboard.
 _RANKS: Final = """
 SELECT id, coalesce(ahead, 0) + 1 AS rank FROM (
     SELECT id, sum(CASE WHEN baseline THEN 0 ELSE 1 END) OVER (
@@ -55,13 +54,13 @@ SELECT id, coalesce(ahead, 0) + 1 AS rank FROM (
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """The account or model whose places are listed; None: all."""
+    """Restricts places to an account or a model; None: all."""
 
     hub_username: str | None = None
     model_repo: str | None = None
-    #: The team of that account, whose places are listed, too.
+    #: The team of that account, whose places are included.
     team: str | None = None
-    #: Every submission, and not the best of each participant alone.
+    #: Every submission instead of the best of each participant.
     all: bool = False
 
     @property
@@ -74,7 +73,7 @@ class Selection:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all accounts and models are in it."""
+        """Whether it includes all accounts and models."""
         return self.hub_username is None and self.model_repo is None
 
 
@@ -84,23 +83,23 @@ ALL: Final = Selection(all=True)
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """Where a page ended: its last place."""
+    """The last place of a page."""
 
     rank: int
-    #: How many that take a rank there are to the end of the page.
+    #: Number of places up to the end of the page, without baselines.
     ranked: int
     rank_score: float
     submitted_at: datetime
     id: str
 
     def encode(self) -> str:
-        """As it stands in a URL."""
+        """Encode it for URLs."""
         parts = [self.rank, self.ranked, self.rank_score, self.submitted_at.isoformat(), self.id]
         return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
 
     @classmethod
     def decode(cls, text: str) -> Cursor:
-        """Read what :meth:`encode` wrote; raises UnknownCursor for anything else."""
+        """Decode what :meth:`encode` returned; raises UnknownCursor for anything else."""
         try:
             raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
             rank, ranked, rank_score, submitted_at, submission_id = json.loads(raw)
@@ -122,7 +121,7 @@ class Cursor:
 
 @dataclass(frozen=True, slots=True)
 class BoardVersion:
-    """A leaderboard at one moment; two equal versions show the same places."""
+    """A leaderboard at one moment; equal versions have the same places."""
 
     challenge: str
     task: str
@@ -131,17 +130,13 @@ class BoardVersion:
 
 
 async def current_version(name: str) -> BoardVersion:
-    """The version there is now; raises NotFound."""
+    """The current version of a challenge's leaderboard; raises NotFound."""
     row = await challenges.visible(name)
     return BoardVersion(name, row.task, row.truth_version, row.revision)
 
 
 def ranked(version: BoardVersion, selection: Selection) -> QuerySet[Submission]:
-    """The selected submissions of a version, best first.
-
-    Those scored against its truth, by the primary metric, ties earlier first; one without a finite primary
-    score never ranks.
-    """
+    """The selected submissions that are scored against a version's truth, best first, ties earlier first."""
     query = Submission.filter(
         selection.conditions,
         challenge=version.challenge,
@@ -162,8 +157,8 @@ async def places(
 ) -> tuple[list[Place], str | None]:
     """Up to ``limit`` places after ``cursor``, and the cursor of the next page if there is one.
 
-    Those of a ``selection`` have the ranks that they have among all. ``front`` and
-    ``intervals`` are the version's own, where it has them. Raises UnknownCursor.
+    Ranks are those among all submissions, also with a ``selection``. ``front`` and ``intervals`` are those of
+    the version, if known. Raises UnknownCursor.
     """
     after = Cursor.decode(cursor) if cursor else None
     if version.truth_version is None:
@@ -194,9 +189,9 @@ async def places(
 async def all_places(
     version: BoardVersion, *, intervals: Intervals | None, selection: Selection
 ) -> AsyncIterator[list[Place]]:
-    """All selected places of a version, some at a time, best first.
+    """All selected places of a version in chunks, best first.
 
-    Raises Conflict where the events that count change meanwhile: places would be missing.
+    Raises Conflict if the counting events change meanwhile, as places would be missing.
     """
     cursor = None
     while True:
@@ -213,7 +208,7 @@ async def all_places(
 async def all_results(
     version: BoardVersion, *, intervals: Intervals | None, selection: Selection
 ) -> AsyncIterator[list[Result]]:
-    """The same for the file of results; all submissions end with those that have no rank."""
+    """The places as results; if all submissions are selected, those without a rank follow."""
     async for found in all_places(version, intervals=intervals, selection=selection):
         ranks = [None if place.baseline else place.rank for place in found]
         yield [Result.of(place, rank=rank, status="ranked") for place, rank in zip(found, ranks, strict=True)]
@@ -241,7 +236,7 @@ class RankCounter:
 
     @classmethod
     def after(cls, cursor: Cursor | None) -> RankCounter:
-        """Count on from where a page ended."""
+        """Continue after a page."""
         return cls(cursor.rank, cursor.ranked, cursor.rank_score) if cursor else cls()
 
     def next(self, score: float | None, baseline: bool) -> int:
@@ -253,7 +248,7 @@ class RankCounter:
 
 
 async def _ranks(version: BoardVersion, rows: Sequence[Submission], selection: Selection) -> dict[str, int]:
-    """The rank of each among all; what lost its own meanwhile is left out."""
+    """The rank of each among all, without those that lost their rank meanwhile."""
     scores = [row.rank_score for row in rows if row.rank_score is not None]
     if not scores:
         return {}
@@ -266,12 +261,12 @@ async def _ranks(version: BoardVersion, rows: Sequence[Submission], selection: S
 async def places_on_front(
     front: Front, *, limit: int, cursor: str | None = None, selection: Selection = ALL
 ) -> tuple[list[Place], str | None]:
-    """The same of the submissions on a front alone; their ranks are those among all submissions."""
+    """As :func:`places`, of the submissions on a front; ranks are those among all submissions."""
     after = Cursor.decode(cursor) if cursor else None
     ids = list(front)
     if after is not None and after.id in front:
         ids = ids[ids.index(after.id) + 1 :]
-    elif after is not None:  # it left the front since
+    elif after is not None:  # it has left the front
         ids = [id_ for id_, rank in front.items() if rank > after.rank]
     rows = await _still_ranked(ids, limit + 1, selection)
     found = [_place(row, front[row.id], True) for row in rows[:limit]]
@@ -281,7 +276,7 @@ async def places_on_front(
 
 
 async def _still_ranked(ids: Sequence[str], maximum: int, selection: Selection) -> list[Submission]:
-    """The first ``maximum`` selected of these in their order, but those that lost their rank meanwhile."""
+    """The first ``maximum`` selected of these, in order, without those that lost their rank meanwhile."""
     found: list[Submission] = []
     size = maximum if selection.is_whole else max(maximum, _CHUNK)
     for begin in range(0, len(ids), size):
@@ -300,30 +295,30 @@ def _place(row: Submission, rank: int, pareto: bool | None, interval: RankInterv
 
 
 def _cursor(rank: int, row: Submission, ranked: int) -> str:
-    """Where a page ends that has this place last."""
-    assert row.rank_score is not None  # noqa: S101 -- by what is ranked
+    """The cursor of a page with this last place."""
+    assert row.rank_score is not None  # noqa: S101 -- only ranked rows have places
     return Cursor(rank, ranked, row.rank_score, row.submitted_at, row.id).encode()
 
 
-#: Fronts in memory.
+#: Number of cached fronts.
 _KEPT: Final = 8
 
 
 class Fronts:
-    """The fronts of the latest versions, each found once however many ask for it."""
+    """A cache of the fronts of the latest versions; concurrent calls share the computation."""
 
     def __init__(self) -> None:
         self._found: SharedCalls[BoardVersion, Front] = SharedCalls(LRUCache(_KEPT))
 
     async def of(self, version: BoardVersion, card: Card | None) -> Front | None:
-        """The front of a leaderboard; None where the card names no two metrics to be traded."""
+        """The front of a leaderboard; None if the card names no ``pareto`` metrics."""
         if card is None or (metrics := card.pareto) is None:
             return None
         return await self._found.run(version, lambda: _find(version, card, metrics))
 
 
 async def _find(version: BoardVersion, card: Card, metrics: tuple[str, str]) -> Front:
-    """A submission that lacks one of the metrics is not on the front."""
+    """Find the front; a submission that lacks one of the metrics is not on it."""
     signs = {metric.name: 1 if metric.higher_is_better else -1 for metric in card.metrics}
     first, second = metrics
     points: list[tuple[float, float]] = []
@@ -344,10 +339,10 @@ async def _find(version: BoardVersion, card: Card, metrics: tuple[str, str]) -> 
 
 
 def front(points: Sequence[tuple[float, float]]) -> list[int]:
-    """The places, in order, of the points that none dominates; of both coordinates more is better.
+    """The sorted indices of the points that no other dominates; larger is better in both coordinates.
 
-    One dominates another that is at least as good in both and better in one, so equal points share a place
-    on the front. One sort.
+    A point dominates another if it is at least as good in both and better in one, so equal points are on the
+    front together. The cost is that of one sort.
     """
     best = -inf
     found: list[int] = []

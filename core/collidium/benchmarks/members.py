@@ -1,4 +1,4 @@
-"""The members of challenges that are for members only, and invitations to be one or to join a team."""
+"""Member lists of challenges for members only, and invitations to them and to teams."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from collidium.contracts.identity import USERNAME
 from collidium.database import transactional
 from collidium.errors import Conflict, InvalidInput, NotFound
 
-#: How long one is valid unless it is set.
+#: Default validity of an invitation.
 VALID: Final = timedelta(days=14)
 _PREFIX: Final = "collidium_invitation_"
 _CODE: Final = re.compile(rf"{_PREFIX}[A-Za-z0-9_-]{{32}}")
 
 
 async def admit(row: Challenge, hub_usernames: Collection[str]) -> int:
-    """Add accounts to the members in the transaction under way; returns how many were none."""
+    """Add accounts to the members, within a transaction; returns how many are new."""
     before = await Member.filter(challenge=row.name).count()
     new = [Member(challenge=row.name, hub_username=name, name_key=name.casefold()) for name in hub_usernames]
     await Member.bulk_create(new, ignore_conflicts=True)
@@ -37,9 +37,9 @@ async def admit(row: Challenge, hub_usernames: Collection[str]) -> int:
 async def add(
     name: str, hub_usernames: Sequence[str], *, actor: str, http_request_id: str
 ) -> records.MembersAdded:
-    """Add accounts, which need not have signed in yet, to the members of a challenge: all or none.
+    """Add accounts, which may not have signed in yet, to the members of a challenge, all or none.
 
-    Raises NotFound, and InvalidInput with each that is no name of an account.
+    Raises NotFound, and InvalidInput with each invalid name.
     """
     row = await challenges.locked(name)
     errors = [
@@ -56,7 +56,7 @@ async def add(
 
 @transactional
 async def remove(name: str, hub_username: str, *, actor: str, http_request_id: str) -> records.Member:
-    """Take an account from the members, and end the invitations to be one; what it submitted stays.
+    """Remove an account from the members, and end all invitations to be one; its submissions stay.
 
     Raises NotFound.
     """
@@ -75,7 +75,7 @@ async def remove(name: str, hub_username: str, *, actor: str, http_request_id: s
 async def invite(
     name: str, *, uses: int, expires_at: datetime | None, actor: str, http_request_id: str
 ) -> records.Invitation:
-    """Make an invitation to the members of a challenge; raises NotFound and InvalidInput."""
+    """Create an invitation to the members of a challenge; raises NotFound and InvalidInput."""
     row = await challenges.locked(name)
     made = await make_invitation(row, None, uses=uses, expires_at=expires_at)
     details = {"uses": uses, "expires_at": str(made.expires_at)}
@@ -96,14 +96,14 @@ async def list_members(
 
 
 async def forget(hub_username: str) -> None:
-    """Take a name from the members of all challenges."""
+    """Remove a name from the members of all challenges."""
     await Member.filter(name_key=hub_username.casefold()).delete()
 
 
 async def make_invitation(
     row: Challenge, team_id: int | None, *, uses: int, expires_at: datetime | None
 ) -> records.Invitation:
-    """Make an invitation in the transaction under way; its code is in the record alone.
+    """Create an invitation, within a transaction; only the returned record has its code.
 
     Raises InvalidInput for an end in the past.
     """
@@ -123,7 +123,7 @@ async def make_invitation(
 
 
 async def find_invitation(row: Challenge, code: str) -> Invitation:
-    """The invitation of a code to this challenge; raises NotFound, and Conflict once it is over."""
+    """The invitation of a code to this challenge; raises NotFound, and Conflict if it has ended."""
     found = None
     if _CODE.fullmatch(code):
         found = await Invitation.get_or_none(digest=_digest(code), challenge=row.name)
@@ -135,7 +135,7 @@ async def find_invitation(row: Challenge, code: str) -> Invitation:
 
 
 async def use_invitation(invitation: Invitation) -> None:
-    """Use an invitation once more; raises Conflict where it was used as often as it may be."""
+    """Use an invitation; raises Conflict if it has no uses left."""
     left = Invitation.filter(digest=invitation.digest, uses_left__gt=0)
     if not await left.update(uses_left=F("uses_left") - 1):
         raise Conflict("the invitation was used as often as it may be")

@@ -1,6 +1,6 @@
-"""Inputs of models: public columns of the events that a truth is about, in the storage by their hashes.
+"""Inputs of models: public columns of a truth's events, in the storage by their hashes.
 
-They are read from where the truth is imported, and are never served.
+They are stored when the truth is imported, and never served.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from collidium.inference.manifest import Manifest
     from collidium.platform import Platform
 
-#: The name of the config that :func:`opened` gives them.
+#: The config of the dataset that :func:`opened` yields.
 _CONFIG: Final = "inputs"
 
 
@@ -42,7 +42,7 @@ class InputTable(Struct, frozen=True):
     columns: tuple[str, ...]
 
 
-#: By table, as a truth's manifest in the database has them.
+#: Stored tables by name, as in a truth's manifest.
 Stored = Mapping[str, Any]
 
 
@@ -55,15 +55,15 @@ async def store(
     events: EventRange,
     cache: Path,
 ) -> Stored:
-    """Put the inputs of a task's models into the storage; none for a task without models.
+    """Store the inputs of a task's models; none for a task without models.
 
-    Tables that are not there are left out: models that read them are refused. Raises UnusableDataset where
-    events are missing, and StorageUnavailable.
+    Missing tables are left out; models that read them are refused. Raises UnusableDataset if events are
+    missing, and StorageUnavailable.
     """
     interface = task.model_interface()
     if interface is None:
         return {}
-    names = await asyncio.to_thread(_there, place, config, cache, _tables(interface))
+    names = await asyncio.to_thread(_available, place, config, cache, _tables(interface))
     if isinstance(place, HubDataset):
         place = (await fetch(place, names, cache, config=config, events=events)).directory
     dataset = await asyncio.to_thread(Dataset, place, config)
@@ -82,9 +82,9 @@ async def store(
 
 @asynccontextmanager
 async def opened(platform: Platform, stored: Stored) -> AsyncIterator[Dataset]:
-    """Fetch stored inputs from the storage, as a dataset, for the context.
+    """Fetch stored inputs as a dataset, for the context.
 
-    Raises ConfigurationError where they are not there any more, and StorageUnavailable.
+    Raises ConfigurationError if they are missing, and StorageUnavailable.
     """
     async with scratch_directory(platform.settings.uploads) as scratch:
         for name, table in convert(stored, dict[str, InputTable]).items():
@@ -98,7 +98,7 @@ async def opened(platform: Platform, stored: Stored) -> AsyncIterator[Dataset]:
 
 
 def key_of(table: InputTable) -> str:
-    """Where a table is in the storage."""
+    """The storage key of a table."""
     return f"inputs/{table.sha256}.parquet"
 
 
@@ -108,7 +108,7 @@ def stored_keys(stored: Stored) -> dict[str, str]:
 
 
 def missing(stored: Stored, manifest: Manifest, tables: Collection[str]) -> list[str]:
-    """Tables of ``tables``, and columns, that the inputs of a manifest need and that are not stored."""
+    """The tables and columns that a manifest needs and that are not stored."""
     there = convert(stored, dict[str, InputTable])
     lacks = [name for name in tables if name not in there]
     sources = {
@@ -119,7 +119,7 @@ def missing(stored: Stored, manifest: Manifest, tables: Collection[str]) -> list
     return sorted(lacks + [name for name, columns in sources.items() if name.split(".")[1] not in columns])
 
 
-def _there(place: Path | HubDataset, config: str | None, cache: Path, names: Sequence[str]) -> list[str]:
+def _available(place: Path | HubDataset, config: str | None, cache: Path, names: Sequence[str]) -> list[str]:
     with catalogue(place, cache) as shards:
         return [name for name in names if _holds(shards.sizes, name, config)]
 
@@ -155,6 +155,6 @@ def _write(
 
 
 def _public(name: str, table: pa.Table, interface: ModelInterface) -> Iterator[str]:
-    """The event's id and what publishing leaves of a table, or the task names."""
+    """The event id, and columns that are published or that the task names."""
     known = {"event_id", *PUBLIC.get(name, ()), *interface.inputs.get(name, ())}
     return (column for column in table.column_names if column in known)

@@ -1,6 +1,6 @@
-"""What participants are notified of: dates of challenges, results, disqualifications.
+"""Notices to participants: dates of challenges, results, disqualifications.
 
-Each is written to the outbox in the transaction of what happened.
+Each is written to the outbox in the transaction of its event.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from collidium.database import transactional
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
-#: How long before a challenge closes its participants are reminded.
+#: How long before closing participants are reminded.
 REMINDER: Final = timedelta(days=1)
 
 
 async def dates(platform: Platform, row: Challenge) -> None:
-    """Announce that a challenge closes within :data:`REMINDER`, or has closed: once for each date."""
+    """Announce that a challenge closes within :data:`REMINDER`, or has closed, once per date."""
     moment = now()
     state = challenges.state_of(row, moment)
     kind: Literal["deadline", "closed"] = "deadline" if state == "open" else "closed"
@@ -54,15 +54,15 @@ def _notice(kind: str, closes_at: datetime) -> str:
 async def of_challenge(
     platform: Platform, row: Challenge, kind: Literal["deadline", "closed", "results"]
 ) -> None:
-    """Announce something of a challenge to all accounts that submitted to it."""
+    """Announce an event of a challenge to all accounts that submitted to it."""
     rows = await Submission.filter(challenge=row.name).distinct().values("account_id")
     account_ids = sorted(one["account_id"] for one in rows)
-    # Without what is long and no news.
+    # Without long texts that are no news.
     view = structs.replace(challenges.view(row, platform), rules="", announcements=())
     await outbox.announce(kind, account_ids, row.name, records.as_json(view))
 
 
 async def disqualified(row: Submission, challenge: Challenge) -> None:
-    """Announce to its account that a submission was disqualified, and why."""
+    """Announce a disqualification to the submission's account, with the reason."""
     view = view_submission(row, unranked=why_unranked(row, challenge, None))
     await outbox.announce("disqualified", [row.account_id], row.id, records.as_json(view))

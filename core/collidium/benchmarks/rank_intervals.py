@@ -1,7 +1,7 @@
-"""How sure ranks are: their intervals from the paired bootstrap that is kept with each score.
+"""Confidence intervals of ranks, from the paired bootstrap replicates that are stored with each score.
 
-All submissions were scored on the same draws of events, so the ranks within one draw are those of one
-possible set of events.
+All submissions have the same draws of events, so the ranks within a draw are those for one possible set of
+events.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ if TYPE_CHECKING:
 
     from collidium.benchmarks.leaderboard import BoardVersion
 
-#: Of the draws, so much is within an interval.
+#: Fraction of the draws within an interval.
 COVERAGE: Final = 0.95
-#: The gain over the next better must be above so many of its standard errors, or it may be chance.
+#: A difference to the next better below this many standard errors may be chance.
 SIGNIFICANCE: Final = 2.0
-#: Submissions of a leaderboard whose intervals are found: the first ones.
+#: Maximum number of submissions of a leaderboard with intervals.
 MAX_SUBMISSIONS: Final = 20_000
-#: Seconds for which a page waits for intervals; without them it is made again when it is asked for next.
+#: Seconds that a page waits for intervals; a page without them is not cached.
 PATIENCE: Final = 0.3
 _KEPT: Final = 8
 
 
 class RankInterval(NamedTuple):
-    """Between which ranks a submission is, and whether it may be as good as the next better one."""
+    """The interval of a rank, and whether the submission may equal the next better one."""
 
     rank_low: int
     rank_high: int
@@ -45,13 +45,13 @@ Intervals = Mapping[str, RankInterval]
 
 
 class RankIntervals:
-    """The intervals of the latest versions, each found once, in a thread of its own."""
+    """A cache of the intervals of the latest versions, computed in threads."""
 
     def __init__(self) -> None:
         self._found: SharedCalls[BoardVersion, Intervals] = SharedCalls(LRUCache(_KEPT), finish=True)
 
     async def of(self, version: BoardVersion, patience: float | None = PATIENCE) -> Intervals | None:
-        """The intervals of a version's participants; None while they are being found."""
+        """The intervals of a version's participants; None if they take longer than ``patience``."""
         try:
             async with asyncio.timeout(patience):
                 return await self._found.run(version, lambda: _find(version))
@@ -99,14 +99,14 @@ def rank_intervals(
     scores : array of shape (n,)
         Larger is better, in descending order.
     draws : array of shape (n, draws)
-        The same of resampled events, draw by draw the same events.
+        Scores on resampled events; each column has the same events.
     competes : array of shape (n,)
-        Whether a submission takes a rank; one that does not has the rank that it would have.
+        Whether a submission occupies a rank; others get the rank that they would have.
     """
     ranks: NDArray[np.int32] = np.empty(draws.shape, np.int32)
     for draw in range(draws.shape[1]):
         values = draws[:, draw]
-        order = np.argsort(values)  # sorted values are found several times faster than others
+        order = np.argsort(values)  # searching for sorted values is several times faster
         ascending = values[order]
         rivals = ascending[competes[order]]
         ranks[order, draw] = len(rivals) - np.searchsorted(rivals, ascending, side="right") + 1

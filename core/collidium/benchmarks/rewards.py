@@ -1,4 +1,4 @@
-"""Credits for new bests: called in the transaction that keeps a submission, under the challenge's lock."""
+"""Rewards for new bests, decided in the transaction that keeps a submission, under the challenge's lock."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ if TYPE_CHECKING:
 class RewardRules:
     """The settings of rewards."""
 
-    #: Credits for a new best, where the task has no number of its own.
+    #: Credits for a new best, unless the task sets a reward.
     default: Decimal
-    #: Rewards of one account for one metric of a task in a UTC day.
+    #: Maximum rewards of an account per metric of a challenge and UTC day.
     per_day: int
-    #: How many of its standard errors a gain must be above to be paid for.
+    #: A gain is paid if it exceeds this many of its standard errors.
     significance: float
 
     @classmethod
     def of(cls, settings: Settings, truth_version: str, *, rewarded: bool = True) -> RewardRules:
-        """The rules for bests against a truth; nothing is earned while its public part counts."""
+        """The rules for bests against a truth; a public part earns nothing."""
         per_day = settings.rewards_per_day if rewarded and not is_public(truth_version) else 0
         return cls(settings.benchmark_reward, per_day, settings.reward_significance)
 
 
 def reward_of(metric: Metric, default: Decimal) -> Decimal:
-    """Credits for a new best: the task's own number, else the platform's; none where lower is better."""
+    """Credits for a new best: the task's reward, or the platform's; none if lower is better."""
     if not metric.higher_is_better:
         return Decimal(0)
     return default if metric.reward is None else Decimal(metric.reward)
 
 
 def floor_of(metric: Metric, floors: Mapping[str, float]) -> float:
-    """What a first best must exceed: the naive baseline's value, and zero."""
+    """The value that a first best must exceed: the maximum of the naive baseline's and zero."""
     return max(0.0, floors.get(metric.name, 0.0))
 
 
 async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict[str, int]:
-    """Count the rewards for each metric of the challenge, of all that the account submitted that day."""
+    """Count the rewards for each metric of what the account submitted to the challenge on that UTC day."""
     midnight = midnight_before(submission.submitted_at)
     ids = await Submission.filter(
         account_id=submission.account_id,
@@ -71,7 +71,7 @@ async def _rewards_today(submission: Submission, metrics: Iterable[str]) -> dict
 
 
 def _reference(submission_id: str, metric: str) -> str:
-    """Return what the ledger entry of a reward refers to."""
+    """Return the reference of a reward's ledger entry."""
     return f"{submission_id}:{metric}"
 
 
@@ -84,11 +84,10 @@ async def reward_bests(
 ) -> Decimal:
     """Raise every best that the submission beats, pay for it by ``rules``, and return the credits earned.
 
-    A best is beaten by a strictly larger finite value, on a metric whose higher_is_better is true; where
-    there is none yet, the task's floor (its naive baseline) must be beaten, and zero. A best that is not paid
-    for is raised all the same. What was self-reported counts once the submission is verified; what has no
-    place on the leaderboard holds no best, and the platform's own baselines are never paid. ``replicates``
-    are those of the submission.
+    A best is beaten by a strictly larger finite value of a metric with ``higher_is_better``; the first best
+    must exceed :func:`floor_of`. Bests are also raised if they are not paid. Self-reported metrics count once
+    the submission is verified. Submissions without a rank hold no bests, and the platform's own baselines
+    earn nothing. ``replicates`` are those of the submission.
     """
     if submission.rank_score is None:
         return Decimal(0)
@@ -107,7 +106,7 @@ async def reward_bests(
 
 @dataclass(frozen=True, slots=True)
 class _Gain:
-    """By how much a best was beaten; ``beaten`` is the submission that held it, None for a floor."""
+    """The gain over a best; ``beaten`` is the submission that held it, None for a floor."""
 
     metric: Metric
     value: float
@@ -115,7 +114,7 @@ class _Gain:
 
 
 async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[str, float]) -> _Gain | None:
-    """Make a best the submission's own if it beats it."""
+    """Raise a best if the submission beats it."""
     value = submission.scores.get(metric.name)
     if not metric.higher_is_better or value is None or not math.isfinite(value):
         return None
@@ -135,7 +134,7 @@ async def _raise_best(metric: Metric, submission: Submission, floors: Mapping[st
 async def _is_significant(
     gain: _Gain, submission: Submission, replicates: Replicates, significance: float
 ) -> bool:
-    """Whether a gain is above so many of its standard errors; never where these are unknown."""
+    """Whether a gain exceeds this many of its standard errors; False if these are unknown."""
     if not significance:
         return True
     name = gain.metric.name
@@ -149,9 +148,9 @@ async def _is_significant(
 
 
 async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
-    """Pay unless it was paid for this metric before, or another that lost its rank; returns the credits."""
+    """Pay unless this submission, or one that lost its rank, was paid for the metric; returns the credits."""
     reference = _reference(submission.id, metric)
-    # What lost its rank and kept its credits holds no best any more: the same gain would be paid again.
+    # Submissions that lost their rank hold no bests but may have kept credits for the same gain.
     lost = await Submission.filter(
         account_id=submission.account_id,
         challenge=submission.challenge,
@@ -173,9 +172,9 @@ async def _pay(submission: Submission, metric: str, reward: Decimal) -> Decimal:
 
 
 async def take_back(submission: Submission) -> None:
-    """Take what a submission earned, down to a balance of zero.
+    """Take back what a submission earned, down to a balance of zero.
 
-    In the transaction that disqualifies it and has locked the account.
+    Within the transaction that disqualifies it and has locked the account.
     """
     balance = (await accounts.find(submission.hub_username)).credits
     amount = min(submission.credits_earned, balance)

@@ -1,7 +1,7 @@
-"""The task list: which installed tasks take submissions, and their cards.
+"""The task list: which installed tasks accept submissions, and their cards.
 
-A task is *installed* when a plugin brings it and *listed* when an operator put it here. The platform's own
-tasks are listed the first time they are seen; an operator who removes one is not overruled.
+A task is *installed* if a plugin provides it, and *listed* if an operator added it. Built-in tasks are listed
+when they are first seen; one that an operator removes stays removed.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ if TYPE_CHECKING:
 
 
 async def list_tasks(tasks: Provided[Task]) -> list[TaskStatus]:
-    """Every task that is installed or was ever listed, by name."""
+    """Every task that is installed or listed, by name."""
     rows = {row.name: row for row in await Challenge.filter(name=F("task"))}
     names = sorted(set(tasks.things) | {row.name for row in rows.values() if row.listed})
     return [_status(tasks, name, rows.get(name)) for name in names]
 
 
 async def add_task(tasks: Provided[Task], name: str) -> TaskStatus:
-    """Put an installed task on the list; raises NotFound naming those installed."""
+    """List an installed task; raises NotFound with the installed ones."""
     tasks.find(name)
     return _status(tasks, name, await _set_listed(name, True))
 
 
 async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
-    """Take a task off the list; its submissions, scores and credits stay. Raises NotFound."""
+    """Remove a task from the list; its submissions, scores and credits stay. Raises NotFound."""
     row = await challenges.find(name)
     if row is None or not row.listed or row.task != name:
         raise NotFound(f"task {name!r} is not listed")
@@ -54,7 +54,7 @@ async def remove_task(tasks: Provided[Task], name: str) -> TaskStatus:
 
 
 async def list_new_built_ins(tasks: Provided[Task]) -> None:
-    """List the tasks of the platform's own distribution that were never seen before."""
+    """List built-in tasks that were never seen before."""
     own = [
         Challenge(name=name, task=name)
         for name, distribution in tasks.distributions.items()
@@ -141,7 +141,7 @@ async def card_of(platform: Platform, status: TaskStatus) -> TaskCard:
     """The card of an installed task, listed or not."""
     task = platform.tasks.get(status.name)
     truth = await truth_versions.find(status.name, status.truth_version) if status.truth_version else None
-    # They are of all events, also of those that this or another challenge holds back.
+    # Floors are of all events, including those that a challenge holds back.
     held_back = truth is not None and await challenges.is_held_back(status.name, truth.version)
     floors = None if held_back else truth.floors if truth else {}
     return TaskCard.of(

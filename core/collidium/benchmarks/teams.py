@@ -1,4 +1,4 @@
-"""Teams: people who compete in a challenge as one participant, each in one team of it."""
+"""Teams: accounts that compete in a challenge as one participant, each in at most one team."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from collidium.runtime import display_names
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
 
-#: Of a team's name.
+#: Maximum length of a team's name.
 LONGEST_NAME: Final = 64
-#: Of a team at one time.
+#: Maximum number of valid invitations of a team.
 MAX_INVITATIONS: Final = 50
-#: How names begin that teams get when a person is erased.
+#: Prefix of names that teams get when an account is erased.
 _NEUTRAL: Final = "erased-"
 
 
@@ -42,7 +42,7 @@ async def participant_with(hub_username: str, challenge: str) -> str | None:
 
 
 async def may_choose(account: AccountView, submission: Submission) -> bool:
-    """Whether an account is in the team that a submission is of."""
+    """Whether an account is in the team of a submission."""
     team = await team_of(account.id, submission.challenge)
     return team is not None and participant_of_team(team) == submission.participant
 
@@ -50,7 +50,7 @@ async def may_choose(account: AccountView, submission: Submission) -> bool:
 async def participation(
     account: AccountView, name: str, organisations: Collection[str], code: str | None = None
 ) -> records.Participation:
-    """Whether an account may submit to a challenge, its team, and that of an invitation; raises NotFound."""
+    """An account's right to submit to a challenge, its team, and the team of a code; raises NotFound."""
     row = await challenges.visible(name)
     found = records.Participation(
         challenge=name,
@@ -92,7 +92,7 @@ async def list_teams(name: str, *, limit: int, before: int | None) -> tuple[list
 
 
 async def view(team: Team) -> records.Team:
-    """A team and who is in it."""
+    """A team with its members."""
     return (await _views([team]))[0]
 
 
@@ -107,15 +107,15 @@ async def _views(teams: Collection[Team]) -> list[records.Team]:
     return views
 
 
-# -- made and changed by those who are in them -----------------------------------------------------------
+# -- changes by members -------------------------------------------------------------
 
 
 @transactional
 async def create(account: AccountView, name: str, team_name: str, organisations: Collection[str]) -> None:
-    """Make a team, whose captain the account is.
+    """Create a team with the account as its captain.
 
-    Raises NotFound, InvalidInput for its name, Forbidden for who may not submit, and Conflict where the name
-    is taken, there are no teams, they are fixed, or the account is in one or has submitted already.
+    Raises NotFound, InvalidInput for its name, Forbidden for an account that may not submit, and Conflict if
+    the name is taken, the challenge has no teams, they are fixed, or the account is in one or has submitted.
     """
     team_name = display_names.normalized(team_name)
     key = display_names.key(team_name)
@@ -142,10 +142,10 @@ def _problem(name: str) -> str | None:
 async def invite(
     account: AccountView, name: str, *, uses: int, expires_at: datetime | None
 ) -> records.Invitation:
-    """Make an invitation to the team of its captain.
+    """Create an invitation to the captain's team.
 
-    Raises NotFound, Forbidden for others, InvalidInput for an end in the past, and Conflict once teams are
-    fixed, or when it has too many.
+    Raises NotFound, Forbidden for other members, InvalidInput for an end in the past, and Conflict if teams
+    are fixed or it has too many invitations.
     """
     row = await challenges.locked(name)
     team = await own(account, name)
@@ -159,10 +159,10 @@ async def invite(
 
 @transactional
 async def join(account: AccountView, name: str, code: str, organisations: Collection[str]) -> None:
-    """Join the team, or the members of the challenge, that an invitation is for; nothing if it is in there.
+    """Join the team or the members of the challenge by an invitation; no effect if the account is in it.
 
-    Raises NotFound, Forbidden for who may not submit, and Conflict where the invitation is over, or the
-    account cannot be in that team.
+    Raises NotFound, Forbidden for an account that may not submit, and Conflict if the invitation has ended or
+    the account cannot join that team.
     """
     row = await challenges.locked(name)
     await challenges.require_visible(row)
@@ -186,10 +186,10 @@ async def join(account: AccountView, name: str, code: str, organisations: Collec
 
 @transactional
 async def remove(account: AccountView, name: str, hub_username: str) -> None:
-    """Leave one's team, or remove another of it as its captain; its invitations end.
+    """Leave one's team, or remove another member as its captain; the team's invitations end.
 
-    Raises NotFound, Forbidden for others than the captain, and Conflict once the team has submitted, or teams
-    are fixed.
+    Raises NotFound, Forbidden for other members than the captain, and Conflict if the team has submitted or
+    teams are fixed.
     """
     row = await challenges.locked(name)
     team = await own(account, name)
@@ -213,19 +213,19 @@ async def own(account: AccountView, name: str) -> Team:
 
 
 def _fixed_since(row: Challenge) -> datetime | None:
-    """When teams became fixed; None: they are not yet."""
+    """When teams were fixed; None if they are not."""
     end = min((date for date in (row.teams_frozen_at, row.closes_at) if date), default=None)
     return end if end is not None and end <= now() else None
 
 
 def _require_changeable(row: Challenge) -> None:
-    """Raise Conflict once teams are fixed."""
+    """Raise Conflict if teams are fixed."""
     if (end := _fixed_since(row)) is not None:
         raise Conflict(f"the teams of {row.name} are fixed since {end:%Y-%m-%d at %H:%M} UTC")
 
 
 async def _require_free(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:
-    """Raise unless an account that is in no team may enter one."""
+    """Raise Conflict or Forbidden unless an account without a team may join one."""
     if row.team_size < 2:
         raise Conflict(f"{row.name} has no teams")
     _require_changeable(row)
@@ -242,7 +242,7 @@ async def _enter(team: Team, account: AccountView) -> None:
 
 
 async def leave(team: Team, member: TeamMember) -> None:
-    """Take someone out of a team; one that is empty goes, unless it has submitted."""
+    """Remove a member from a team; an empty team is deleted, unless it has submitted."""
     await member.delete()
     await Invitation.filter(team_id=team.id).delete()
     if not await _has_captain(team) and not await _has_submitted(team):
@@ -250,13 +250,13 @@ async def leave(team: Team, member: TeamMember) -> None:
 
 
 async def choose_captains(account_id: int) -> None:
-    """Replace captains of the teams of an account that was banned or unbanned, its challenges locked."""
+    """Choose captains of the teams of an account that was banned or unbanned, under the challenges' locks."""
     for member in await TeamMember.filter(account_id=account_id):
         await _has_captain(await Team.get(id=member.team_id))
 
 
 async def _has_captain(team: Team) -> bool:
-    """Let the first who joined and is not banned be captain where there is none; False: it is empty."""
+    """Make the first member who is not banned captain if there is none; returns False for an empty team."""
     inside = [one.account_id for one in await TeamMember.filter(team_id=team.id).order_by("id")]
     banned = await accounts.banned_among(inside)
     free = [account_id for account_id in inside if account_id not in banned] or inside
@@ -266,18 +266,18 @@ async def _has_captain(team: Team) -> bool:
     return bool(inside)
 
 
-# -- erased ------------------------------------------------------------------------------------------------
+# -- erasure -----------------------------------------------------------------------------------------------
 
 
 async def challenges_of(account_id: int) -> set[str]:
-    """The challenges where an account is in a team."""
+    """The challenges in which an account is in a team."""
     return {row.challenge for row in await TeamMember.filter(account_id=account_id)}
 
 
 async def forget(account_id: int, name: str) -> None:
-    """Take an account that is erased out of its teams, within a transaction that has locked the challenges.
+    """Remove an erased account from its teams, within a transaction that has locked the challenges.
 
-    A team that has its name, or no other member, gets a neutral one.
+    A team that contains its name, or is empty then, gets a neutral name.
     """
     for member in await TeamMember.filter(account_id=account_id):
         team = await Team.get(id=member.team_id)

@@ -1,4 +1,4 @@
-"""Versions of truth: imported by operators, pointed to by the task list; and where users get their events."""
+"""Versions of truth that operators imported, and the public datasets with their events."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.settings import Settings
 
-#: What a truth's manifest in the database has of them: ``evaluation``, ``training``.
+#: Public datasets of a truth, as in its manifest: ``evaluation``, ``training``.
 Found = Mapping[str, Any]
 
 
@@ -51,11 +51,11 @@ class TruthRecord:
     #: Rows of each truth table.
     rows: dict[str, int]
     imported_at: datetime
-    #: How the task made it, by name.
+    #: The task's notes on how it was made, by name.
     notes: dict[str, str]
-    #: Where users get its events, as :mod:`.task_data` finds it.
+    #: Where users get its events, by :func:`find_data`.
     data: Found
-    #: What models read of its events, as :mod:`.model_inputs` stores it; empty where they cannot be run.
+    #: Inputs of models, by :mod:`.model_inputs`; empty if no models can be run.
     inputs: model_inputs.Stored
     #: Whether a challenge scores submissions against it.
     current: bool
@@ -76,22 +76,37 @@ async def import_truth(
     public: bool = False,
     progress: Progress | None = None,
 ) -> TruthRecord:
-    """Prepare truth from a dataset and score the task's own challenge against it, if it is ``current``.
+    """Prepare truth from a dataset and, if it is ``current``, score the task's own challenge against it.
 
-    ``source`` is a directory or a hub repository ``namespace/name``, read with ``token`` where it is private;
-    ``events`` are the card's by default, ``options`` choices among the task's ``truth_options``. The same
-    input gives the same version.
+    The same input gives the same version.
 
-    Cards name ``inputs`` and ``train``, ``namespace/name`` or ``namespace/name@revision``, for the inputs of
-    these events and for events to learn from (:func:`.task_data.find_data`). What an earlier import of the
-    same truth named stays where nothing is given.
+    Parameters
+    ----------
+    source : str
+        A directory, or a hub repository ``namespace/name``, read with ``token``.
+    events : EventRange, optional
+        By default those of the card.
+    options : mapping of str to str, optional
+        Choices among the task's ``truth_options``.
+    inputs, train : str, optional
+        ``namespace/name`` or ``namespace/name@revision``: repositories that cards name for the inputs of
+        these events and for training events (:func:`find_data`). By default those of an earlier import.
+    public : bool
+        Owners may run the models of their submissions on these events and see exact scores. No challenge can
+        score against such truth.
 
-    ``public``: models of submissions are run again on these events when their owners ask, and the scores
-    shown whole. No challenge scores against such truth.
-
-    Raises NotFound for an unknown task or repository, InvalidInput for unknown options, and
-    :class:`~collidium.errors.UnusableDataset` for a dataset that lacks something, Conflict for ``public``
-    truth that challenges score against, and Unavailable where the storage does not take it.
+    Raises
+    ------
+    NotFound
+        For an unknown task or repository.
+    InvalidInput
+        For unknown options.
+    UnusableDataset
+        The dataset lacks something that the task needs.
+    Conflict
+        ``public`` truth that challenges score against.
+    Unavailable
+        The storage fails.
     """
     task = platform.tasks.find(task_name)
     settings = platform.settings
@@ -144,14 +159,14 @@ async def find(task_name: str, version: str) -> TruthRecord:
 
 
 async def public_of(task_name: str) -> TruthRecord | None:
-    """The newest truth of public events that models of a task can be run on."""
+    """The newest public truth on which models of a task can be run."""
     rows = await TruthVersion.filter(task=task_name).order_by("-id")
     usable = (row for row in rows if row.manifest.get("public") and row.manifest.get("inputs"))
     return next((_record(row, current=False) for row in usable), None)
 
 
 async def stored_files() -> dict[str, str]:
-    """SHA-256 of the truth in the storage that is used, by key; empty for manifests."""
+    """SHA-256 of the used truth and inputs in the storage, by key; empty for manifests."""
     rows = await TruthVersion.all()
     current = await _counting()
     truths = [row for row in rows if (row.task, row.version) in current or row.manifest.get("public")]
@@ -163,7 +178,7 @@ async def stored_files() -> dict[str, str]:
 
 
 def largest_file(task: Task, truth: TruthRecord, settings: Settings) -> int:
-    """Return the maximum size in bytes of predictions, by the settings and the rows of the truth."""
+    """Return the maximum size of predictions in bytes, by the settings and the rows of the truth."""
     rows = truth.rows[task.card.rows_of]
     return min(settings.max_submission_bytes, largest(rows, len(task.card.columns), rows))
 
@@ -189,7 +204,7 @@ async def _keep(
 
 
 async def _counting(**filters: object) -> set[tuple[str, str]]:
-    """Task and version of each truth that challenges score against."""
+    """Task and whole version of each truth that challenges score against."""
     rows = await Challenge.filter(truth_version__not_isnull=True, **filters)
     return {(row.task, whole(row.truth_version)) for row in rows if row.truth_version is not None}
 
@@ -197,14 +212,14 @@ async def _counting(**filters: object) -> set[tuple[str, str]]:
 async def _make_current(name: str, version: str) -> None:
     await Challenge.bulk_create([Challenge(name=name, task=name, listed=False)], ignore_conflicts=True)
     row = await Challenge.select_for_update().get(name=name)
-    if row.truth_version is None or whole(row.truth_version) != version:  # a phase goes on
-        # What was closed is about other truth.
+    if row.truth_version is None or whole(row.truth_version) != version:  # otherwise a part of it counts
+        # Closing was about the older truth.
         row.truth_version, row.closes_at, row.ended_at = version, None, None
         await row.save(update_fields=["truth_version", "closes_at", "ended_at", "changed_at"])
 
 
 def _summary(manifest: dict[str, Any]) -> dict[str, Any]:
-    """What the database keeps; the blocks, many for a large dataset, stay with the files."""
+    """The manifest for the database, without blocks, which may be many."""
     return {key: value for key, value in manifest.items() if key != "blocks"}
 
 
@@ -226,15 +241,15 @@ def _record(row: TruthVersion, *, current: bool) -> TruthRecord:
 
 
 def events_of(row: TruthVersion) -> EventRange:
-    """The events that a truth is about."""
+    """The events of a truth."""
     return EventRange(**row.manifest["events"])
 
 
 async def is_evaluated(config: str, event_id: int) -> bool:
-    """Whether a listed task is scored on that event of a dataset config.
+    """Whether a listed task is scored on this event of a dataset config.
 
-    A truth knows its config and not where else the same events lie: an event of that number is taken for one
-    of them in every dataset with such a config.
+    A truth does not record all repositories with its events, so the event id counts in every dataset with
+    this config.
     """
     return any(event_id in events for events in await _evaluated(config))
 
@@ -268,12 +283,11 @@ def find_data(
     events: EventRange,
     cache: Path,
 ) -> Found:
-    """What users fetch, by name; blocks.
+    """Find the public datasets of a truth; blocks.
 
-    ``inputs`` are those of the scored ``events``, by default those of ``source``, the truth's, if that is a
-    public repository. All of ``train`` is there to learn from, but for the scored events.
-    Raises what :func:`~collidium.datasets.list_tables` raises, and UnusableDataset where events or tables are
-    missing.
+    ``inputs`` has the inputs of the scored ``events``; by default it is ``source``, if that is a public
+    repository. ``train`` has training events; scored events are left out.
+    Raises as :func:`~collidium.datasets.list_tables`, and UnusableDataset if events or tables are missing.
     """
     found = {}
     place = inputs or source
@@ -292,7 +306,7 @@ def find_data(
             stop = min(-1 if entry.last_event is None else entry.last_event for entry in entries) + 1
             evaluation = found.get("evaluation")
             if evaluation is not None and evaluation.repository == train.repo:
-                # One repository for both: the larger part that is not scored.
+                # The same repository has both: take the larger range that is not scored.
                 parts = (first, min(events.start, stop)), (max(events.stop, first), stop)
                 first, stop = max(parts, key=lambda part: part[1] - part[0])
             if not 0 <= first < stop:
@@ -304,7 +318,7 @@ def find_data(
 
 
 def shown_data(found: Found, settings: Settings) -> dict[str, TaskData]:
-    """The fields of a card, with the command that fetches each."""
+    """The datasets as fields of a card, each with the command that downloads it."""
     data = msgspec.convert(found, dict[str, TaskData])
     return {f"{name}_data": _with_command(one, settings.hub_url or None) for name, one in data.items()}
 

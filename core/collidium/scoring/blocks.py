@@ -1,7 +1,7 @@
-"""Cuts the work into jobs: which events, which row groups of the predictions, in which order.
+"""Plans scoring jobs: which events, and which row groups of the predictions in which order.
 
-Pure functions over footers. Truth is cut into blocks of whole events when it is made; a job is a run of
-blocks, so that what straddles a cut is decoded twice only once per job.
+Pure functions over footers. Truth consists of blocks of whole events; a job is a run of blocks, so that only
+row groups that straddle two jobs are decoded twice.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from collidium.scoring.predictions import Footer, FooterRequest, RowGroup, inspe
 
 Counts = npt.NDArray[np.int64]
 
-#: Rows of truth in one job at the maximum, roughly: seconds of work, so that many submissions can take turns.
+#: Approximate maximum rows of truth per job: seconds of work, so that submissions take turns.
 MAX_JOB_ROWS: Final = 16 * 1024**2
-#: At the minimum, where a file has more: both jobs decode the row group that a cut goes through.
+#: Minimum of that in larger files: both jobs decode a row group that straddles a cut.
 MIN_JOB_ROWS: Final = 8 * 1024**2
-#: Jobs that a file is cut into where its size allows: enough for a laptop's cores.
+#: Minimum jobs per file if its size allows: enough for a laptop's cores.
 MIN_JOBS: Final = 4
-#: Largest row group that is decoded whole.
+#: Maximum rows of a row group that is decoded whole.
 MAX_GROUP_ROWS: Final = 4 * 1024**2
-#: Rows that may wait in memory until their events are complete.
+#: Maximum rows in memory that wait for the rest of their events.
 MAX_WAITING_ROWS: Final = 8 * 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class TruthBlock:
-    """Whole events; batch ``index`` of each truth table. ``rows``: how many predictions may have."""
+    """Whole events: batch ``index`` of each truth table. ``rows``: maximum number of predictions."""
 
     index: int
     events: EventRange
@@ -43,9 +43,9 @@ class TruthBlock:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A row group as one job reads it: whole if no job after it does, else the rows up to the job's end.
+    """A row group as read by one job: whole by the last job that reads it, else up to the job's last event.
 
-    The last job that reads a group checks its order, and reports rows of no event.
+    The last job that reads a group checks its order, and reports rows of unknown events.
     """
 
     group: RowGroup
@@ -55,7 +55,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Consecutive blocks, and the pieces that hold their events, in the order to be read."""
+    """Consecutive blocks, and the pieces with their events in reading order."""
 
     blocks: tuple[TruthBlock, ...]
     pieces: tuple[Piece, ...]
@@ -65,16 +65,15 @@ class Span:
         return EventRange(self.blocks[0].events.start, self.blocks[-1].events.stop)
 
     def steps(self) -> Iterator[tuple[Piece, int]]:
-        """The pieces in turn, each with the event below which nothing comes after it."""
+        """The pieces, each with the event below which no later piece has rows."""
         following = [piece.group.first or 0 for piece in self.pieces[1:]]
         return zip(self.pieces, [*following, self.events.stop], strict=False)
 
 
 def plan(blocks: Sequence[TruthBlock], footer: Footer, job_rows: int | None = None) -> list[Span] | None:
-    """Spans that cover all blocks and all row groups, each streamed in bounded memory.
+    """Return spans that cover all blocks and row groups, each of which can be streamed in bounded memory.
 
-    None when the file does not allow that: row groups without statistics, too large, or with events all
-    over the place.
+    None if the file does not allow that: row groups without statistics, too large, or with unsorted events.
     """
     groups = sorted(
         (group for group in footer.groups if group.first is not None),
@@ -83,7 +82,7 @@ def plan(blocks: Sequence[TruthBlock], footer: Footer, job_rows: int | None = No
     if len(groups) < len(footer.groups) or any(group.rows > MAX_GROUP_ROWS for group in groups):
         return None
     claims = _claims(groups, EventRange(blocks[0].events.start, blocks[-1].events.stop))
-    # One job decodes nothing twice: the way out for small files whose events are all over the place.
+    # A single job decodes nothing twice, which helps small unsorted files.
     for rows in (job_rows or _job_rows(blocks), sum(block.rows for block in blocks)):
         cuts = _cuts(blocks, claims, rows)
         spans = [_span(blocks[first:stop], groups, claims) for first, stop in pairwise(cuts)]
@@ -94,7 +93,7 @@ def plan(blocks: Sequence[TruthBlock], footer: Footer, job_rows: int | None = No
 
 
 def runs(blocks: Sequence[TruthBlock], rows: int) -> list[tuple[TruthBlock, ...]]:
-    """Consecutive blocks in runs of at least ``rows`` rows, but for the last."""
+    """Split blocks into runs of at least ``rows`` rows, except the last."""
     edges = [0]
     total = 0
     for number, block in enumerate(blocks, 1):
@@ -113,9 +112,9 @@ def _job_rows(blocks: Sequence[TruthBlock]) -> int:
 
 
 def _claims(groups: Sequence[RowGroup], events: EventRange) -> Counts:
-    """First and last event and rows of each group, shape (groups, 3).
+    """First and last event and number of rows of each group, shape (groups, 3).
 
-    Events are moved into the range, so that every row group belongs somewhere.
+    Events are clipped to the range, so that every row group belongs to a job.
     """
     lowest, highest = events.start, events.stop - 1
     claims = [
@@ -126,7 +125,7 @@ def _claims(groups: Sequence[RowGroup], events: EventRange) -> Counts:
 
 
 def _cuts(blocks: Sequence[TruthBlock], claims: Counts, job_rows: int) -> list[int]:
-    """Numbers of the blocks to cut before: about every ``job_rows``, where the fewest rows straddle."""
+    """Indices of blocks where jobs begin: about every ``job_rows``, where the fewest rows straddle."""
     straddling = _straddling(blocks, claims)
     done = np.cumsum([0, *(block.rows for block in blocks)])
     cuts = [0]
@@ -141,7 +140,7 @@ def _cuts(blocks: Sequence[TruthBlock], claims: Counts, job_rows: int) -> list[i
 
 
 def _straddling(blocks: Sequence[TruthBlock], claims: Counts) -> Counts:
-    """For each block, how many rows lie in row groups that have events before it and from it on."""
+    """For each block, the rows of row groups that straddle its beginning."""
     edges = np.array([block.events.start for block in blocks])
     steps = np.zeros(len(edges) + 1, np.int64)
     np.add.at(steps, np.searchsorted(edges, claims[:, 0], side="right"), claims[:, 2])
@@ -150,7 +149,7 @@ def _straddling(blocks: Sequence[TruthBlock], claims: Counts) -> Counts:
 
 
 def _span(blocks: Sequence[TruthBlock], groups: Sequence[RowGroup], claims: Counts) -> Span:
-    """The job of these blocks. ``groups`` are sorted by their first event."""
+    """The span of these blocks; ``groups`` are sorted by first event."""
     start, stop = blocks[0].events.start, blocks[-1].events.stop
     touching = np.flatnonzero((claims[:, 0] < stop) & (claims[:, 1] >= start))
     pieces = tuple(
@@ -161,7 +160,7 @@ def _span(blocks: Sequence[TruthBlock], groups: Sequence[RowGroup], claims: Coun
 
 
 def _waiting(span: Span) -> int:
-    """The maximum rows that can be in memory while the span is streamed."""
+    """The maximum number of rows in memory while the span is streamed."""
     maximum = waiting = 0
     open_groups: list[tuple[int, int]] = []
     for piece, complete_below in span.steps():
@@ -175,7 +174,7 @@ def _waiting(span: Span) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PlanRequest(FooterRequest):
-    """A file to inspect, and the truth that it is compared with."""
+    """A file to inspect, and the blocks of its truth."""
 
     blocks: tuple[TruthBlock, ...] = ()
     job_rows: int | None = None
@@ -183,16 +182,16 @@ class PlanRequest(FooterRequest):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How to score a file."""
+    """The plan to score a file."""
 
     rows: int
     groups: tuple[RowGroup, ...]
-    #: What to stream; None when the file must be sorted by event first.
+    #: The spans to stream; None if the file must be sorted by event first.
     spans: tuple[Span, ...] | None
 
 
 def make_plan(request: PlanRequest) -> tuple[Plan | None, list[Problem]]:
-    """Inspect a file and plan how to score it, in a worker; returns all problems that its footer shows."""
+    """Inspect a file and plan how to score it, in a worker; returns the problems of its footer."""
     footer, problems = inspect(request)
     if footer is None:
         return None, problems

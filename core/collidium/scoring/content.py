@@ -1,6 +1,6 @@
-"""Checks the values of decoded predictions: nulls, numbers that are none or out of bounds, unknown events.
+"""Checks the values of decoded predictions: nulls, non-finite and out-of-bounds numbers, unknown events.
 
-Some columns have one value within each event, or within the whole file, wherever its rows lie.
+Also checks columns that must have one value within each event or within the whole file.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ DIFFERENT_VALUES: Final = "different-values"
 def check(
     table: pa.Table, columns: Sequence[Column], events: EventRange, *, in_order: bool = False
 ) -> tuple[list[Problem], pa.Table]:
-    """The problems of these rows, and the rows that may be looked at further.
+    """Return the problems of these rows, and the rows for further checks.
 
-    Those are rows of events that are asked for, with a value in every column. For a value out of bounds
-    another one stands in, so that other problems of its row are reported, too. ``in_order`` says that the
-    rows are sorted by event, none of them null.
+    Those are rows of known events with a value in every column. Values out of bounds are replaced by valid
+    ones, so that other problems of their rows are reported, too. ``in_order``: the rows are sorted by event,
+    without nulls.
     """
     problems: list[Problem] = []
     good: Mask | None = None
@@ -53,14 +53,14 @@ def check(
 
 
 def as_numpy(column: pa.ChunkedArray[Any]) -> npt.NDArray[Any]:
-    """A column without nulls as an array of its own width; shares memory where it is in one piece."""
+    """A column without nulls as an array of its own width; shares memory if it is one chunk."""
     if column.num_chunks == 1:
         return column.chunk(0).to_numpy()
     return np.asarray(column.combine_chunks())
 
 
 def rows_below(events: npt.NDArray[Any], event: int) -> int:
-    """How many of the sorted ``events`` are below ``event``, which their type need not be able to hold."""
+    """The number of sorted ``events`` below ``event``, which may exceed the range of their type."""
     if event > np.iinfo(events.dtype).max:
         return len(events)
     return int(np.searchsorted(events, events.dtype.type(event)))
@@ -85,7 +85,7 @@ def _findings(
     if name == "event_id" and len(values):
         ids = as_numpy(values)
         lowest, highest = (ids[0], ids[-1]) if in_order else (ids.min(), ids.max())
-        # Nearly always that is all: no mask is made.
+        # The common case needs no mask.
         if lowest < events.start or highest >= events.stop:
             detail = f"has events outside of {events.start} to {events.stop - 1}"
             yield "unknown-event", detail, (ids < events.start) | (ids >= events.stop)
@@ -97,8 +97,8 @@ def _findings(
 
 
 def _outside(numbers: npt.NDArray[Any], lowest: float, highest: float) -> Mask | None:
-    """Which numbers are out of bounds, exactly also where no float holds them; None where none is."""
-    # As above; Python compares integers with floats exactly, and what is no number fails the comparison.
+    """Which numbers are out of bounds, exact for large integers, too; None if there are none."""
+    # Python compares integers with floats exactly, and NaN fails the comparison.
     if lowest <= numbers.min().item() and numbers.max().item() <= highest:
         return None
     outside = np.zeros(len(numbers), np.bool_)
@@ -110,12 +110,12 @@ def _outside(numbers: npt.NDArray[Any], lowest: float, highest: float) -> Mask |
 
 
 def _bound(whole: int, number: float, numbers: npt.NDArray[Any]) -> int | np.float64:
-    """A bound that is compared with an array in a type that holds both."""
+    """A bound in a type in which it can be compared with the array."""
     return np.float64(number) if numbers.dtype.kind == "f" else whole
 
 
 def _within(column: Column, kind: pa.DataType) -> pa.Scalar[Any] | None:
-    """A value within bounds; None where the type has none."""
+    """A value within bounds; None if the type has none."""
     lowest, highest = column.bounds
     if pa.types.is_floating(kind):
         return pa.scalar(min(max(0.0, lowest), highest), pa.float64()).cast(kind)
@@ -147,18 +147,18 @@ def _problem(code: str, detail: str, column: str, table: pa.Table, wrong: Mask) 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The smallest and the largest value that a column has in some rows, each with a row that has it."""
+    """The smallest and the largest value of a column in some rows, each with a row that has it."""
 
     smallest: Any
     smallest_row: Mapping[str, Any]
-    #: How many rows have the smallest value.
+    #: Number of rows with the smallest value.
     smallest_rows: int
     largest: Any
     largest_row: Mapping[str, Any]
     rows: int
 
     def joined(self, other: Spread) -> Spread:
-        """Of the rows of both; ``other`` has the later events."""
+        """The spread of the rows of both; ``other`` has the later events."""
         joined = replace(self, rows=self.rows + other.rows)
         if other.smallest < self.smallest:
             joined = replace(
@@ -174,12 +174,12 @@ class Spread:
         return joined
 
 
-#: By column, of those that have one value in the whole file.
+#: By column, for columns with one value in the whole file.
 Spreads = dict[str, Spread]
 
 
 def within_events(table: pa.Table, columns: Sequence[Column]) -> list[Problem]:
-    """The problems of whole events, sorted by event, in which a column differs that may not."""
+    """The problems of columns with one value per event; ``table`` has whole events, sorted."""
     problems = []
     for column in columns:
         if column.one_per == "event" and table.num_rows:
@@ -189,13 +189,13 @@ def within_events(table: pa.Table, columns: Sequence[Column]) -> list[Problem]:
 
 
 def spreads_of(table: pa.Table, columns: Sequence[Column]) -> Spreads:
-    """How far the columns spread that have one value in the whole file."""
+    """The spreads of columns that have one value in the whole file."""
     wanted = [column.name for column in columns if column.one_per == "file"]
     return {name: _spread(table, name) for name in wanted} if table.num_rows else {}
 
 
 def joined(spreads: Iterable[Spreads]) -> Spreads:
-    """The spreads of all rows together, from those of some, in order of events."""
+    """Merge the spreads of consecutive rows."""
     found: Spreads = {}
     for part in spreads:
         for name, spread in part.items():
@@ -204,7 +204,7 @@ def joined(spreads: Iterable[Spreads]) -> Spreads:
 
 
 def within_file(spreads: Spreads) -> Iterator[Problem]:
-    """The problems of columns that differ within the file; counted are the rows above the smallest value."""
+    """The problems of columns that differ within the file, counting rows above the smallest value."""
     for name, spread in spreads.items():
         if spread.smallest != spread.largest:
             yield Problem(
@@ -218,7 +218,7 @@ def within_file(spreads: Spreads) -> Iterator[Problem]:
 
 
 def _differing(table: pa.Table, name: str) -> Problem | None:
-    """Counted are all rows of the events that are not of one mind, so their order does not matter."""
+    """Counts all rows of events with different values, so that their order does not matter."""
     events, values = (as_numpy(table.column(column)) for column in ("event_id", name))
     changes = np.flatnonzero((values[1:] != values[:-1]) & (events[1:] == events[:-1]))
     if not len(changes):

@@ -1,6 +1,6 @@
-"""Reads the footer of a file of predictions and finds all its problems, before anything is decoded.
+"""Reads the footer of a file of predictions and reports its problems before anything is decoded.
 
-Runs in a worker process: a footer, too, is untrusted input.
+Runs in a worker process, as a footer is untrusted input, too.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ import pyarrow.parquet as pq
 from collidium.contracts.task import Card, Column, Problem
 from collidium.scoring.problems import MAX_PROBLEMS
 
-#: What becomes of columns that the task does not ask for; ignored ones are never decoded.
+#: How to treat columns that the task does not ask for; ignored ones are never decoded.
 ExtraColumns = Literal["refuse", "ignore"]
 
 _MAGIC: Final = b"PAR1"
 _ENCRYPTED_MAGIC: Final = b"PARE"
-#: Largest footer that is read. 10,000 row groups of three columns take 4 MB.
+#: Maximum size of a footer. 10,000 row groups of three columns take 4 MB.
 MAX_FOOTER_BYTES: Final = 64 * 1024**2
 MAX_ROW_GROUPS: Final = 100_000
-#: Columns whose sizes are looked at; a file of more is refused for its columns.
+#: Maximum number of columns whose sizes are checked; a file with more is refused for its columns.
 MAX_COLUMNS: Final = 1000
-#: Uncompressed bytes that a value may take: eight, a dictionary entry, a level, and room for odd writers.
+#: Maximum uncompressed bytes per value: eight, a dictionary entry, a level, and a margin for unusual writers.
 MAX_BYTES_PER_VALUE: Final = 32
-#: What a column of a row group may take beyond that, for headers and half-filled pages.
+#: Additional bytes per column of a row group, for headers and half-filled pages.
 SPARE_BYTES_PER_CHUNK: Final = 64 * 1024
-#: What a column of a row group may take in the file beyond its values: page headers, its part of the footer.
+#: Additional bytes in the file per column of a row group: page headers, its part of the footer.
 FILE_BYTES_PER_CHUNK: Final = 1024
-#: What a file may hold in addition: schemas, and metadata of writers.
+#: Additional bytes of a file: schemas, and metadata of writers.
 SPARE_FILE_BYTES: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class RowGroup:
-    """Rows that are decoded together; ``first`` and ``last`` event are what the file claims, or None."""
+    """Rows that are decoded together; ``first`` and ``last`` event are those of the statistics, or None."""
 
     index: int
     rows: int
@@ -50,7 +50,7 @@ class RowGroup:
 
 @dataclass(frozen=True, slots=True)
 class Footer:
-    """Rows and row groups, as the footer claims."""
+    """Rows and row groups according to the footer."""
 
     rows: int
     groups: tuple[RowGroup, ...]
@@ -58,7 +58,7 @@ class Footer:
 
 @dataclass(frozen=True, slots=True)
 class FooterRequest:
-    """A file to inspect, the card it must fit, and how many rows it may have."""
+    """A file to inspect, the card of its task, and its maximum number of rows."""
 
     path: Path
     card: Card
@@ -67,13 +67,13 @@ class FooterRequest:
 
 
 def largest(rows: int, columns: int, groups: int) -> int:
-    """Bytes that a file of so many rows, columns and row groups may have; more is not predictions."""
+    """Maximum size in bytes of a file with these rows, columns and row groups."""
     values = rows * columns * MAX_BYTES_PER_VALUE
     return values + min(groups, MAX_ROW_GROUPS) * columns * FILE_BYTES_PER_CHUNK + SPARE_FILE_BYTES
 
 
 class Unreadable(Exception):
-    """The file cannot be decoded; the message gives the reason, for its author."""
+    """The file cannot be decoded; the message is for its author."""
 
     def __init__(self, code: str, detail: str) -> None:
         super().__init__(code, detail)
@@ -81,7 +81,7 @@ class Unreadable(Exception):
 
 
 def inspect(request: FooterRequest) -> tuple[Footer | None, list[Problem]]:
-    """The footer and all problems it shows; no footer where there is none to be read."""
+    """Return the footer, or None, and its problems."""
     try:
         _check_magic(request.path)
         with pq.ParquetFile(request.path) as file:
@@ -127,7 +127,7 @@ def _check_magic(path: Path) -> None:
 
 
 def _problems(request: FooterRequest, schema: pa.Schema, metadata: pq.FileMetaData) -> Iterator[Problem]:
-    """The problems that matter most first: a hostile footer can show any number of them."""
+    """All problems, most important first: a hostile footer can have any number."""
     yield from _size_problems(request, metadata)
     yield from _column_problems(request, schema)
 
@@ -153,7 +153,7 @@ def _column_problems(request: FooterRequest, schema: pa.Schema) -> Iterator[Prob
 
 
 def _is_refused(request: FooterRequest, name: str) -> bool:
-    # The reader takes a column `track_id.anything` for a part of `track_id` and would decode it, too.
+    # The reader treats `track_id.anything` as a part of `track_id` and would decode it, too.
     return request.extra_columns == "refuse" or name.partition(".")[0] in request.card.column_names
 
 
@@ -191,7 +191,7 @@ def _size_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterato
 
 
 def _file_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterator[Problem]:
-    """Bytes between the pages are never read, but would be stored."""
+    """Limits bytes between the pages, which are never read but stored."""
     size = request.path.stat().st_size
     limit = largest(metadata.num_rows, metadata.num_columns, metadata.num_row_groups)
     if size > limit:
@@ -219,7 +219,7 @@ def _group_problems(request: FooterRequest, metadata: pq.FileMetaData) -> Iterat
 
 
 def _columns_read(request: FooterRequest, metadata: pq.FileMetaData) -> list[int]:
-    """The columns that count when it is asked how much there is to decode."""
+    """The columns that count for the decoded size."""
     columns = range(metadata.num_columns)
     if request.extra_columns == "refuse":
         return list(columns)

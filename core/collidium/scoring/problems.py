@@ -1,4 +1,4 @@
-"""Problems of predictions: found block by block, reported once."""
+"""Problems of predictions, found in blocks and reported together."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any, Final
 from collidium.contracts.task import Problem
 from collidium.errors import InvalidInput
 
-#: Example rows of one problem.
+#: Maximum number of example rows of a problem.
 MAX_EXAMPLES: Final = 5
-#: Different problems in one answer.
+#: Maximum number of problems in a response.
 MAX_PROBLEMS: Final = 100
 
 
 def merge(problems: Iterable[Problem]) -> list[Problem]:
-    """One problem for each code and column, in order of appearance: counts add up, first examples stay."""
+    """Merge problems of the same code and column: counts are added, the first examples kept."""
     merged: dict[tuple[str, str | None], Problem] = {}
     for problem in problems:
         key = (problem.code, problem.column)
@@ -41,7 +41,7 @@ def refusal(problems: Iterable[Problem]) -> InvalidInput:
 
 
 def as_dict(problem: Problem) -> dict[str, Any]:
-    """The problem as it is sent, in plain JSON values."""
+    """The problem in plain JSON values."""
     return {
         "code": problem.code,
         "detail": problem.detail,
@@ -57,6 +57,6 @@ def _plain_row(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain(value: Any) -> Any:
-    """JSON knows neither NumPy's numbers nor NaN."""
+    """Convert NumPy numbers and non-finite floats, which JSON does not support."""
     value = value.item() if hasattr(value, "item") else value
     return str(value) if isinstance(value, float) and not isfinite(value) else value

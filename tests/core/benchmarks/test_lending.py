@@ -34,7 +34,7 @@ async def test_what_cannot_be_deleted_after_scoring_is_deleted_later(
     file.write_bytes(b"PAR1")
     for away in (True, False):
         storage.away = away
-        async with scorings._lent(platform, truth, file, "") as files:
+        async with scorings._uploaded(platform, truth, file, "") as files:
             assert files is not None
             assert await storage.exists(files[file].key)
         assert [path.is_file() for path in storage.directory.rglob("*.parquet")] == [True] * away

@@ -1,8 +1,8 @@
-"""Runs submitted models, one at a time, and has what they predict scored as predictions are.
+"""Runs submitted models, one at a time per process, and submits their predictions.
 
-Any number of processes do so; one that is killed leaves its evaluation to others when its lease ends. Models
-run in sandboxes (:mod:`collidium.inference`) on inputs that are never published, and what they predict goes
-into the storage and to scoring alone.
+Any number of processes do so; when one is killed, another continues its evaluation after the lease ends.
+Models run in sandboxes (:mod:`collidium.inference`) on inputs that are never published. Their predictions are
+scored and stored, and shown to nobody.
 """
 
 from __future__ import annotations
@@ -75,22 +75,22 @@ Result = TypeVar("Result")
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks into the queue without a notification, and at what a model has done.
+#: Seconds between two polls of the queue, and of the progress of a model.
 IDLE_SECONDS: Final = 1.0
 LOOK_SECONDS: Final = 1.0
-#: A lease is renewed so often before it would run out.
+#: Renewals of a lease before it would expire.
 RENEWALS: Final = 3
-#: How long until the next step: when the platform failed, between blocks of time, when the machine was busy.
+#: Delay of the next step after a failure of the platform, between timed blocks, and on a busy machine.
 AGAIN: Final = timedelta(seconds=30)
 APART: Final = timedelta(minutes=1)
 BUSY: Final = timedelta(minutes=5)
-#: Events that are timed, at random, and the longest call of a model.
+#: Number of random events that are timed, and maximum duration of a call of a model.
 TIMED_EVENTS: Final = 100
 CALL_SECONDS: Final = 600.0
-#: Kept with each block, as a number of JSON: which events are timed.
+#: Seed of the timed events, stored with each block as a JSON number.
 _SEED: Final = "seed"
 _SEED_BITS: Final = 53
-#: Names the model in the predictions' file, so that those of two models are two files.
+#: Metadata with the model's hash, so that predictions of two models are different files.
 _MODEL: Final = "collidium.model"
 
 
@@ -110,7 +110,7 @@ async def evaluating(platform: Platform) -> AsyncIterator[None]:
 
 
 async def _report_confinement() -> None:
-    """Log at once what models would wait for."""
+    """Log now if this machine cannot confine models."""
     try:
         found = await asyncio.to_thread(confinement)
     except CollidiumError as error:
@@ -121,7 +121,7 @@ async def _report_confinement() -> None:
 
 
 class _Evaluator(LeasedLoop[str]):
-    """Works on one evaluation at a time."""
+    """Runs one evaluation at a time."""
 
     def __init__(self, platform: Platform) -> None:
         super().__init__("evaluations", evaluations.RECEIVED, IDLE_SECONDS)
@@ -140,7 +140,7 @@ class _Evaluator(LeasedLoop[str]):
 
 
 async def evaluate(platform: Platform, row: Evaluation) -> None:
-    """Do the next step of an evaluation that is leased, and write down what became of it."""
+    """Do the next step of a leased evaluation, and record the outcome."""
     run = _Run(platform, row)
     try:
         await run.renewed(run.step())
@@ -172,7 +172,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
 
 
 def _code_of(error: Exception) -> str | None:
-    """Why an evaluation fails; None where the platform does, and it is tried again."""
+    """The code of a failed evaluation; None for failures of the platform, which are tried again."""
     if isinstance(error, (InvalidInput, ScoringFailed)):
         return "not_scored"
     if isinstance(error, Forbidden):
@@ -181,14 +181,14 @@ def _code_of(error: Exception) -> str | None:
 
 
 class _Run:
-    """One process's work on an evaluation."""
+    """One step of an evaluation in this process."""
 
     def __init__(self, platform: Platform, row: Evaluation) -> None:
         self._platform = platform
         self._row = row
         self._settings = platform.settings
         self._done = 0
-        #: Ends what a thread does for it.
+        #: Ends the work of threads.
         self.stopped = False
         settings = platform.settings
         self._limits = Limits(
@@ -200,12 +200,12 @@ class _Run:
         )
 
     def _look(self) -> None:
-        """Raise LeaseLost where the caller no longer waits for a thread: its sandbox ends, and its locks."""
+        """Raise LeaseLost in a thread that is no longer awaited: ends its sandbox and releases its locks."""
         if self.stopped:
             raise LeaseLost
 
     async def renewed(self, work: Any) -> None:
-        """Await work and keep its lease; raises LeaseLost as soon as that is known."""
+        """Await work while renewing the lease; raises LeaseLost once it is lost."""
         task, looks, seconds = asyncio.create_task(work), 0, self._settings.lease_seconds
         written = 0
         try:
@@ -221,7 +221,7 @@ class _Run:
             await asyncio.gather(task, return_exceptions=True)
 
     async def step(self) -> None:
-        """Check the model, or time it once, or run it and have it scored."""
+        """Check the model, then time one block of events, or run it and submit its predictions."""
         admission = None
         if self._row.again:
             task = self._platform.tasks.find(self._row.task)
@@ -238,7 +238,7 @@ class _Run:
             content = await asyncio.to_thread(file.read_bytes)
             model = Model(content, read_manifest(self._row.manifest.encode(), task))
             if self._row.facts is None:
-                # No event is read: all that is wrong with the file may be shown.
+                # No event is read yet, so every problem of the file may be shown.
                 facts = await self._in_thread(partial(check, model, task, limits=self._limits))
                 reached("evaluate.checked")
                 await evaluations.mark_running(self._row, structs.asdict(facts))
@@ -256,11 +256,11 @@ class _Run:
     async def _is_timed(
         self, model: Model, task: Task, dataset: Dataset, events: Sequence[EventRange]
     ) -> bool:
-        """Time a block of a model whose speed counts; False where another has to be, minutes later."""
+        """Time a block of events if speed counts; False if another block is to follow minutes later."""
         timed = self._row.timed
         if "seconds" not in interface_of(task).measured.values() or len(timed) == timing.BLOCKS:
             return True
-        # The same events in each block; which ones is not shown.
+        # Each block has the same events, which are not published.
         seed = timed[0].get(_SEED) if timed else None
         seed = secrets.randbits(_SEED_BITS) if seed is None else seed
         block = await self._in_thread(partial(self._time, model, task, dataset, events, seed))
@@ -292,7 +292,7 @@ class _Run:
     async def _predict(
         self, model: Model, task: Task, dataset: Dataset, events: Sequence[EventRange], path: Path
     ) -> Timing | None:
-        """Write what the model predicts; returns its speed, where it was measured."""
+        """Write the model's predictions; returns its speed if it was measured."""
         blocks = convert(self._row.timed, list[TimedBlock])
         speed = timing.combine(blocks) if blocks else None
         try:
@@ -304,7 +304,7 @@ class _Run:
         return speed
 
     async def _keep(self, admission: Admission | None, task: Task, path: Path, speed: Timing | None) -> None:
-        """Score the predictions, and keep them as a submission, or as scores of one that there is."""
+        """Score the predictions, and keep them as a submission or as scores of an existing one."""
         platform, row = self._platform, self._row
         sha256 = await asyncio.to_thread(sha256_of, path)
         facts = row.facts
@@ -318,7 +318,7 @@ class _Run:
             card |= {"seconds": speed.seconds, "seconds_error": speed.error, **speed.in_addition}
         if admission is None:
             scores = await scorings.score(platform, task, row.truth_version, path, sha256)
-            scores = replace(scores, held_back=None)  # the model has not been run on these
+            scores = replace(scores, held_back=None)  # the model was not run on these events
             scorings.use_measured_errors(task.card, Submission(model=card), scores)
             await platform.storage.put(scorings.storage_key(sha256), path)
             await reruns.keep(platform, row, scores, sha256, card)
@@ -366,7 +366,7 @@ class _Run:
 
 
 def _with_seconds(table: pa.Table, task: Task, seconds: float) -> pa.Table:
-    """Each event took as long as the events that were timed did on average."""
+    """Set the measured columns to the mean time of the timed events."""
     for column, what in interface_of(task).measured.items():
         if what == "seconds":
             index = table.schema.get_field_index(column)

@@ -1,6 +1,6 @@
-"""Evaluations of models: their queue, their states, and who works on one.
+"""Evaluations of models: their queue, their states and their leases.
 
-Every change asks for the lease, which a process holds from :func:`claim` on: who lost it changes nothing.
+A process leases an evaluation by :func:`claim`. Every change checks the lease; without it nothing is changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
 from collidium import accounts, operations, records
-from collidium.benchmarks.models import Arrival, Challenge, Evaluation
+from collidium.benchmarks.models import Arrival, Challenge
+from collidium.benchmarks.models import Evaluation as Evaluation
 from collidium.database import on_commit, transactional
 from collidium.errors import Conflict, NotFound
 from collidium.inference.manifest import summary
@@ -30,22 +31,20 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 
-__all__ = ["Evaluation", "LeaseLost", "claim", "find", "view"]
-
-#: Notified when this process has put one into the queue.
+#: Notified when this process has queued one.
 RECEIVED: Final = WakeSignal()
-#: How long the end of a challenge waits for one.
+#: How long the end of a challenge waits for an evaluation.
 WAITED_FOR: Final = timedelta(days=3)
-#: Processes that may be lost over one step of it.
+#: Maximum number of processes lost during one step.
 ATTEMPTS: Final = 3
-#: The account's others in this time decide whose turn it is.
+#: An account's other evaluations in this period determine its turn.
 _RECENT: Final = timedelta(days=1)
 _EVALUATION_ID: Final = re.compile(r"[0-9a-f]{32}")
 _STEPS: Final = 10
-#: Codes of failures for which credits are given back.
+#: Codes of failures that are refunded.
 _PLATFORMS_FAULT: Final = frozenset({"interrupted", "closed", Code.NOISY.value})
 
-#: Why one fails, but for the codes of :class:`~collidium.inference.messages.Code`.
+#: Reasons of failures in addition to :class:`~collidium.inference.messages.Code`.
 REASONS: Final[Mapping[str, str]] = {
     "interrupted": "The platform was interrupted too often; submit the model again.",
     "not_scored": "The predictions cannot be scored.",
@@ -55,14 +54,15 @@ REASONS: Final[Mapping[str, str]] = {
 
 
 class LeaseLost(Exception):
-    """The evaluation was cancelled, or another process has taken it."""
+    """The evaluation was cancelled, or another process has leased it."""
 
 
-# -- for their owners ----------------------------------------------------------------------------------
+# -- for owners and operators
+# ----------------------------------------------------------------------------------
 
 
 async def find(evaluation_id: str, account_id: int | None = None) -> Evaluation:
-    """An evaluation of that account; None: of any. Raises NotFound."""
+    """An evaluation of an account (None: any account); raises NotFound."""
     row = None
     if _EVALUATION_ID.fullmatch(evaluation_id):
         row = await Evaluation.get_or_none(id=evaluation_id)
@@ -89,7 +89,7 @@ async def list_evaluations(
 
 
 def view(row: Evaluation, *, of_operators: bool = False) -> records.Evaluation:
-    """The record of a row. Progress is in tenths, times are in minutes: a model chooses how long it takes."""
+    """The record of a row, with progress in tenths and times in minutes, as models control their timing."""
     tenths = row.events_done * _STEPS // max(row.events, 1)
     times = {name: getattr(row, name) for name in ("checking_at", "running_at", "ended_at")}
     text = ""
@@ -112,7 +112,7 @@ def view(row: Evaluation, *, of_operators: bool = False) -> records.Evaluation:
 
 
 async def graph_of(evaluation_id: str | None) -> records.ModelGraph | None:
-    """What a model computes with, reads and returns; None of one whose manifest is not kept."""
+    """The operators, inputs and outputs of a model; None if its manifest is no longer stored."""
     row = await Evaluation.get_or_none(id=evaluation_id)
     if row is None or not row.manifest or row.facts is None:
         return None
@@ -141,7 +141,7 @@ async def operate(
 
 
 async def _rerun(row: Evaluation) -> Evaluation:
-    """Put one that failed or was cancelled into the queue again, without another charge; raises Conflict."""
+    """Queue a failed or cancelled evaluation again, without another charge; raises Conflict."""
     challenge = await Challenge.select_for_update().get(name=row.challenge)
     row = await _locked(row)
     if row.state not in ("failed", "cancelled"):
@@ -160,14 +160,14 @@ async def _rerun(row: Evaluation) -> Evaluation:
 
 
 def runs_on(challenge: Challenge, truth_version: str) -> bool:
-    """Whether models of a challenge are run on these events: those that count, or that it holds back."""
+    """Whether a challenge still runs models on these events, which it counts or holds back."""
     part = Part.of(challenge.truth_version)
     held_back = str(part.final) if part else None
     return challenge.ended_at is None and truth_version in {challenge.truth_version, held_back}
 
 
 async def was_received(model_repo: str, scorer_version: str, truth_version: str) -> bool:
-    """Whether a model of that repository was received for a scorer and truth, and not cancelled."""
+    """Whether a model of a repository was received for a scorer and truth, and not cancelled."""
     found = Evaluation.filter(
         model_repo=model_repo, scorer_version=scorer_version, truth_version=truth_version
     )
@@ -175,7 +175,7 @@ async def was_received(model_repo: str, scorer_version: str, truth_version: str)
 
 
 async def forget(account_id: int, becomes: str) -> None:
-    """End the evaluations of an account within a transaction, and keep them under its neutral name."""
+    """Cancel and rename the evaluations of an erased account, within a transaction."""
     await accounts.lock({account_id})
     for row in await Evaluation.filter(account_id=account_id, turn__isnull=False).select_for_update():
         await _end(row, "cancelled")
@@ -188,14 +188,14 @@ async def forget(account_id: int, becomes: str) -> None:
 
 
 async def charge(row: Evaluation, price: Decimal) -> None:
-    """Take the price of a row that is not saved yet, within a transaction. Raises PaymentRequired."""
+    """Charge the price of an unsaved row, within a transaction; raises PaymentRequired."""
     if price:
         row.price, note = price, f"model for {row.challenge}"
         await accounts.post(row.account_id, -price, reason="evaluation_charge", reference=row.id, note=note)
 
 
 async def enqueue(row: Evaluation) -> None:
-    """Give a row that is not saved yet its turn, in a transaction; its challenge waits if it may count."""
+    """Queue an unsaved row, within a transaction; the end of its challenge waits for it if it may count."""
     moment = now()
     recent = Evaluation.filter(
         account_id=row.account_id, challenge=row.challenge, received_at__gt=moment - _RECENT
@@ -211,10 +211,10 @@ async def enqueue(row: Evaluation) -> None:
 
 
 async def claim(last_turns: Mapping[str, int], seconds: float) -> Evaluation | None:
-    """Take the next evaluation for that many seconds: a process that lives renews it.
+    """Lease the next evaluation for this many seconds.
 
-    It is of the challenge whose last turn is longest ago (``last_turns``: a number that grows), and there of
-    the account with the fewest in a day; then the oldest.
+    It is taken from the challenge whose last turn was longest ago (``last_turns``: an increasing number), and
+    there from the account with the fewest evaluations in a day; then the oldest.
     """
     names = await _due().distinct().values_list("challenge", flat=True)
     if not names:
@@ -245,33 +245,33 @@ def _due() -> QuerySet[Evaluation]:
     return Evaluation.filter(turn__gte=0, due_at__lte=now())
 
 
-# -- for who holds the lease ---------------------------------------------------------------------------
+# -- for the holder of the lease -----------------------------------------------------------------------
 
 
 async def renew(row: Evaluation, seconds: float, events_done: int) -> None:
-    """Keep the lease, and write how far it is. Raises LeaseLost."""
+    """Renew the lease, and record progress; raises LeaseLost."""
     await _change(row, due_at=now() + timedelta(seconds=seconds), events_done=events_done)
 
 
 async def give_back(row: Evaluation, after: timedelta = timedelta(0), *, tried: bool) -> None:
-    """Let any process go on with it later; ``tried``: this attempt counts. Raises LeaseLost."""
+    """Release the lease for a later attempt; ``tried``: this attempt counts. Raises LeaseLost."""
     attempts = row.attempts if tried else row.attempts - 1
     await _change(row, lease="", due_at=now() + after, attempts=attempts, events_done=0)
 
 
 async def mark_running(row: Evaluation, facts: Mapping[str, Any]) -> None:
-    """The model was checked. Raises LeaseLost."""
+    """Record that the model was checked; raises LeaseLost."""
     await _change(row, state="running", running_at=now(), facts=dict(facts), attempts=1)
 
 
 async def mark_timed(row: Evaluation, timed: Sequence[Mapping[str, Any]]) -> None:
-    """One more block of time was measured. Raises LeaseLost."""
+    """Record the measured blocks of time; raises LeaseLost."""
     await _change(row, timed=list(timed), attempts=1)
 
 
 @transactional
 async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
-    """End it without scores. Raises LeaseLost."""
+    """End the evaluation without scores; raises LeaseLost."""
     printable = "".join(character if character.isprintable() else " " for character in detail[:500])
     await _end(await held(row), "failed", code=code, detail=printable)
     reached("evaluate.failed")
@@ -279,21 +279,21 @@ async def mark_failed(row: Evaluation, code: str, detail: str = "") -> None:
 
 @transactional
 async def mark_scored(row: Evaluation, submission_id: str, predictions: str, truth_version: str) -> None:
-    """End it as a submission that is kept in the same transaction. Raises LeaseLost."""
+    """End the evaluation in the transaction that keeps its submission; raises LeaseLost."""
     kept = {"submission_id": submission_id, "predictions": predictions, "truth_version": truth_version}
     await _end(await held(row), "scored", **kept, events_done=row.events)
 
 
 @transactional
 async def drop(challenge: str) -> None:
-    """Cancel what still runs models of a challenge again for scores that count, within a transaction."""
+    """Cancel runs of a challenge's models on other hidden events, within a transaction."""
     counting = Evaluation.filter(challenge=challenge, again=True, public=False, turn__gte=0)
     for row in await counting.select_for_update():
         await _end(row, "cancelled")
 
 
 async def held(row: Evaluation) -> Evaluation:
-    """The row, locked within a transaction. Raises LeaseLost."""
+    """Lock the row of a leased evaluation, within a transaction; raises LeaseLost."""
     locked = await _locked(row)
     if locked.turn is None or not row.lease or locked.lease != row.lease:
         raise LeaseLost
@@ -301,7 +301,7 @@ async def held(row: Evaluation) -> Evaluation:
 
 
 async def _locked(row: Evaluation) -> Evaluation:
-    # The account first, as where submissions are kept: its end may give credits back.
+    # Lock order: the account before the evaluation, whose end may refund credits.
     await accounts.lock({row.account_id})
     return await Evaluation.select_for_update().get(id=row.id)
 

@@ -1,6 +1,6 @@
-"""Files of submitted models and of their predictions in the storage, and when they are deleted.
+"""Files of submitted models and of their predictions in the storage, and their deletion.
 
-A file is deleted in three steps, so that none is lost that another process receives meanwhile.
+A file is deleted in three steps, so that a file that another process receives meanwhile is not lost.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ if TYPE_CHECKING:
 
     from collidium.contracts.storage import Storage
 
-#: In place of a challenge: the file is being deleted, which takes no longer.
+#: The challenge of arrivals that mark a file as being deleted, and how long that may take.
 _DELETED: Final = ""
 _DELETION_TIME: Final = timedelta(minutes=10)
 
 
 def model_key(sha256: str) -> str:
-    """Where the file of a model is in the storage."""
+    """The storage key of a model."""
     return f"models/{sha256}.onnx"
 
 
 async def stored_models() -> dict[str, str]:
-    """SHA-256 of every model in the storage, by key; those of erased persons are gone."""
+    """SHA-256 of every model in the storage, by key; without those of erased accounts."""
     found = await Evaluation.exclude(manifest="").distinct().values_list("sha256", flat=True)
     return {model_key(str(sha256)): str(sha256) for sha256 in found}
 
 
 async def stored_predictions() -> list[str]:
-    """SHA-256 of what models have predicted on final and new events; those of erased persons are gone."""
+    """SHA-256 of predictions of models on other events; without those of erased accounts."""
     rows = Evaluation.filter(again=True, predictions__not_isnull=True).exclude(manifest="")
     return [str(sha256) for sha256 in await rows.distinct().values_list("predictions", flat=True)]
 
 
 async def sweep(storage: Storage, before: datetime) -> None:
-    """Delete the files of models that failed or were cancelled before a moment, and that no row refers to."""
-    over = Evaluation.filter(_is_over(before)).exclude(manifest="")
+    """Delete unused files of models, and of those that failed or were cancelled before a moment."""
+    over = Evaluation.filter(_has_ended(before)).exclude(manifest="")
     hashes = {
         *await _lost(before).values_list("sha256", flat=True),
         *await over.values_list("sha256", flat=True),
@@ -57,9 +57,10 @@ async def sweep(storage: Storage, before: datetime) -> None:
 
 
 async def discard(storage: Storage, sha256: str, before: datetime | None = None) -> None:
-    """Delete the file of a model unless an evaluation needs it, or it is being received.
+    """Delete the file of a model unless an evaluation needs it or it is being received.
 
-    None needs it that failed or was cancelled ``before`` a moment; its manifest is deleted, too.
+    Evaluations that failed or were cancelled ``before`` a moment do not need it; their manifests are deleted,
+    too.
     """
     deletion = await _begin_deletion(sha256, before)
     if deletion is None:
@@ -72,10 +73,10 @@ async def discard(storage: Storage, sha256: str, before: datetime | None = None)
 
 @transactional
 async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | None:
-    """Let no process receive this file until the returned row is deleted; None: the file is needed."""
-    # No model is announced, and none gets its row, while all challenges are locked.
+    """Block this file from being received until the returned row is deleted; None if it is needed."""
+    # Models are announced and queued under their challenge's lock.
     await Challenge.all().order_by("name").select_for_update().only("name")
-    over = Evaluation.filter(_is_over(before), sha256=sha256) if before else Evaluation.filter(id="")
+    over = Evaluation.filter(_has_ended(before), sha256=sha256) if before else Evaluation.filter(id="")
     kept = Evaluation.filter(sha256=sha256).exclude(manifest="")
     if before:
         await _lost(before).filter(sha256=sha256).update(sha256=None)
@@ -91,7 +92,7 @@ async def _begin_deletion(sha256: str, before: datetime | None) -> Arrival | Non
 
 
 async def announce(arrival: str, sha256: str) -> None:
-    """Keep the file of a model from being deleted, in a transaction with its challenge locked.
+    """Protect the file of a model from deletion, in a transaction that has locked its challenge.
 
     Raises Unavailable while it is being deleted.
     """
@@ -103,20 +104,20 @@ async def announce(arrival: str, sha256: str) -> None:
 
 
 def _lost(before: datetime) -> QuerySet[Arrival]:
-    """What processes that were killed have stored, or begun to delete."""
+    """Files that killed processes have stored or begun to delete."""
     return Arrival.filter(leased_until__lt=before, sha256__not_isnull=True)
 
 
-def _is_over(before: datetime) -> Q:
+def _has_ended(before: datetime) -> Q:
     return Q(state__in=("failed", "cancelled"), ended_at__lt=before)
 
 
 async def submitted_by(account_id: int) -> tuple[list[str], list[str]]:
-    """SHA-256 of the models that this account alone has sent, and of what its models have predicted."""
+    """SHA-256 of the models that only this account has sent, and of their predictions on other events."""
     own = set(await Evaluation.filter(account_id=account_id).values_list("sha256", flat=True))
     others = Evaluation.filter(sha256__in=list(own)).exclude(account_id=account_id)
     alone = own - set(await others.values_list("sha256", flat=True))
-    # A file of predictions names its model: another account's is of the same one.
+    # Predictions contain the hash of their model, so equal ones are of the same model.
     made = Evaluation.filter(account_id=account_id, again=True, sha256__in=list(alone))
     predicted = await made.filter(predictions__not_isnull=True).values_list("predictions", flat=True)
     return sorted(map(str, alone)), sorted(map(str, predicted))

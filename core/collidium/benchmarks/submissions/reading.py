@@ -1,4 +1,4 @@
-"""Submissions as records: one by its id, lists for their accounts and for operators, and two compared."""
+"""Reads submissions: single ones, lists for accounts and operators, and comparisons of two."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def find(platform: Platform, submission_id: str) -> records.Submission:
 
 
 async def _reproduction_of(platform: Platform, row: Submission) -> records.Reproduction | None:
-    """The last run of a submission's model on public events, compared with what counts."""
+    """The last run of a submission's model on public events, compared with the scores that count."""
     run = await Evaluation.filter(submission_id=row.id, public=True).order_by("-received_at").first()
     if run is None:
         return None
@@ -89,7 +89,7 @@ async def _reproduction_of(platform: Platform, row: Submission) -> records.Repro
 
 
 def card_of(platform: Platform, row: Submission) -> Card | None:
-    """The card of a submission's task; None where it is not installed any more."""
+    """The card of a submission's task; None if it is no longer installed."""
     task = platform.tasks.things.get(row.task)
     return task.card if task else None
 
@@ -105,7 +105,7 @@ async def row_of(submission_id: str) -> Submission:
 
 
 async def own_row(account: AccountView, submission_id: str) -> Submission:
-    """An account's submission; raises NotFound, and Forbidden for another's."""
+    """A submission of an account; raises NotFound, and Forbidden for another account's."""
     row = await row_of(submission_id)
     if row.account_id != account.id:
         raise Forbidden(f"submission {submission_id} is of {row.hub_username}, who alone can do this")
@@ -123,11 +123,10 @@ async def list_submissions(
     unverified: bool = False,
     after: str | None = None,
 ) -> list[records.Submission]:
-    """Up to ``limit`` submissions, newest first, those that come after the submission ``after``.
+    """Up to ``limit`` submissions, newest first, following the submission ``after``.
 
-    ``task`` may be a challenge, too. ``unverified``: only those with self-reported metrics that wait to be
-    verified. Raises NotFound for a challenge or a task that there never was, and UnknownCursor for an
-    ``after`` that is no submission.
+    ``task`` may name a challenge, too. ``unverified``: only those with self-reported metrics that are not
+    verified yet. Raises NotFound for an unknown challenge or task, and UnknownCursor.
     """
     query = Submission.all() if after is None else Submission.filter(await _after(after))
     if task is not None:
@@ -147,7 +146,7 @@ async def list_submissions(
 async def list_self_reported(
     platform: Platform, name: str, *, limit: int, after: str | None = None
 ) -> list[records.Submission]:
-    """The same of those that stand apart from a challenge's leaderboard, as the platform measured nothing.
+    """As :func:`list_submissions`, those outside a challenge's leaderboard that only report measurements.
 
     Raises NotFound, and UnknownCursor.
     """
@@ -173,7 +172,7 @@ async def _listed(platform: Platform, query: QuerySet[Submission], limit: int) -
 
 
 def why_unranked(row: Submission, challenge: Challenge | None, card: Card | None) -> str | None:
-    """Return why a submission is not on today's leaderboard; None if it is."""
+    """Return why a submission is not on the current leaderboard; None if it is."""
     if row.standing != "ranked":
         return f"{_STANDINGS[row.standing]}{': ' if row.standing_reason else ''}{row.standing_reason or ''}"
     if challenge is None or row.truth_version != challenge.truth_version:
@@ -201,7 +200,7 @@ async def _require_known(platform: Platform, task: str) -> None:
 
 
 def _self_reporting(platform: Platform) -> list[str]:
-    """The installed tasks with metrics that operators verify: submitters alone have measured them."""
+    """The installed tasks with self-reported metrics, which operators verify."""
     return [
         name
         for name, task in platform.tasks.things.items()
@@ -218,7 +217,7 @@ def view(
     """Return the public record of a row."""
     of_file: dict[str, Any] = {}
     if row.model is not None:
-        # Hash and size of predictions would reveal what a model has put there.
+        # A model could encode hidden events in the hash and size of its predictions.
         of_file = {"sha256": row.model["sha256"], "size_bytes": row.model["file_bytes"], "rows": None}
     return records.Submission.of(
         row,
@@ -233,7 +232,7 @@ def view(
 
 
 def derived(row: Submission) -> dict[str, Any]:
-    """The fields of records that a row has under another name, or may lack."""
+    """The fields of records that differ from columns of the row."""
     return {
         "submission_id": row.id,
         "uncertainties": row.uncertainties or {},
@@ -243,15 +242,15 @@ def derived(row: Submission) -> dict[str, Any]:
 
 
 def claim_of(row: Submission) -> Claim | None:
-    """The state of a row's claim to its model; None where it has none."""
+    """The state of the claim to a row's model; None without a model."""
     return None if row.model_repo is None else cast("Claim", row.model_claim or "unverified")
 
 
 async def compare(submission_id: str, other_id: str) -> records.Comparison:
-    """The differences of two submissions, the first less the other, in the metrics that both have.
+    """The differences of two submissions, first minus other, in their common metrics.
 
-    Where both were scored by the same scorer on the same events, what they owe to the choice of events
-    cancels in the error. That of models has one digit. Raises NotFound, and InvalidInput for other tasks.
+    If the same scorer scored both on the same events, common fluctuations of the events cancel in the error.
+    Errors of models have one digit. Raises NotFound, and InvalidInput for submissions to different tasks.
     """
     rows = await row_of(submission_id), await row_of(other_id)
     one, other = rows
@@ -277,7 +276,7 @@ async def compare(submission_id: str, other_id: str) -> records.Comparison:
 def _error_of_difference(
     name: str, rows: tuple[Submission, Submission], draws: list[Replicates] | None
 ) -> float | None:
-    """The error of a difference, of pairs of draws where there are; None where one is not known."""
+    """The error of a difference, from paired draws if there are any; None if it is unknown."""
     errors = [(row.uncertainties or {}).get(name) for row in rows]
     if draws is not None:
         error = standard_error_of_gain(*(of[name] for of in draws))

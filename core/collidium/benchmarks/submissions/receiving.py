@@ -1,4 +1,4 @@
-"""Receives submitted models: admitted as files of predictions are, and put into the queue."""
+"""Receives submitted models and queues their evaluations."""
 
 from __future__ import annotations
 
@@ -37,12 +37,20 @@ async def receive(
     check_claim: CheckClaim,
     model_repo: str | None = None,
 ) -> tuple[Evaluation, bool]:
-    """Put a model into the queue of the admission's challenge; and whether it was sent before.
+    """Queue a model for the admission's challenge; returns its evaluation, and whether it was sent before.
 
-    The same file with the same manifest is run once by each scorer and truth, unless it failed or was
-    cancelled. Raises InvalidInput with every problem of the manifest, also for a task without models;
-    Unavailable where none can be run; PaymentRequired for less credits than it costs; Conflict, Forbidden and
-    TooManyRequests as for predictions.
+    The same file with the same manifest is run once per scorer and truth, unless it failed or was cancelled.
+
+    Raises
+    ------
+    InvalidInput
+        With every problem of the manifest; also for a task without models.
+    Unavailable
+        No models can be run now.
+    PaymentRequired
+        The account has fewer credits than a model costs.
+    Conflict, Forbidden, TooManyRequests
+        As for predictions.
     """
     validated_links({"model_repo": model_repo})
     task, truth = admission.task, admission.truth
@@ -76,7 +84,7 @@ async def receive(
     if model_repo is not None:
         row.model_claim = await check_claim(model_repo) or "unverified"
     await admissions.require_submission_left(admission, platform.settings, now())
-    # A kill from here on leaves the hash of a file that no row refers to.
+    # After a kill from here on, the hash of the file stays in the arrival, and the file is swept.
     await _announce(admission, file)
     await _store(platform.storage, file)
     reached("receive.stored")
@@ -104,7 +112,7 @@ async def _store(storage: Storage, file: Predictions) -> None:
 async def _receive_once(
     platform: Platform, admission: Admission, row: Evaluation, file: Predictions
 ) -> tuple[Evaluation, bool]:
-    # The challenge's row first, as everywhere; it orders what counts for the quota.
+    # Lock order: the challenge first. The lock also makes the daily quota exact.
     challenge = await Challenge.select_for_update().get(name=row.challenge)
     await accounts.require_not_banned(row.account_id)
     if (first := await _same_model(row)) is not None:
@@ -114,7 +122,7 @@ async def _receive_once(
     row.received_at = now()
     await admissions.require_submission_left(admission, platform.settings, row.received_at)
     if not await Arrival.exists(id=admission.arrival, sha256=file.sha256):
-        # Its lease was lost for a day, and the file deleted.
+        # The lease expired a day ago, and the file was deleted.
         raise Unavailable("the model was received too slowly; send it again", retry_after=60)
     if not admission.account.baseline:
         await evaluations.charge(row, platform.settings.model_price)

@@ -1,6 +1,6 @@
-"""Puts new scores of a task's submissions into force: as if they had been submitted to this scorer and truth.
+"""Replays a challenge: applies new scores or standings as if they had held from the first submission on.
 
-Bests are won anew in the order of submission. A reward that was paid stays paid, and is paid once.
+Bests are decided again in the order of submission. Paid rewards stay paid, and each is paid once.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 
 
 class Incomplete(Exception):
-    """Some submission has no new scores yet."""
+    """A submission has no new scores yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The scorer and the truth whose scores are to count."""
+    """The scorer and the truth whose scores will count."""
 
     challenge: str
     task: Task
@@ -43,17 +43,17 @@ class Target:
 
     @property
     def versions(self) -> tuple[str, str]:
-        """Of the scorer and of the truth."""
+        """The versions of scorer and truth."""
         return self.task.version, self.truth_version
 
-    def is_wanted(self, row: Submission) -> bool:
-        """Whether the scores that a submission has are of other versions, and it competes."""
+    def needs_scores(self, row: Submission) -> bool:
+        """Whether a submission competes and its current scores are of other versions."""
         return row.standing != "practice" and (row.scorer_version, row.truth_version) != self.versions
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """Whether a submission has a rank (``ranked``), or why not, and in whose words."""
+    """Whether a submission has a rank (``ranked``) or why not, with a reason for users."""
 
     standing: str
     reason: str | None = None
@@ -61,27 +61,28 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What to replay, and for which operator; ``problems``: why submissions cannot be scored, by id."""
+    """A replay and its operator; ``problems``: why submissions cannot be scored, by id."""
 
     settings: Settings
     target: Target
     problems: Mapping[str, str]
     actor: str
-    #: The action in the audit log, and what it is about where that is not the challenge.
+    #: The action in the audit log.
     action: str = "rescore"
     http_request_id: str = ""
+    #: The subject in the audit log; empty: the challenge.
     about: str = ""
-    #: New standings, by submission. Where there are any, nothing is scored anew.
+    #: New standings by submission; with any, all scores stay.
     standings: Mapping[str, Standing] = field(default_factory=dict)
-    #: Whether what these submissions earned is taken back, as far as there are credits.
+    #: Whether to take back what these submissions earned, down to a balance of zero.
     take_back: bool = False
-    #: Whether bests are paid that are won anew.
+    #: Whether new bests are paid.
     pays: bool = True
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a submission changes; it has no rank where it is not on the leaderboard."""
+    """The change of a submission; a rank is None if it is not on the leaderboard."""
 
     submission_id: str
     hub_username: str
@@ -93,7 +94,7 @@ class Change:
     scores: Mapping[str, float]
     #: Credits that are paid now.
     earns: Decimal
-    #: Why it is not scored anew; its scores stay as they were then, off the leaderboard.
+    #: Why it has no new scores: it keeps the old ones and leaves the leaderboard.
     problem: str | None
 
 
@@ -108,7 +109,7 @@ class BestChange:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """All that changes, submissions in the order of the new leaderboard."""
+    """All changes; submissions in the order of the new leaderboard."""
 
     task: str
     scorer_version: str
@@ -120,9 +121,9 @@ class Review:
 
 
 async def run(plan: Replay, *, apply: bool) -> Review:
-    """Replay in one transaction; without ``apply`` it is rolled back, so a preview shows what would happen.
+    """Replay in one transaction; without ``apply`` it is rolled back, and the result is a preview.
 
-    Raises Incomplete, and Conflict where the task's truth has changed meanwhile.
+    Raises Incomplete, and Conflict if the challenge's truth has changed meanwhile.
     """
     try:
         return await _run_once(plan, apply=apply)
@@ -131,7 +132,7 @@ async def run(plan: Replay, *, apply: bool) -> Review:
 
 
 class Preview(Exception):
-    """Rolls the transaction back and carries out what would have been."""
+    """Rolls the transaction back, and carries the review."""
 
     def __init__(self, review: Review) -> None:
         super().__init__()
@@ -141,25 +142,25 @@ class Preview(Exception):
 @transactional
 async def _run_once(plan: Replay, *, apply: bool) -> Review:
     target = plan.target
-    # The challenge's row first, as wherever bests are decided.
+    # Bests are decided under the challenge's lock.
     challenge = await Challenge.select_for_update().get(name=target.challenge)
     if challenge.truth_version != target.truth_version:
         raise Conflict("the task's truth changed meanwhile; score again against the new one")
     rows = await Submission.filter(challenge=challenge.name).order_by("submitted_at", "id")
     made = {scoring.submission_id: scoring for scoring in await scorings.of_versions(*target.versions)}
     if plan.standings:
-        return await _rank_anew(plan, challenge, rows, made, apply=apply)
-    if any(target.is_wanted(row) and row.id not in made and row.id not in plan.problems for row in rows):
+        return await _change_standings(plan, challenge, rows, made, apply=apply)
+    if any(target.needs_scores(row) and row.id not in made and row.id not in plan.problems for row in rows):
         raise Incomplete
-    problems = {**plan.problems, **_repeated(rows, target)}
+    problems = {**plan.problems, **_duplicates(rows, target)}
     before = await _State.of(rows, target)
     for row in rows:
-        if target.is_wanted(row):
-            await put_into_force(row, None if row.id in problems else made[row.id], target)
+        if target.needs_scores(row):
+            await apply_scores(row, None if row.id in problems else made[row.id], target)
     return await _finish(plan, challenge, rows, made, before, problems, apply=apply)
 
 
-async def _rank_anew(
+async def _change_standings(
     plan: Replay,
     challenge: Challenge,
     rows: Sequence[Submission],
@@ -167,19 +168,19 @@ async def _rank_anew(
     *,
     apply: bool,
 ) -> Review:
-    """Give submissions another standing; what others have scored stays as it is."""
+    """Change the standings of submissions."""
     before = await _State.of(rows, plan.target)
     loses = all(new.standing != "ranked" for new in plan.standings.values())
     is_best = await Best.exists(challenge=challenge.name, submission_id__in=list(plan.standings))
     bests_stay = loses and not is_best
-    # At once, before credits are taken: all are locked in one order.
+    # Lock all accounts at once and in order, before credits are taken back.
     await accounts.lock({row.account_id for row in rows if not bests_stay or row.id in plan.standings})
     for row in rows:
         if (new := plan.standings.get(row.id)) is not None:
             if (row.standing == "ranked") == (new.standing == "ranked"):
                 raise Conflict(f"submission {row.id} is {row.standing} meanwhile")
             if new.standing == "withdrawn" and row.credits_earned:
-                # Else the same gain could be paid again, to another account.
+                # The same gain could be paid again, to another account.
                 raise Conflict("the submission earned credits: it cannot be withdrawn")
             row.standing, row.standing_reason = new.standing, new.reason
             if new.standing == "ranked" and _are_complete(row, rows, challenge):
@@ -194,7 +195,7 @@ async def _rank_anew(
 
 
 def _are_complete(row: Submission, rows: Iterable[Submission], challenge: Challenge) -> bool:
-    """Whether a participant has all their final submissions without this one."""
+    """Whether a participant has the maximum number of final submissions without this one."""
     part = Part.of(challenge.truth_version)
     own = [
         one for one in rows if one.participant == row.participant and one.standing == "ranked" and one != row
@@ -217,7 +218,7 @@ async def _finish(
     await represent(rows, target.truth_version)
     earned: dict[str, Decimal] = {}
     if not bests_stay:
-        earned = await _win_anew(rows, made, plan, rewarded=challenge.rewarded and plan.pays)
+        earned = await _decide_bests(rows, made, plan, rewarded=challenge.rewarded and plan.pays)
     challenge.revision += 1
     await challenge.save(update_fields=["revision"])
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
@@ -234,7 +235,7 @@ async def _finish(
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """The leaderboards, one for each truth, and the bests: before or after."""
+    """Ranks on the leaderboard of each truth, scores and bests, before or after the replay."""
 
     ranks: Mapping[str, int]
     scores: Mapping[str, tuple[Mapping[str, float], tuple[str, str]]]
@@ -292,13 +293,13 @@ async def _audit(plan: Replay, earned: Mapping[str, Decimal]) -> None:
     await operations.record(plan.actor, plan.action, about, details, plan.http_request_id)
 
 
-def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
-    """The same file of the same account counts once: as what stands there already, else as the first."""
+def _duplicates(rows: Iterable[Submission], target: Target) -> dict[str, str]:
+    """Problems of repeated files: of an account's equal files one counts, preferably one already scored."""
     rows = [row for row in rows if row.standing == "ranked"]
     held: dict[tuple[int, str], str] = {}
     for already in (True, False):
         for row in rows:
-            if target.is_wanted(row) != already:
+            if target.needs_scores(row) != already:
                 held.setdefault((row.account_id, row.sha256), row.id)
     return {
         row.id: f"the same file is submission {held[row.account_id, row.sha256]}"
@@ -307,8 +308,8 @@ def _repeated(rows: Iterable[Submission], target: Target) -> dict[str, str]:
     }
 
 
-async def put_into_force(row: Submission, scoring: Scoring | None, target: Target) -> None:
-    """Give a submission its new scores; the old ones are kept. Without new ones it leaves the leaderboard."""
+async def apply_scores(row: Submission, scoring: Scoring | None, target: Target) -> None:
+    """Apply new scores and keep the old ones; without new scores the submission leaves the leaderboard."""
     if scoring is None:
         if row.truth_version == target.truth_version:
             row.rank_score = None
@@ -325,10 +326,10 @@ async def put_into_force(row: Submission, scoring: Scoring | None, target: Targe
         await scoring.save(update_fields=["applied_at"])
 
 
-async def _win_anew(
+async def _decide_bests(
     rows: Iterable[Submission], made: Mapping[str, Scoring], plan: Replay, *, rewarded: bool
 ) -> dict[str, Decimal]:
-    """Decide the bests in the order of submission; returns the credits paid, by submission."""
+    """Decide the bests in the order of submission; returns the credits paid by submission."""
     target = plan.target
     task, truth_version = target.task.card.name, target.truth_version
     rules = RewardRules.of(plan.settings, truth_version, rewarded=rewarded)
@@ -349,7 +350,7 @@ async def _win_anew(
 
 
 async def represent(rows: Iterable[Submission], truth_version: str) -> None:
-    """Let the best submission of each participant stand on the leaderboard."""
+    """Let the best submission of each participant represent it on the leaderboard."""
     best: dict[str, str] = {}
     ranked = [row for row in rows if row.truth_version == truth_version]
     for row in sorted(ranked, key=place):
@@ -362,12 +363,12 @@ async def represent(rows: Iterable[Submission], truth_version: str) -> None:
 
 
 def place(row: Submission) -> tuple[float, datetime, str]:
-    """What a leaderboard is sorted by, of what has a rank."""
+    """The sort key of ranked submissions on a leaderboard."""
     return -(row.rank_score or 0), row.submitted_at, row.id
 
 
 def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
-    """Ranks on the leaderboards that there are of these submissions, one for each truth."""
+    """Ranks on the leaderboards of these submissions, one for each truth."""
     boards: dict[str, RankCounter] = {}
     return {
         row.id: boards.setdefault(row.truth_version, RankCounter()).next(row.rank_score, row.baseline)
@@ -376,7 +377,7 @@ def _ranks(rows: Iterable[Submission]) -> dict[str, int]:
 
 
 async def _bests(target: Target) -> dict[str, float]:
-    """The bests against a truth; where there are none yet, the latest of those before."""
+    """The bests against a truth, or the latest earlier ones if there are none yet."""
     rows = await Best.filter(challenge=target.challenge).order_by("id")
     current = {row.metric: row.value for row in rows if row.truth_version == target.truth_version}
     return current or {row.metric: row.value for row in rows}

@@ -39,7 +39,7 @@ async def predictions_on(truth_version: str, submission_ids: Iterable[str]) -> d
     return {str(row.submission_id): row for row in await scored.filter(truth_version__in=versions)}
 
 
-async def unrun(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
+async def not_queued(rows: Iterable[Submission], truth_version: str) -> list[Submission]:
     """The submissions of ``rows`` whose models are not queued for these events yet."""
     models = [row for row in rows if row.evaluation_id is not None]
     ids = [row.id for row in models]
@@ -81,7 +81,7 @@ async def queue(
     """
     truth = await TruthVersion.get(task=challenge.task, version=whole(truth_version))
     events = truth_versions.events_of(truth)
-    wanted = await unrun(rows, truth_version)
+    wanted = await not_queued(rows, truth_version)
     firsts = await Evaluation.in_bulk([str(one.evaluation_id) for one in wanted], "id")
     for submission in wanted:
         first = firsts[str(submission.evaluation_id)]
@@ -135,14 +135,14 @@ async def _keep_once(
     submission = await Submission.select_for_update().get(id=run.submission_id)
     target = Target(challenge.name, task, run.truth_version)
     await scorings.keep(submission.id, task.card, target.versions, scores, scored_at=now())
-    if not run.public and run.truth_version == challenge.truth_version and target.is_wanted(submission):
+    if not run.public and run.truth_version == challenge.truth_version and target.needs_scores(submission):
         await challenges.require_concealed(challenge, run.truth_version)
         submission.represents, submission.model = False, dict(model)
         scorer_version, truth_version = target.versions
         scoring = await Scoring.get(
             submission_id=submission.id, scorer_version=scorer_version, truth_version=truth_version
         )
-        await replay.put_into_force(submission, scoring, target)
+        await replay.apply_scores(submission, scoring, target)
         await submitting.represent(submission)
         # It raises the bests on these events without rewards: it was paid for older ones.
         floors = (await truth_versions.find(run.task, run.truth_version)).floors

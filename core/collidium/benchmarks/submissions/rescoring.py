@@ -1,10 +1,11 @@
-"""Scores kept submissions again, with the scorer that is installed and against the truth that is current.
+"""Scores submissions again, with the installed scorer and against the current truth.
 
-First each file is scored, and what comes out is kept next to the scores that count; a run that was killed is
-continued. Then all of it comes into force in one transaction, or, for a preview, is rolled back.
+First each file is scored, and its scores are stored in addition to those that count, so that a killed run can
+be continued. Then all are applied in one transaction, which is rolled back for a preview.
 
-Operators order it over the API, too: one order a challenge, done by any process in the background. An order
-is a row. A process that is killed leaves it to others when its lease ends.
+Operators can also order this over the API, once at a time per challenge. An order is a row of the database
+that any process works on in the background; when a process is killed, another one continues after its lease
+ends.
 """
 
 from __future__ import annotations
@@ -48,16 +49,16 @@ logger = logging.getLogger(__name__)
 
 #: Called with the number of submissions scored so far, and of all.
 Progress = Callable[[int, int], None]
-#: Called with what has changed, within the transaction.
+#: Called with the changes, within the transaction.
 Applied = Callable[[Review], Awaitable[None]]
 
-#: Notified when there is an order.
+#: Notified when this process has stored an order.
 ORDERED: Final = WakeSignal()
 #: Seconds between two looks for orders without a notification, and between two reports of progress.
 LOOK_SECONDS: Final = 1.0
-#: Changes, and reasons why submissions were not scored, that are kept of an order.
+#: Maximum number of changes, and of problems, that are stored with an order.
 MOST_KEPT: Final = 10_000
-#: A lease is renewed at least so often before it would run out.
+#: Renewals of a lease before it would expire.
 RENEWALS: Final = 3
 
 
@@ -73,14 +74,14 @@ async def rescore(
     progress: Progress | None = None,
     applied: Applied | None = None,
 ) -> Review:
-    """Score every kept submission to a challenge again and return changes; without ``apply`` none is made.
+    """Score all submissions to a challenge again and return the changes, which are only made with ``apply``.
 
-    ``percent``: so much of the events is the public part from now on, and the rest is held back until the
-    challenge closes. ``pays``: whether bests that are won anew are paid. ``applied`` is called with the
-    changes in the transaction that makes them.
+    ``percent``: make this part of the events public, and hold back the rest until the challenge closes.
+    ``pays``: whether new bests are paid. ``applied`` is called with the changes in the transaction that makes
+    them.
 
-    Raises NotFound, Conflict for a challenge without truth or one that cannot be split, and ScoringFailed
-    where the scorer is at fault.
+    Raises NotFound, Conflict for a challenge without truth or one that cannot be split, and ScoringFailed if
+    the scorer fails.
     """
     row = await challenges.get(name)
     task = platform.tasks.find(row.task)
@@ -98,7 +99,7 @@ async def rescore(
             platform.settings, target, problems, actor, action, http_request_id=http_request_id, pays=pays
         )
         try:
-            return await _put_into_force(plan, percent, applied, apply=apply)
+            return await _apply(plan, percent, applied, apply=apply)
         except Incomplete:
             continue  # a submission arrived meanwhile
         except Preview as preview:
@@ -106,9 +107,7 @@ async def rescore(
 
 
 @transactional
-async def _put_into_force(
-    plan: Replay, percent: int | None, applied: Applied | None, *, apply: bool
-) -> Review:
+async def _apply(plan: Replay, percent: int | None, applied: Applied | None, *, apply: bool) -> Review:
     if percent is not None:
         await challenges.count_part(await challenges.locked(plan.target.challenge), percent)
     review = await replay.run(plan, apply=True)
@@ -122,12 +121,12 @@ async def _put_into_force(
 async def score_missing(
     platform: Platform, target: Target, known: Iterable[str], progress: Progress | None = None
 ) -> dict[str, str]:
-    """Score what has no scores of the target yet; returns why what could not be scored, by submission."""
+    """Score submissions that have no scores of the target yet; returns problems by submission."""
     done = {scoring.submission_id for scoring in await scorings.of_versions(*target.versions)}
     rows = [
         row
         for row in await Submission.filter(challenge=target.challenge).order_by("submitted_at")
-        if target.is_wanted(row) and row.id not in done and row.id not in known
+        if target.needs_scores(row) and row.id not in done and row.id not in known
     ]
     models = [row.id for row in rows if row.evaluation_id is not None]
     runs = await reruns.predictions_on(target.truth_version, models)
@@ -152,7 +151,7 @@ async def score_missing(
 
 
 async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256: str) -> Evaluation | str:
-    """Score a kept file; returns the reason where that is impossible."""
+    """Score a stored file; returns the reason if that is impossible."""
     async with scratch_directory(platform.settings.uploads) as directory:
         path = directory / "predictions.parquet"
         try:
@@ -177,9 +176,9 @@ async def order(
     actor: str,
     http_request_id: str,
 ) -> records.Rescoring:
-    """Have the submissions to a challenge scored again, as :func:`~.rescoring.rescore` does.
+    """Order :func:`rescore` in the background.
 
-    Raises NotFound, and Conflict where there is no truth, it cannot be split, or an order is under way.
+    Raises NotFound, and Conflict if there is no truth, it cannot be split, or an order is being worked on.
     """
     row = await challenges.locked(name)
     platform.tasks.find(row.task)
@@ -216,7 +215,7 @@ async def find(name: str) -> records.Rescoring:
 
 
 async def _view(row: Rescoring) -> records.Rescoring:
-    # Names are those of today: an account may have been erased.
+    # Names are looked up now, as an account may have been erased.
     ids = [change["submission_id"] for change in row.changes]
     names = dict(await Submission.filter(id__in=ids).values_list("id", "hub_username"))
     changes = (
@@ -232,7 +231,7 @@ async def _view(row: Rescoring) -> records.Rescoring:
 
 @asynccontextmanager
 async def rescoring_in_background(platform: Platform) -> AsyncIterator[None]:
-    """Do what operators have ordered while the context lasts."""
+    """Work on orders in the background while the context lasts."""
     async with _Rescorer(platform).running():
         yield
 
@@ -251,7 +250,7 @@ class _Rescorer(LeasedLoop[str]):
 
 
 async def _claim(seconds: float) -> Rescoring | None:
-    """Take the oldest order that no process works on."""
+    """Lease the oldest order that no process works on."""
     due = Rescoring.filter(ended_at__isnull=True, leased_until__lte=now())
     row = await due.order_by("asked_at").first()
     if row is None:
@@ -265,13 +264,13 @@ async def _claim(seconds: float) -> Rescoring | None:
 
 
 async def _change(row: Rescoring, **fields: Any) -> None:
-    """Write to an order that this process holds; raises LeaseLost."""
+    """Update an order that this process has leased; raises LeaseLost."""
     if not await Rescoring.filter(lease=row.lease, ended_at__isnull=True).update(**fields):
         raise LeaseLost
 
 
 async def _work(platform: Platform, row: Rescoring) -> None:
-    """Rescore as ordered, and write down how far it is and what became of it."""
+    """Rescore as ordered, and record progress and outcome."""
     work, seconds = asyncio.create_task(_rescore(platform, row)), platform.settings.lease_seconds
     try:
         while not (await asyncio.wait({work}, timeout=min(LOOK_SECONDS, seconds / RENEWALS)))[0]:

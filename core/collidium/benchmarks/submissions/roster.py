@@ -1,4 +1,4 @@
-"""Who takes part in a challenge, by submitting, in a team or as a member; and organisers who change teams."""
+"""The roster of a challenge: accounts that submitted, are in a team or members; organisers change teams."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidium.runtime import display_names
 if TYPE_CHECKING:
     from collidium.platform import Platform
 
-#: The list of members may spell a name in other cases than its account.
+#: The member list may spell a name in another case than its account.
 _PEOPLE: Final = """
 SELECT name_key, coalesce(max(account), max(listed)) AS hub_username, sum(sent) AS submissions,
     min(submitted_at) AS joined_at, max(submitted_at) AS last_submitted_at, max(baseline) AS baseline,
@@ -44,7 +44,7 @@ FROM (
 async def roster(
     platform: Platform, name: str, *, limit: int, after: str | None = None
 ) -> list[records.RosterEntry]:
-    """Up to ``limit`` of the people who take part in a challenge, by name, those after ``after``.
+    """Up to ``limit`` entries of a challenge's roster, by name, following ``after``.
 
     Raises NotFound, and UnknownCursor for an ``after`` that is no name.
     """
@@ -76,9 +76,9 @@ async def roster(
 async def remove_from_team(
     challenge: str, hub_username: str, *, actor: str, http_request_id: str
 ) -> records.Team:
-    """Take an account out of its team, and return the team as it was.
+    """Remove an account from its team, and return the team before that.
 
-    Raises NotFound, and Conflict once there are final results.
+    Raises NotFound, and Conflict after final results.
     """
     row = await _changeable(challenge)
     account = await accounts.find(hub_username)
@@ -87,7 +87,7 @@ async def remove_from_team(
         raise NotFound(f"{account.hub_username!r} is in no team of {row.name}")
     team = await Team.get(id=member.team_id)
     before = await teams.view(team)
-    await _part(row, team, [member])
+    await _separate(row, team, [member])
     details = {"challenge": row.name, "team": team.name}
     await operations.record(actor, "remove_from_team", member.hub_username, details, http_request_id)
     return before
@@ -95,13 +95,13 @@ async def remove_from_team(
 
 @transactional
 async def dissolve_team(challenge: str, name: str, *, actor: str, http_request_id: str) -> records.Team:
-    """Take a team apart, and return it as it was; raises as :func:`remove`."""
+    """Dissolve a team, and return it before that; raises as :func:`remove_from_team`."""
     row = await _changeable(challenge)
     team = await Team.get_or_none(challenge=row.name, name_key=display_names.key(name))
     if team is None:
         raise NotFound(f"there is no team {name[:100]!r} in {row.name}")
     before = await teams.view(team)
-    await _part(row, team, await TeamMember.filter(team_id=team.id))
+    await _separate(row, team, await TeamMember.filter(team_id=team.id))
     await operations.record(actor, "dissolve_team", row.name, {"team": team.name}, http_request_id)
     return before
 
@@ -113,8 +113,8 @@ async def _changeable(name: str) -> Challenge:
     return row
 
 
-async def _part(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -> None:
-    """Let members compete alone with what they sent for the team; with the last one goes the team."""
+async def _separate(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -> None:
+    """Make members compete alone with their own submissions; the last one takes all of the team's."""
     rows = await Submission.filter(challenge=row.name)
     ids = {member.account_id for member in leaving}
     is_last = not await TeamMember.filter(team_id=team.id).exclude(account_id__in=ids).exists()

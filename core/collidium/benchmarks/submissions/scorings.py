@@ -1,4 +1,7 @@
-"""What each scorer made of a submission, kept with its versions: no later score replaces an earlier one."""
+"""Scores files, and stores what each version of scorer and truth made of a submission.
+
+A scoring is never replaced: later ones are stored in addition.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +39,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Scores of models are rounded to so much at least, in parts of 1 and of themselves.
+#: Minimum rounding of scores of models, absolute and relative.
 _SMALLEST_STEP: Final = 1e-4
-#: What this process lent to other machines and could not delete afterwards.
-_LEFT: Final[set[str]] = set()
+#: Keys of files for other machines that this process could not delete yet.
+_UNDELETED: Final[set[str]] = set()
 
 
 def rank_score(card: Card, submission: Submission) -> float | None:
-    """What the leaderboard of a task sorts by, larger is better; None: no place on it, and no rewards."""
+    """The sort key of the leaderboard, larger is better; None: neither place nor rewards."""
     primary = card.primary_metric
     score: float | None = submission.scores.get(primary.name)
     if score is None or is_self_reported(card, submission):
@@ -52,7 +55,7 @@ def rank_score(card: Card, submission: Submission) -> float | None:
 
 
 def is_self_reported(card: Card | None, submission: Submission) -> bool:
-    """Whether a submission stands apart: its task ranks what the platform has measured, and baselines."""
+    """Whether a submission is not ranked because its task ranks only measured ones and baselines."""
     measured = submission.evaluation_id is not None or submission.baseline
     return card is not None and card.ranks_measured and not measured
 
@@ -64,10 +67,10 @@ def shown(
     uncertainties: Mapping[str, float] | None,
     warnings: list[str],
 ) -> dict[str, Any]:
-    """What counts and is shown of scores: of a model to a tenth of their errors, and without warnings.
+    """The published scores; those of models are rounded to a tenth of their errors, without warnings.
 
-    A model can put what it reads of hidden events into its predictions, and so into digits. What the
-    platform has counted or measured is exact where it has no error.
+    A model could encode hidden events in its predictions, and so in the digits of scores. Metrics that the
+    platform has counted or measured are not rounded if they have no error.
     """
     if submission.evaluation_id is None:
         return {"scores": scores, "uncertainties": uncertainties, "warnings": warnings}
@@ -86,7 +89,7 @@ def shown(
 
 
 def use_measured_errors(card: Card, submission: Submission, evaluation: Evaluation) -> None:
-    """Give scores of a speed that the platform has measured the error of the measurement."""
+    """Set the errors of scores of a measured speed to that of the measurement."""
     model = submission.model or {}
     if not model.get("seconds"):
         return
@@ -100,12 +103,12 @@ def use_measured_errors(card: Card, submission: Submission, evaluation: Evaluati
 def _to_a_tenth(value: float, error: float, floor: float = 0) -> float:
     """Round to the largest of 1, 2 and 5 times a power of ten that is at most a tenth of the error.
 
-    The step is not less than a part ``floor`` of 1 and of the value: a model may choose its error, too.
+    The step is at least ``floor``, absolute and relative, as a model may influence its error, too.
     """
     step = max(error / 10 if math.isfinite(error) else 0, floor * max(1, abs(value)))
     if step <= 0 or not math.isfinite(value):
         return value
-    # Decimals neither overflow nor underflow at what floats can be.
+    # Decimals neither overflow nor underflow for any float.
     wanted = Decimal(step) * (1 + Decimal("1e-9"))
     exponent = wanted.adjusted()
     unit = max(unit for unit in (1, 2, 5) if unit <= wanted.scaleb(-exponent))
@@ -122,9 +125,9 @@ async def keep(
     scored_at: datetime,
     applied: bool = False,
 ) -> None:
-    """Keep what a version of scorer and truth made of a submission, unless that is kept already.
+    """Store the scores of a submission by a version of scorer and truth, unless they are stored already.
 
-    What it is worth on events that are held back is kept, too, until these count.
+    Scores on events that are held back are stored, too, until these count.
     """
     if evaluation.held_back is not None and (part := Part.of(versions[1])) is not None:
         held_back = versions[0], str(part.final)
@@ -154,7 +157,7 @@ def _primary_draws(card: Card, replicates: Replicates) -> bytes | None:
 
 
 async def keep_current(submission: Submission) -> None:
-    """Keep the scores that count now, as those of a submission from before scorings were kept."""
+    """Store the current scores of a submission from before scorings were stored."""
     scoring = Scoring(
         submission_id=submission.id,
         scorer_version=submission.scorer_version,
@@ -169,12 +172,12 @@ async def keep_current(submission: Submission) -> None:
 
 
 async def of_versions(scorer_version: str, truth_version: str) -> list[Scoring]:
-    """All scorings by a scorer against a truth, of which each is one task's."""
+    """All scorings by a version of scorer and truth."""
     return await Scoring.filter(scorer_version=scorer_version, truth_version=truth_version)
 
 
 async def earlier(card: Card | None, submission: Submission) -> list[EarlierScores]:
-    """What counted before, the latest first."""
+    """The scores that counted before, latest first."""
     rows = await Scoring.filter(submission_id=submission.id, applied_at__isnull=False).order_by("-applied_at")
     current = submission.scorer_version, submission.truth_version
     counts_public_part = is_public(submission.truth_version)
@@ -182,7 +185,7 @@ async def earlier(card: Card | None, submission: Submission) -> list[EarlierScor
         _earlier(card, submission, row)
         for row in rows
         if (row.scorer_version, row.truth_version) != current
-        # On all events, from before they were split: the difference is what is held back.
+        # Scores on all events from before a split would reveal those on events held back.
         and not (counts_public_part and row.truth_version == whole(submission.truth_version))
     ]
 
@@ -193,7 +196,7 @@ def _earlier(card: Card | None, submission: Submission, row: Scoring) -> Earlier
 
 
 async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
-    """What counts now in bins; empty where there is none, and of models, which could write into each bin."""
+    """The current scores in bins; none of models, which could encode hidden events in each bin."""
     if submission.evaluation_id is not None:
         return ()
     scoring = await Scoring.get_or_none(
@@ -205,7 +208,7 @@ async def curves_of(submission: Submission) -> tuple[BinnedScore, ...]:
 
 
 async def replicates_of(submission_id: str, scorer_version: str, truth_version: str) -> Replicates:
-    """Metrics of resampled events; empty where there are none."""
+    """The metrics of resampled events, if any."""
     scoring = await Scoring.get_or_none(
         submission_id=submission_id, scorer_version=scorer_version, truth_version=truth_version
     )
@@ -213,12 +216,12 @@ async def replicates_of(submission_id: str, scorer_version: str, truth_version: 
 
 
 def storage_key(sha256: str) -> str:
-    """Where a file is kept: by its content, once however many send it."""
+    """The storage key of predictions, by their content."""
     return f"predictions/{sha256}.parquet"
 
 
 async def stored_predictions() -> dict[str, str]:
-    """SHA-256 of every file of predictions in the storage, by key; those of erased persons are gone."""
+    """SHA-256 of every file of predictions in the storage, by key; without those of erased accounts."""
     rows = await Submission.all().distinct().values_list("hub_username", "sha256")
     return {storage_key(str(sha256)): str(sha256) for name, sha256 in rows if not ERASED.fullmatch(str(name))}
 
@@ -231,9 +234,9 @@ async def score(
     sha256: str,
     extra_columns: ExtraColumns = "refuse",
 ) -> Evaluation:
-    """Score a file, in the time there is for one.
+    """Score a file within the time limit.
 
-    Raises what :func:`~collidium.scoring.engine.evaluate` raises, and TooSlow past that time.
+    Raises as :func:`~collidium.scoring.engine.evaluate`, and TooSlow.
     """
     name = task.card.name
     with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
@@ -247,7 +250,7 @@ async def score(
 
 
 def _cause(error: Exception) -> str:
-    """Why a file was not scored, for metrics."""
+    """The label of a failure in metrics."""
     if isinstance(error, InvalidInput):
         return "invalid"
     if isinstance(error, ScoringFailed):
@@ -256,11 +259,11 @@ def _cause(error: Exception) -> str:
 
 
 class TooSlow(Unavailable):
-    """Scoring took longer than there is time for one file."""
+    """Scoring a file exceeded the time limit."""
 
 
 def is_passing(error: Exception) -> bool:
-    """Whether scoring failed on a part that is away, so that the same will do later."""
+    """Whether scoring failed because something is unavailable, so that a retry may succeed."""
     if isinstance(error, (TooSlow, ScoringFailed)):
         return False
     return isinstance(error, (StorageUnavailable, Unavailable))
@@ -277,11 +280,11 @@ async def _score(
     settings = platform.settings
     budget = asyncio.timeout(settings.evaluation_seconds)
     try:
-        # The time does not include that of fetching truth, which other files share.
+        # The limit does not include fetching truth, which other files share.
         async with (
             platform.truth_cache.opened(task.card.name, whole(truth_version)) as truth,
             budget,
-            _lent(platform, truth, path, sha256) as files,
+            _uploaded(platform, truth, path, sha256) as files,
         ):
             return await engine.evaluate(
                 *(task, truth, path),
@@ -302,10 +305,10 @@ async def _score(
 
 
 @asynccontextmanager
-async def _lent(
+async def _uploaded(
     platform: Platform, truth: Truth, path: Path, sha256: str
 ) -> AsyncIterator[Mapping[Path, StoredFile] | None]:
-    """Put predictions where other machines find them, for the context; nothing where none scores."""
+    """Store predictions for other machines within the context, if the executor is remote."""
     if not platform.executor.is_remote:
         yield None
         return
@@ -315,16 +318,16 @@ async def _lent(
     try:
         yield {path: predictions, **stored_files(truth)}
     finally:
-        await _take_back(platform.storage, predictions.key)
+        await _delete(platform.storage, predictions.key)
 
 
-async def _take_back(storage: Storage, key: str) -> None:
-    """Delete what was lent; what cannot be deleted now is, after the next scoring."""
-    _LEFT.add(key)
-    for left in list(_LEFT):
+async def _delete(storage: Storage, key: str) -> None:
+    """Delete a file for other machines; if that fails, again after the next scoring."""
+    _UNDELETED.add(key)
+    for left in list(_UNDELETED):
         try:
             await storage.delete(left)
         except StorageUnavailable as error:
             logger.warning("%s stays in the storage for now: %s", left, error)
             break
-        _LEFT.discard(left)
+        _UNDELETED.discard(left)

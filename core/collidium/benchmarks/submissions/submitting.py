@@ -177,7 +177,7 @@ async def _score_and_keep(
     task, version = admission.task, admission.truth.version
     evaluation = await scorings.score(*(platform, task, version, path, submission.sha256), extra_columns)
     if admission.evaluation is not None:
-        evaluation = replace(evaluation, held_back=None)  # the model has not been run on these
+        evaluation = replace(evaluation, held_back=None)  # the model was not run on these events
     scorings.use_measured_errors(task.card, submission, evaluation)
     reached("evaluate.scored")
     # Checked again before the file is stored. It is stored before the transaction and named by its content:

@@ -1,7 +1,7 @@
-"""Files of predictions that do not come in one request: uploaded in several, or downloaded from the hub.
+"""Predictions that are uploaded in several requests, or downloaded from the hub.
 
-A row of an upload says what an account may append to; the bytes are in a file of this machine, whose size is
-the upload's offset. ``api/uploads`` has the protocol, ``submitting`` what becomes of the file.
+An upload is a row of the database and a file of this machine, whose size is the upload's offset. The protocol
+is in ``api/uploads``; complete files go to ``submitting``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Final
 from tortoise.timezone import now
 
 from collidium import accounts
-from collidium.benchmarks.models import Arrival, Upload
+from collidium.benchmarks.models import Arrival
+from collidium.benchmarks.models import Upload as Upload
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.database import transactional
 from collidium.errors import InvalidInput, NotFound, TooLarge, TooManyRequests, Unavailable, Unreachable
@@ -35,21 +36,7 @@ if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
     from collidium.settings import Settings
 
-__all__ = [
-    "AGE",
-    "Upload",
-    "begin",
-    "complete",
-    "discard",
-    "downloaded",
-    "find",
-    "offset_of",
-    "opened",
-    "path_of",
-    "prune",
-]
-
-#: How long an upload can be resumed after it began.
+#: How long an upload can be resumed.
 AGE: Final = timedelta(days=1)
 _UPLOAD_ID: Final = re.compile(r"[0-9a-f]{32}")
 _NAME: Final = r"[A-Za-z0-9][\w.-]*"
@@ -60,9 +47,9 @@ _SOURCE: Final = re.compile(rf"({_NAME}/{_NAME}):([^\x00]+)@([\w./-]+)", re.ASCI
 async def begin(
     admission: Admission, sha256: str, size_bytes: int, model_repo: str | None, maximum: int
 ) -> Upload:
-    """Open an upload of a file, or find the one that the account has opened for it.
+    """Begin an upload of a file, or return the account's incomplete upload of the same file.
 
-    Raises TooLarge, and TooManyRequests where the account has ``maximum`` others that are not complete.
+    Raises TooLarge, and TooManyRequests if the account has ``maximum`` other incomplete uploads.
     """
     if size_bytes > admission.largest_file:
         raise TooLarge(
@@ -96,13 +83,13 @@ async def begin(
         expires_at=moment + AGE,
     )
     await row.save(force_create=True)
-    # The end of the challenge waits for it, until the grace is over.
+    # The end of the challenge waits for it during the grace period.
     await Arrival(id=row.id, challenge=challenge, leased_until=row.expires_at).save(force_create=True)
     return row
 
 
 async def find(account: AccountView, upload_id: str) -> Upload:
-    """The upload of that account; raises NotFound."""
+    """The upload of an account; raises NotFound."""
     row = None
     if _UPLOAD_ID.fullmatch(upload_id):
         row = await Upload.get_or_none(id=upload_id, account_id=account.id, expires_at__gt=now())
@@ -115,16 +102,15 @@ async def find(account: AccountView, upload_id: str) -> Upload:
 
 
 def path_of(settings: Settings, upload: Upload) -> Path:
-    """Where the bytes of an upload are."""
+    """The file of an upload."""
     return partial_uploads(settings) / upload.id
 
 
 @asynccontextmanager
 async def opened(settings: Settings, upload: Upload) -> AsyncIterator[GrowingFile | None]:
-    """The file of an upload, held by this request alone; None while another holds it.
+    """The file of an upload, locked for this request; None while another request has it.
 
-    None, too, where another has completed or cancelled it since it was looked up: a file that is made then
-    would belong to nothing.
+    None, too, if another request has completed or cancelled the upload since it was looked up.
     """
     file = await asyncio.to_thread(GrowingFile.open, path_of(settings, upload))
     try:
@@ -134,19 +120,19 @@ async def opened(settings: Settings, upload: Upload) -> AsyncIterator[GrowingFil
         else:
             yield file
     finally:
-        if file:  # also where the request is cancelled twice; see receive_to_file
+        if file:  # shielded against a second cancellation; see receive_to_file
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, file.let_go))
 
 
 async def offset_of(settings: Settings, upload: Upload) -> int:
-    """How many bytes of an upload are there and survive a power cut."""
+    """The number of bytes of an upload that are durable."""
     if upload.submission_id is not None:
         return int(upload.size_bytes)
     return await asyncio.to_thread(durable_size, path_of(settings, upload))
 
 
 async def complete(settings: Settings, upload: Upload, submission_id: str) -> None:
-    """Remember what became of an upload until it expires, and delete its file."""
+    """Record the submission of an upload until it expires, and delete its file."""
     await Upload.filter(id=upload.id).update(submission_id=submission_id)
     await _delete(settings, upload)
 
@@ -163,7 +149,7 @@ async def _delete(settings: Settings, upload: Upload) -> None:
 
 
 async def prune(moment: datetime) -> None:
-    """Forget uploads that have expired; their files are swept by their age."""
+    """Delete expired uploads; their files are swept by age."""
     await Upload.filter(expires_at__lt=moment).delete()
 
 
@@ -173,8 +159,8 @@ async def downloaded(
 ) -> AsyncIterator[Predictions]:
     """Download ``NAMESPACE/NAME:PATH@COMMIT``, for the duration of the context.
 
-    A branch or tag becomes its commit. Raises InvalidInput, NotFound, Unauthenticated and Forbidden as the
-    hub answers this token, TooLarge past ``limit`` bytes, UnusableDataset for a file that is damaged there,
+    A branch or tag is resolved to its commit. Raises InvalidInput; NotFound, Unauthenticated and Forbidden by
+    the hub's response to this token; TooLarge past ``limit`` bytes; UnusableDataset for a damaged file;
     Unavailable and UpstreamError.
     """
     found = _SOURCE.fullmatch(source)

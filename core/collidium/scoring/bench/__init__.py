@@ -1,15 +1,15 @@
-"""What is measured on this machine, to be compared with others: how fast events are loaded.
+"""Measures how fast events are loaded on this machine.
 
-A loader is a function that is given a :class:`Reading` and returns the events that it names::
+A loader is a function that takes a :class:`Reading` and returns its events::
 
     def load(reading: Reading) -> pa.Table:
         return pa.concat_tables([pq.read_table(path) for path in reading.shards])
 
-It may return a table, record batches or tables one after the other, or a mapping from the name of each column
-to its values, arrow or NumPy. One row is one event; all columns of the table are there, and no other events.
+It may return a table, an iterable of record batches or tables, or a mapping from column names to arrow or
+NumPy values: one row per event, with all columns of the table, and no other events.
 
-The clock runs until every byte that the loader gave has been looked at, so that what is mapped into memory,
-or made on demand, has been read by then. Whether it is right is checked with the clock stopped.
+The clock runs until every returned byte has been read, so that data that is mapped into memory, or made on
+demand, is loaded by then. The result is checked after the clock has stopped.
 """
 
 from __future__ import annotations
@@ -29,19 +29,19 @@ from collidium.errors import CollidiumError
 
 __all__ = ["Loaded", "Loader", "Measured", "Reading", "WrongReading", "measure"]
 
-#: Event -> what :func:`~collidium.contracts.digest.event_digests` makes of it.
+#: Event -> its digest by :func:`~collidium.contracts.digest.event_digests`.
 Digests = Mapping[int, int]
-#: Called with the readings done, and all that there are to be.
+#: Called with the number of readings done, and of all.
 Progress = Callable[[int, int], None]
 
 
 class WrongReading(CollidiumError):
-    """The loader did not give what the dataset has."""
+    """The loader returned other data than the dataset has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The time that each of several readings took."""
+    """The times of several readings."""
 
     events: int
     seconds: tuple[float, ...]
@@ -58,9 +58,9 @@ class Measured:
 def measure(
     loader: Loader, reading: Reading, expected: Digests, *, repeats: int, progress: Progress | None = None
 ) -> Measured:
-    """Time ``repeats`` readings, one after the other, each of which must give the ``expected`` events.
+    """Time ``repeats`` consecutive readings, each of which must return the ``expected`` events.
 
-    Raises WrongReading, and whatever the loader raises.
+    Raises WrongReading, and any error of the loader.
     """
     seconds = []
     for number in range(repeats):
@@ -91,12 +91,12 @@ def _table(loaded: Loaded) -> pa.Table:
 
 
 def _look_at(table: pa.Table) -> int:
-    """Read every byte of a table once; what comes of it means nothing."""
+    """Read every byte of a table once; the result has no meaning."""
     return sum(int(np.bitwise_xor.reduce(words)) for words in _words(table))
 
 
 def _words(table: pa.Table) -> Iterator[np.ndarray[Any, Any]]:
-    """The buffers of a table, each once however many columns and pieces share it."""
+    """The buffers of a table, each once even if columns and chunks share it."""
     seen = set()
     for column in table.columns:
         for buffer in (buffer for chunk in column.chunks for buffer in chunk.buffers()):
@@ -146,19 +146,19 @@ Loaded = pa.Table | Iterable[pa.Table | pa.RecordBatch] | Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """Events that are to be read, and where from."""
+    """Events to read, and their location."""
 
-    #: A directory of this machine that has the repository's layout; streaming: the repository's address.
+    #: A local directory with the repository's layout; when streaming, the repository's address.
     source: str
     config: str
     table: str
     events: range
-    #: The parquet files that hold the events, and maybe others: paths; streaming: addresses, which answer
+    #: Paths of the parquet files with the events, and maybe others; when streaming, addresses that support
     #: requests for ranges of bytes.
     shards: tuple[str, ...]
-    #: Whether they are read over HTTP; nothing of them may then be kept on this machine.
+    #: Whether they are read over HTTP; the loader must then not cache them on this machine.
     streaming: bool
-    #: To be sent as ``Authorization: Bearer …`` when streaming; None: nothing.
+    #: The bearer token to send when streaming.
     token: str | None = field(default=None, repr=False)
 
 

@@ -21,10 +21,10 @@ from collidium.hub.repository import address_of
 from collidium.hub.sources import HubDataset
 from collidium.scoring.bench import Digests, Loader, Measured, Reading, measure
 
-#: Events whose digests are made at once.
+#: Number of events whose digests are computed at once.
 _BLOCK_EVENTS: Final = 100
 
-#: Called with what is read now (``disk``, ``hub``), the readings done, and all that there are to be.
+#: Called with the current source (``disk``, ``hub``), and the number of readings done and of all.
 Progress = Callable[[str, int, int], None]
 
 
@@ -39,12 +39,12 @@ class Slice:
     events: range
 
     def from_disk(self) -> Reading:
-        """What a loader is asked for where it reads the shards that were downloaded."""
+        """The reading of downloaded shards."""
         shards = tuple(str(self.fetched.directory / path) for path in self.fetched.shards[self.table])
         return Reading(str(self.fetched.directory), self.config, self.table, self.events, shards, False)
 
     def from_hub(self) -> Reading:
-        """The same where it reads them over HTTP, at the same commit."""
+        """The reading over HTTP, at the same commit."""
         commit = self.fetched.revision
         shards = (address_of(self.place.repo, commit, path) for path in self.fetched.shards[self.table])
         return Reading(
@@ -58,7 +58,7 @@ class Slice:
         )
 
     def digests(self) -> Digests:
-        """What the events have, by event. Raises UnusableDataset where some are missing."""
+        """The digest of each event; raises UnusableDataset if events are missing."""
         table = EventTable(self.table, [Path(shard) for shard in self.from_disk().shards])
         refuse_missing(table, EventRange(self.events.start, self.events.stop))
         found: dict[int, int] = {}
@@ -73,7 +73,7 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """How long a loader took for a slice."""
+    """The times of a loader for a slice."""
 
     first_event: int
     events: int
@@ -82,7 +82,7 @@ class Times:
     streaming: Measured
 
     def predictions(self) -> pa.Table:
-        """The one row that is submitted."""
+        """The single row of predictions."""
         return pa.table(
             {
                 "event_id": pa.array([self.first_event], pa.int64()),
@@ -99,9 +99,9 @@ class Times:
 
 
 def time_slice(part: Slice, loader: Loader, *, repeats: int, progress: Progress | None = None) -> Times:
-    """Read a slice from disk and from its hub, each ``repeats`` times, with the same loader.
+    """Read a slice from disk and from its hub with the same loader, each ``repeats`` times.
 
-    Raises WrongReading where it gives anything but the events of the slice, and what the loader raises.
+    Raises WrongReading if it does not return the events of the slice, and any error of the loader.
     """
     expected = part.digests()
 

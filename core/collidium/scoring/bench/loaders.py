@@ -1,4 +1,4 @@
-"""The loader that comes with the platform, and the import of another."""
+"""The built-in loader, and import of others."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from collidium.scoring.bench import Loader, Reading
 if TYPE_CHECKING:
     from collidium.hub.reader import HubReader
 
-#: What the platform's own is called.
+#: Name of the built-in loader.
 OWN: Final = "collidium.datasets.load"
 
 
 def load(reading: Reading) -> pa.Table:
-    """The platform's own: :func:`collidium.datasets.load`, and the same by ranges of bytes when streaming."""
+    """The built-in loader: :func:`collidium.datasets.load`; when streaming, by ranges of bytes."""
     from collidium import datasets
 
     if not reading.streaming:
@@ -54,10 +54,7 @@ class _RemoteShard:
 
 
 def find(address: str) -> Loader:
-    """The function that ``module:function`` names; modules of the current directory are found, too.
-
-    Raises ConfigurationError where there is none.
-    """
+    """Import a loader by ``module:function``, also from the current directory; raises ConfigurationError."""
     module, colon, name = address.partition(":")
     if not (module and colon and name):
         raise ConfigurationError(f"a loader is named MODULE:FUNCTION, not {address!r}")

@@ -1,7 +1,7 @@
-"""Makes truth from a dataset: prepared block by block, written next to its place, moved there when whole.
+"""Prepares truth from a dataset block by block, in a scratch directory that is moved when complete.
 
-A server's truth and that of a score at home are both made by :func:`build_from`. Blocks have whole events,
-the same in every table.
+Truth of servers and of local scoring is made by :func:`build_from`. Blocks have whole events, the same in
+every table.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ from collidium.scoring.truth.versions import Truth, table_path
 #: Called with the number of events prepared so far, and of all.
 Progress = Callable[[int, int], None]
 
-#: Rows of a block, unless one event has more. Its tables then fit into a processor's cache, nearly.
+#: Maximum rows of a block, unless one event has more. Its tables nearly fit into a processor's cache.
 BLOCK_ROWS: Final = 1024**2
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a dataset is from, as in the manifest: a repository or directory, and a revision."""
+    """The origin of a dataset: a repository or directory, and a revision."""
 
     dataset: str
     revision: str
@@ -64,12 +64,10 @@ async def build_from(
     fetching: Progress | None = None,
     progress: Progress | None = None,
 ) -> Truth:
-    """Prepare truth as :func:`build` does, of a directory or of a repository.
+    """Prepare truth as :func:`build` does, from a directory or a repository.
 
-    What is downloaded goes to ``cache``; ``fetching`` is called with its bytes so far, and of all.
-
-    Raises InvalidInput for unknown options, and whatever :func:`~collidium.datasets.fetch` and :func:`build`
-    raise.
+    Downloads go to ``cache``; ``fetching`` is called with the bytes so far, and of all. Raises InvalidInput
+    for unknown options, and as :func:`~collidium.datasets.fetch` and :func:`build`.
     """
     _refuse_unknown(task, options or {})
     events = events or task.card.eval_events
@@ -117,15 +115,14 @@ async def build(
     block_rows: int = BLOCK_ROWS,
     progress: Progress | None = None,
 ) -> Truth:
-    """Prepare the truth of ``events`` (the card's where None) below ``directory``, at ``<task>/<version>``,
-    by ``options`` of the task.
+    """Prepare the truth of ``events`` (default: the card's) in ``directory/<task>/<version>``.
 
-    The same input gives the same version; one that is there already is left as it is. For ``floors``, the
-    first of the task's baselines, if any, is scored like a submission; they are its metrics. ``progress`` is
-    called from another thread.
+    The same input gives the same version; an existing one is kept. ``options`` are those of the task. With
+    ``floors`` the task's first baseline, if any, is scored like a submission; the floors are its metrics.
+    ``progress`` is called from another thread.
 
-    Raises UnusableDataset where events are missing or the dataset lacks what the task needs, and whatever
-    :func:`~collidium.scoring.engine.evaluate` raises over the baseline. Then nothing is left.
+    Raises UnusableDataset if events are missing or the dataset lacks what the task needs, and as
+    :func:`~collidium.scoring.engine.evaluate`. Nothing is left after an error.
     """
     events = events or task.card.eval_events
     async with scratch_directory(directory / task.card.name) as scratch:
@@ -150,7 +147,7 @@ class _Builder:
     progress: Progress | None
 
     def write(self, directory: Path) -> tuple[Truth, Path | None]:
-        """Write tables, and the baseline's predictions where there are any, into ``directory``."""
+        """Write tables, and predictions of the baseline if there are any, into ``directory``."""
         card = self.task.card
         notes: dict[str, str] = {}
         reconstruct = next(iter(self.task.baselines().values()), None) if self.floors else None
@@ -202,14 +199,14 @@ class _Builder:
 
 
 def _notes(tables: Mapping[str, pa.Table]) -> dict[str, str]:
-    """What a task notes on how it prepared them."""
+    """The notes of a task on how it prepared tables."""
     metadata = [(table.schema.metadata or {}).items() for table in tables.values()]
     texts = [(k.decode(errors="replace"), v.decode(errors="replace")) for items in metadata for k, v in items]
     return {key.removeprefix(NOTE): value for key, value in texts if key.startswith(NOTE)}
 
 
 class _Baseline:
-    """Predictions of a task's first baseline on their way to the disk; a context manager."""
+    """Writes predictions of a task's first baseline; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -234,7 +231,7 @@ class _Baseline:
 
 
 class TruthWriter:
-    """Takes prepared truth in any portions and writes blocks; a context manager."""
+    """Writes prepared truth, which comes in any portions, as blocks; a context manager."""
 
     def __init__(self, directory: Path, rows_of: str, events: EventRange, block_rows: int) -> None:
         self._directory = directory
@@ -255,7 +252,7 @@ class TruthWriter:
             file.close()
 
     def add(self, events: EventRange, tables: Mapping[str, pa.Table]) -> None:
-        """Add the truth of the next events. Raises UnusableTruth where it is not what a task must prepare."""
+        """Add the truth of the next events; raises UnusableTruth if it breaks the contract of tasks."""
         if self._rows_of not in tables:
             raise UnusableTruth(f"the task prepares no table {self._rows_of!r}, which its card names rows_of")
         for name, table in tables.items():
@@ -267,16 +264,16 @@ class TruthWriter:
             self._flush(complete_below=events.stop, everything=False)
 
     def finish(self) -> dict[str, TruthTable]:
-        """Write what is left and describe the files."""
+        """Write the remaining rows and describe the files."""
         self._flush(self._stop, everything=True)
         return {name: file.finish() for name, file in sorted(self._files.items())}
 
     def content_hashes(self) -> dict[str, str]:
-        """A hash of each table's values, whatever the blocks and the encoding."""
+        """A hash of each table's values, independent of blocks and encoding."""
         return {name: file.content_hash() for name, file in sorted(self._files.items())}
 
     def _flush(self, complete_below: int, *, everything: bool) -> None:
-        """Write all blocks that are full; the last, which may not be, only with ``everything``."""
+        """Write all full blocks; with ``everything`` also the last, which may not be full."""
         tables = {name: pa.concat_tables(pieces).combine_chunks() for name, pieces in self._waiting.items()}
         events = {name: as_numpy(table.column("event_id")) for name, table in tables.items()}
         edges = _edges(events[self._rows_of], self._start, complete_below, self._block_rows)
@@ -296,7 +293,7 @@ class TruthWriter:
 
 
 def _edges(events: npt.NDArray[Any], start: int, stop: int, block_rows: int) -> list[int]:
-    """First events of blocks, and ``stop``: each block takes events as long as they fit."""
+    """The first events of blocks, and ``stop``: each block takes as many events as fit."""
     rows = np.bincount(np.asarray(events, np.int64) - start, minlength=stop - start)
     done = np.concatenate([[0], np.cumsum(rows)])
     edges = [0]
