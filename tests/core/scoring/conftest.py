@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import pytest_asyncio
 
-from collidium.contracts.executor import Limits
 from collidium.datasets import Dataset
 from collidium.scoring import engine
+from collidium.scoring.engine import Evaluation, evaluate
 from collidium.scoring.truth.importing import Origin, build
 from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
@@ -20,11 +21,10 @@ from collidium_plugins.executor_processes import Processes
 sys.path.append(str(Path(__file__).parent))
 
 import toy_task
+from toy_task import LIMITS
 
 # Its workers are used again, as those of built-in tasks: that is ten times as fast.
 engine.OWN_PACKAGES.add("toy_task")
-
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -41,15 +41,29 @@ def dataset(tmp_path_factory: pytest.TempPathFactory) -> Dataset:
     return Dataset(directory)
 
 
+@pytest.fixture(scope="module")
+def make(executor: Processes, dataset: Dataset) -> toy_task.Make:
+    """Prepares truth of the toy, or of the given task or dataset, below a directory."""
+
+    async def make(directory: Path, *, task: Any = None, of: Dataset | None = None, **options: Any) -> Truth:
+        options = {"origin": Origin("toy_pu0", "abc"), "executor": executor, "limits": LIMITS} | options
+        return await build(task or toy_task.Toy(), of or dataset, directory=directory, **options)
+
+    return make
+
+
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def truth(executor: Processes, dataset: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Truth:
+async def truth(make: toy_task.Make, tmp_path_factory: pytest.TempPathFactory) -> Truth:
     """The toy's truth, a block for every event or two."""
-    return await build(
-        toy_task.Toy(),
-        dataset,
-        origin=Origin("toy", "1"),
-        directory=tmp_path_factory.mktemp("truth"),
-        executor=executor,
-        limits=LIMITS,
-        block_rows=40,
-    )
+    return await make(tmp_path_factory.mktemp("truth"), block_rows=40)
+
+
+@pytest.fixture
+def score(executor: Processes, truth: Truth) -> toy_task.Score:
+    """Scores a file by the toy that reports its tally, or the given task, against its or other truth."""
+
+    async def score(path: Path, task: Any = None, against: Truth | None = None, **options: Any) -> Evaluation:
+        options = {"executor": executor, "limits": LIMITS} | options
+        return await evaluate(task or toy_task.Telling(), against or truth, path, **options)
+
+    return score

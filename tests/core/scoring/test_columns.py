@@ -15,17 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 import toy_task
 from hypothesis import given
-from toy_task import SIZES, Strict
+from toy_task import SIZES, Score, Strict
 
-from collidium.contracts.executor import Limits
 from collidium.contracts.task import Column, EventRange, Problem
 from collidium.errors import InvalidInput
 from collidium.scoring import content
-from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.versions import Truth
-from collidium_plugins.executor_processes import Processes
 
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 EVENT = Column(name="event_id", kind="integer", description="Event.")
 
 
@@ -134,21 +129,19 @@ def test_a_constant_column_is_judged_the_same_in_any_batches(
 
 @pytest.mark.asyncio(loop_scope="module")
 @pytest.mark.parametrize("layout", ["sorted", "shuffled"])
-async def test_all_problems_are_reported_whatever_the_jobs(
-    executor: Processes, truth: Truth, tmp_path: Path, layout: str
-) -> None:
+async def test_all_problems_are_reported_whatever_the_jobs(score: Score, tmp_path: Path, layout: str) -> None:
     table = toy_task.items()
     seconds = np.asarray(table["event_id"]) / 4
     sizes = np.full(table.num_rows, 1000)
     values = np.asarray(table["value"]).copy()
-    assert await problem_of_the_engine(executor, truth, tmp_path, strict(table, values, seconds, sizes)) == {}
+    assert await problem_of_the_engine(score, tmp_path, strict(table, values, seconds, sizes)) == {}
     seconds[-1], seconds[0] = 9.25, -1
     sizes[-1], sizes[30] = 2000, 0
     values[40:43] = 1000.5
     wrong = strict(table, values, seconds, sizes)
     if layout == "shuffled":
         wrong = wrong.take(np.random.default_rng(5).permutation(table.num_rows))
-    assert await problem_of_the_engine(executor, truth, tmp_path, wrong) == {
+    assert await problem_of_the_engine(score, tmp_path, wrong) == {
         ("out-of-bounds", "value"): 3,
         ("out-of-bounds", "seconds"): 1,
         ("out-of-bounds", "size"): 1,
@@ -162,16 +155,14 @@ def strict(table: pa.Table, values: Any, seconds: Any, sizes: Any) -> pa.Table:
     return pa.table({"event_id": table["event_id"], "item_id": table["item_id"], **columns})
 
 
-async def problem_of_the_engine(
-    executor: Processes, truth: Truth, directory: Path, table: pa.Table
-) -> dict[tuple[str, str], int]:
+async def problem_of_the_engine(score: Score, directory: Path, table: pa.Table) -> dict[tuple[str, str], int]:
     """The rows with each problem, which are the same however the file is cut into jobs."""
     path = directory / "p.parquet"
     found = []
     for group_rows, statistics, job_rows in ((16, True, 1), (1000, True, None), (9, False, 45)):
         pq.write_table(table, path, row_group_size=group_rows, write_statistics=statistics)
         try:
-            await evaluate(Strict(), truth, path, executor=executor, limits=LIMITS, job_rows=job_rows)
+            await score(path, Strict(), job_rows=job_rows)
             found.append({})
         except InvalidInput as error:
             found.append(

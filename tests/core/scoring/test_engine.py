@@ -18,23 +18,15 @@ import pytest
 import toy_task
 from tests.counts import LONG
 from tests.waiting import until
-from toy_task import SIZES, Telling, Toy, ToyTally
+from toy_task import LIMITS, SIZES, Make, Score, Toy, ToyTally
 
 from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
-from collidium.contracts.task import Task
-from collidium.datasets import Dataset
 from collidium.errors import InvalidInput, ScoringFailed
 from collidium.scoring import engine, partitioning
-from collidium.scoring.engine import Evaluation, evaluate
-from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.versions import Truth
 from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
-
 
 BLOCKS_AND_WORKERS = list(product((1, 2, 7), (1, 2))) if LONG else [(1, 2), (2, 1), (7, 2)]
 
@@ -110,79 +102,58 @@ def expected(table: pa.Table, task: Toy | None = None) -> ToyTally:
     return task.score(Block(toy_task.EVENTS, table.sort_by("event_id"), {"answers": truth}))
 
 
-async def score(
-    executor: Processes, truth: Truth, path: Path, job_rows: int | None = None, task: Task | None = None
-) -> Evaluation:
-    return await evaluate(task or Telling(), truth, path, executor=executor, limits=LIMITS, job_rows=job_rows)
-
-
 @pytest.mark.parametrize("how", FILES)
 @pytest.mark.parametrize("job_rows", [1, 45, None], ids=["many jobs", "some jobs", "one job"])
-async def test_rows_may_lie_in_any_way(
-    executor: Processes, truth: Truth, tmp_path: Path, how: str, job_rows: int | None
-) -> None:
+async def test_rows_may_lie_in_any_way(score: Score, tmp_path: Path, how: str, job_rows: int | None) -> None:
     path = tmp_path / "predictions.parquet"
     FILES[how](answers(), path)
-    evaluation = await score(executor, truth, path, job_rows)
+    evaluation = await score(path, job_rows=job_rows)
     assert evaluation.rows == sum(SIZES)
     assert evaluation.metrics == Toy().metrics(expected(answers()))
     assert evaluation.warnings == [repr(expected(answers()))]
     assert list(tmp_path.iterdir()) == [path]
 
 
-async def test_blocks_and_workers_change_nothing(dataset: Dataset, tmp_path: Path) -> None:
+async def test_blocks_and_workers_change_nothing(score: Score, make: Make, tmp_path: Path) -> None:
     for how in ("recommended", "groups straddle events", "shuffled", "no statistics"):
         FILES[how](answers(), tmp_path / f"{how}.parquet")
     found = set()
     for number_of_blocks, workers in BLOCKS_AND_WORKERS:
         executor = Processes(workers)
-        truth = await build(
-            Toy(),
-            dataset,
-            origin=Origin("toy", f"{number_of_blocks} {workers}"),
-            directory=tmp_path / "truth",
+        truth = await make(
+            tmp_path / f"truth{number_of_blocks}",
             executor=executor,
-            limits=LIMITS,
             block_rows={1: 1000, 2: 98, 7: 1}[number_of_blocks],
         )
         assert len(truth.blocks) == number_of_blocks
         for path, job_rows in product(tmp_path.glob("*.parquet"), (1, None)):
-            found.add(tuple((await score(executor, truth, path, job_rows)).warnings))
+            made = await score(path, against=truth, executor=executor, job_rows=job_rows)
+            found.add(tuple(made.warnings))
         await executor.close()
     assert found == {(repr(expected(answers())),)}
 
 
-async def test_rows_that_are_not_submitted_count_as_missing(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_rows_that_are_not_submitted_count_as_missing(score: Score, tmp_path: Path) -> None:
     table = answers()
     some = table.filter(pa.compute.is_in(table.column("event_id"), pa.array([11, 16])))
     pq.write_table(some, tmp_path / "some.parquet")
-    evaluation = await score(executor, truth, tmp_path / "some.parquet", job_rows=1)
+    evaluation = await score(tmp_path / "some.parquet", job_rows=1)
     assert evaluation.metrics["missing"] == 1 - (31 + 33) / sum(SIZES)
     left_out = f"{sum(SIZES) - 31 - 33} of {sum(SIZES)} answers have no prediction"
     assert evaluation.warnings == [left_out, "some items have no value", repr(expected(some))]
 
 
-async def test_progress_ends_with_all_events(executor: Processes, truth: Truth, tmp_path: Path) -> None:
+async def test_progress_ends_with_all_events(score: Score, tmp_path: Path) -> None:
     write_predictions(answers(), tmp_path / "p.parquet")
     reports: list[tuple[int, int]] = []
-    await evaluate(
-        Toy(),
-        truth,
-        tmp_path / "p.parquet",
-        executor=executor,
-        limits=LIMITS,
-        progress=lambda done, total: reports.append((done, total)),
-        job_rows=1,
-    )
+    await score(tmp_path / "p.parquet", progress=lambda *done: reports.append(done), job_rows=1)
     assert reports == sorted(reports)
     assert len(reports) > 1
     assert reports[-1] == (7, 7)
 
 
 async def test_rows_are_sorted_on_disk_when_memory_is_short(
-    executor: Processes, truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    score: Score, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The limits of one job, made so small that a small file passes them; several sort and score jobs."""
     monkeypatch.setattr(partitioning, "SPAN_ROWS", 30)
@@ -196,13 +167,11 @@ async def test_rows_are_sorted_on_disk_when_memory_is_short(
 
     monkeypatch.setattr(engine._Evaluation, "_sort_and_score", spy)
     FILES["no statistics"](answers(), tmp_path / "p.parquet")
-    assert (await score(executor, truth, tmp_path / "p.parquet")).warnings == [repr(expected(answers()))]
+    assert (await score(tmp_path / "p.parquet")).warnings == [repr(expected(answers()))]
     assert len(sorting) == 1
 
 
-async def test_statistics_that_lie_do_not_move_rows(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_statistics_that_lie_do_not_move_rows(score: Score, tmp_path: Path) -> None:
     table = answers()
     path = tmp_path / "p.parquet"
     with pq.ParquetWriter(path, table.schema, use_dictionary=False) as writer:
@@ -215,12 +184,10 @@ async def test_statistics_that_lie_do_not_move_rows(
     path.write_bytes(data[:-footer] + lie)
     assert pq.read_metadata(path).row_group(3).column(0).statistics.max == 15
     for job_rows in (1, None):
-        assert (await score(executor, truth, path, job_rows)).warnings == [repr(expected(table))]
+        assert (await score(path, job_rows=job_rows)).warnings == [repr(expected(table))]
 
 
-async def test_statistics_whose_least_is_above_their_greatest_are_none(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_statistics_whose_least_is_above_their_greatest_are_none(score: Score, tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     table = answers()
     pq.write_table(table.filter(pa.compute.is_in(table.column("event_id"), pa.array([13, 14]))), path)
@@ -230,7 +197,7 @@ async def test_statistics_whose_least_is_above_their_greatest_are_none(
     path.write_bytes(data[:-footer] + swapped.replace(b"????????", packed(14)))
     statistics = pq.read_metadata(path).row_group(0).column(0).statistics
     assert (statistics.min, statistics.max) == (14, 13)
-    assert (await score(executor, truth, path, job_rows=1)).rows == 7 + 40
+    assert (await score(path, job_rows=1)).rows == 7 + 40
 
 
 def packed(event: int) -> bytes:
@@ -242,40 +209,36 @@ def packed(event: int) -> bytes:
 
 @pytest.mark.parametrize("broken", toy_task.BROKEN)
 async def test_a_task_that_goes_wrong_is_not_the_submitters_fault(
-    executor: Processes, truth: Truth, tmp_path: Path, broken: type[Toy], caplog: pytest.LogCaptureFixture
+    score: Score, tmp_path: Path, broken: type[Toy], caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
     limits = Limits(1024**3, 2 if broken.__name__.startswith("Loops") else 60)
     with caplog.at_level(logging.ERROR), pytest.raises(ScoringFailed) as raised:
-        await evaluate(broken(), truth, path, executor=executor, limits=limits)
+        await score(path, broken(), limits=limits)
     assert raised.value.status == 503
     assert "fault of the task" not in raised.value.detail
     assert "scoring for task toy failed" in caplog.text
     if broken.__name__.startswith("Raises"):
         assert "toy_task.py" in caplog.text
-    assert (await score(executor, truth, path)).warnings == [repr(expected(answers()))]
+    assert (await score(path)).warnings == [repr(expected(answers()))]
 
 
-async def test_a_worker_killed_while_scoring_fails_one_evaluation(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_a_worker_killed_while_scoring_fails_one_evaluation(score: Score, tmp_path: Path) -> None:
     path, pid_file = tmp_path / "p.parquet", tmp_path / "pid"
     write_predictions(answers(), path)
-    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(pid_file)))
+    scoring = asyncio.create_task(score(path, toy_task.Waits(pid_file)))
     await until(pid_file.exists)
     os.kill(int(pid_file.read_text()), signal.SIGKILL)
     with pytest.raises(ScoringFailed):
         await scoring
-    assert (await score(executor, truth, path)).warnings == [repr(expected(answers()))]
+    assert (await score(path)).warnings == [repr(expected(answers()))]
 
 
-async def test_cancelling_leaves_neither_work_nor_files(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_cancelling_leaves_neither_work_nor_files(score: Score, tmp_path: Path) -> None:
     path, pid_file = tmp_path / "p.parquet", tmp_path / "pid"
     FILES["no statistics"](answers(), path)
-    scoring = asyncio.create_task(score(executor, truth, path, task=toy_task.Waits(pid_file)))
+    scoring = asyncio.create_task(score(path, toy_task.Waits(pid_file)))
     await until(pid_file.exists)
     scoring.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -286,10 +249,10 @@ async def test_cancelling_leaves_neither_work_nor_files(
 
 
 async def test_workers_import_what_scoring_needs_and_no_server(
-    executor: Processes, truth: Truth, tmp_path: Path
+    score: Score, executor: Processes, tmp_path: Path
 ) -> None:
     write_predictions(answers(), tmp_path / "p.parquet")
-    await score(executor, truth, tmp_path / "p.parquet")
+    await score(tmp_path / "p.parquet")
     async for loaded in executor.map(toy_task.loaded_modules, [None] * 8, LIMITS):
         assert not loaded & {
             "quart",
@@ -304,25 +267,23 @@ async def test_workers_import_what_scoring_needs_and_no_server(
 
 @pytest.mark.parametrize("own", [{"toy_task"}, {"collidium"}], ids=["built-in", "third-party"])
 async def test_a_worker_of_third_party_code_is_not_used_again(
-    truth: Truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: set[str]
+    score: Score, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, own: set[str]
 ) -> None:
     monkeypatch.setattr("collidium.scoring.engine.OWN_PACKAGES", own)
     write_predictions(answers(), tmp_path / "p.parquet")
     executor = Processes(1)
     [before] = [pid async for pid in executor.map(toy_task.process_id, [None], LIMITS)]
-    await score(executor, truth, tmp_path / "p.parquet")
+    await score(tmp_path / "p.parquet", executor=executor)
     [after] = [pid async for pid in executor.map(toy_task.process_id, [None], LIMITS)]
     await executor.close()
     assert (after == before) is (own == {"toy_task"})
 
 
-async def test_the_loop_stays_free_while_a_task_scores(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_the_loop_stays_free_while_a_task_scores(score: Score, tmp_path: Path) -> None:
     """A task computes for a second: the loop has its turns all the time."""
     path = tmp_path / "p.parquet"
     write_predictions(answers(), path)
-    scoring = asyncio.create_task(score(executor, truth, path, job_rows=1, task=toy_task.Spins()))
+    scoring = asyncio.create_task(score(path, toy_task.Spins(), job_rows=1))
     turns = 0
     while not scoring.done():
         await asyncio.sleep(0.005)
@@ -331,9 +292,7 @@ async def test_the_loop_stays_free_while_a_task_scores(
     assert turns > 30, "where it computes on the loop, there are as many turns as jobs"
 
 
-async def test_problems_of_all_jobs_are_reported_at_once(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_problems_of_all_jobs_are_reported_at_once(score: Score, tmp_path: Path) -> None:
     table = answers().to_pydict()
     first_of_11, first_of_16 = SIZES[0], sum(SIZES[:6])
     for row in (first_of_11, first_of_11 + 1, first_of_16, 0, 1, 2, 3):
@@ -344,7 +303,7 @@ async def test_problems_of_all_jobs_are_reported_at_once(
     answers_of = []
     for job_rows in (1, 45, None):
         with pytest.raises(InvalidInput) as raised:
-            await score(executor, truth, path, job_rows)
+            await score(path, job_rows=job_rows)
         answers_of.append(sorted(raised.value.errors, key=lambda error: (error["code"], error["column"])))
     assert answers_of[0] == answers_of[1] == answers_of[2]
     non_finite, null, unknown = answers_of[0]

@@ -3,45 +3,38 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import toy_task
-from toy_task import EVENTS, Gated, Toy, Undefined
+from toy_task import EVENTS, Gated, Score, Toy, Undefined
 
 from collidium.benchmarks.models import Submission
 from collidium.benchmarks.submissions import scorings
 from collidium.client.predictions import write_predictions
-from collidium.contracts.executor import Limits
 from collidium.errors import ScoringFailed
-from collidium.scoring.engine import Evaluation, evaluate
+from collidium.scoring.engine import Evaluation
 from collidium.scoring.truth.versions import Part, Truth
 from collidium.scoring.uncertainty import groups_of, resampled
-from collidium_plugins.executor_processes import Processes
-
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 
 
-async def scored(executor: Processes, truth: Truth, directory: Path, right: float) -> Evaluation:
-    """What an answer is worth of which that part is right."""
+async def scored(score: Score, directory: Path, right: float) -> Evaluation:
+    """The scores of predictions of which this fraction is right."""
     table = toy_task.items()
     wrong = np.arange(table.num_rows) % 10 >= 10 * right
     values = pa.array(np.where(wrong, -1.0, np.asarray(table["value"])))
     write_predictions(table.set_column(2, "value", values), directory / "p.parquet")
-    return await evaluate(Gated(), truth, directory / "p.parquet", executor=executor, limits=LIMITS)
+    return await score(directory / "p.parquet", Gated())
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_a_missing_metric_has_no_error_and_gives_no_place(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
-    good = await scored(executor, truth, tmp_path, 0.9)
+async def test_a_missing_metric_has_no_error_and_gives_no_place(score: Score, tmp_path: Path) -> None:
+    good = await scored(score, tmp_path, 0.9)
     assert set(good.metrics) == set(good.uncertainties) == {"accuracy", "missing"}
     assert good.missing == []
     assert scorings.rank_score(Gated.card, Submission(scores=good.metrics)) == good.metrics["accuracy"]
-    bad = await scored(executor, truth, tmp_path, 0.3)
+    bad = await scored(score, tmp_path, 0.3)
     assert set(bad.metrics) == set(bad.uncertainties) == {"missing"}
     assert bad.missing == [
         "There is no accuracy when less than half is right: the submission has no place on the leaderboard."
@@ -53,23 +46,22 @@ async def test_a_missing_metric_has_no_error_and_gives_no_place(
 @pytest.mark.parametrize("how", ["raises", "is nan"])
 @pytest.mark.asyncio(loop_scope="module")
 async def test_what_is_undefined_in_the_final_part_fails_nothing(
-    executor: Processes, truth: Truth, tmp_path: Path, how: str
+    score: Score, truth: Truth, tmp_path: Path, how: str
 ) -> None:
-    write_predictions(toy_task.items(), tmp_path / "p.parquet")
+    path = tmp_path / "p.parquet"
+    write_predictions(toy_task.items(), path)
     public = Part("0a", "public", 50)
     groups = groups_of(truth.events)
     shown = frozenset(groups[number].start for number in public.groups(len(groups)))
     task, everywhere = Undefined(shown, how), Undefined(frozenset(range(EVENTS.start, EVENTS.stop)), how)
-    options: Any = {"executor": executor, "limits": LIMITS}
-    made = await evaluate(task, truth, tmp_path / "p.parquet", part=public, **options)
-    plain = await evaluate(everywhere, truth, tmp_path / "p.parquet", part=public, **options)
+    made, plain = [await score(path, one, part=public) for one in (task, everywhere)]
     assert (made.metrics, made.warnings, made.missing) == (plain.metrics, plain.warnings, plain.missing)
-    final = await evaluate(task, truth, tmp_path / "p.parquet", part=public.final, **options)
+    final = await score(path, task, part=public.final)
     assert made.held_back == final
     assert set(final.metrics) == ({"missing"} if how == "is nan" else set())
     assert any("There is no accuracy" in line and "no place" in line for line in final.missing)
     with pytest.raises(ScoringFailed):
-        await evaluate(Undefined(frozenset(), how), truth, tmp_path / "p.parquet", part=public, **options)
+        await score(path, Undefined(frozenset(), how), part=public)
 
 
 def test_a_metric_that_some_resampled_events_lack_has_no_error() -> None:

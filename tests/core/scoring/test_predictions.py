@@ -13,18 +13,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import toy_task
+from toy_task import Make, Score
 
 from collidium.client.predictions import write_predictions
 from collidium.contracts.executor import Limits
 from collidium.datasets import Dataset
 from collidium.errors import InvalidInput
 from collidium.scoring.blocks import PlanRequest, make_plan
-from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.importing import Origin, build
-from collidium.scoring.truth.versions import Truth
-from collidium_plugins.executor_processes import Processes
 
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 ROWS = sum(toy_task.SIZES)
 
 Write = Callable[[Path], None]
@@ -246,13 +242,13 @@ BAD: dict[str, tuple[Write, list[tuple[str, str | None, int]]]] = {
 @pytest.mark.parametrize("name", BAD)
 @pytest.mark.parametrize("job_rows", [1, None], ids=["many jobs", "one job"])
 async def test_a_bad_file_is_refused_with_its_problems(
-    executor: Processes, truth: Truth, tmp_path: Path, name: str, job_rows: int | None
+    score: Score, tmp_path: Path, name: str, job_rows: int | None
 ) -> None:
     write, expected = BAD[name]
     path = tmp_path / "predictions.parquet"
     write(path)
     with pytest.raises(InvalidInput) as raised:
-        await evaluate(toy_task.Toy(), truth, path, executor=executor, limits=LIMITS, job_rows=job_rows)
+        await score(path, job_rows=job_rows)
     assert raised.value.status == 422
     errors = raised.value.errors
     found = [(error["code"], error["column"], error["count"]) for error in errors]
@@ -273,11 +269,11 @@ def test_a_footer_of_very_many_columns_shows_few_problems(tmp_path: Path) -> Non
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_examples_show_the_rows_themselves(executor: Processes, truth: Truth, tmp_path: Path) -> None:
+async def test_examples_show_the_rows_themselves(score: Score, tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     some("event_id", -5, -4, -3, -2, -1, 2000, 3000)(path)
     with pytest.raises(InvalidInput) as raised:
-        await evaluate(toy_task.Toy(), truth, path, executor=executor, limits=LIMITS)
+        await score(path)
     (error,) = raised.value.errors
     assert error["count"] == 7
     assert error["event_id"] == -5
@@ -291,7 +287,7 @@ async def test_examples_show_the_rows_themselves(executor: Processes, truth: Tru
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_a_file_too_large_for_a_worker_is_a_problem_of_the_file(
-    executor: Processes, tmp_path: Path
+    score: Score, make: Make, tmp_path: Path
 ) -> None:
     """Three million rows in one event, and memory for less."""
     rows = 3_000_000
@@ -302,29 +298,14 @@ async def test_a_file_too_large_for_a_worker_is_a_problem_of_the_file(
         pa.table({"event_id": pa.array([10], pa.uint32()), "item_id": lists, "answer": lists}),
         tmp_path / "dataset" / "items.parquet",
     )
-    truth = await build(
-        NoBaseline(),
-        Dataset(tmp_path / "dataset"),
-        origin=Origin("large", "1"),
-        directory=tmp_path,
-        executor=executor,
-        limits=LIMITS,
-        events=toy_task.EventRange(10, 11),
-    )
-    events = pa.array(np.full(rows, 10))
-    write_predictions(
-        pa.table({"event_id": events, "item_id": numbers, "value": numbers}), tmp_path / "p.parquet"
-    )
+    large, events = Dataset(tmp_path / "dataset"), toy_task.EventRange(10, 11)
+    truth = await make(tmp_path, of=large, events=events, floors=False)
+    path = tmp_path / "p.parquet"
+    columns = {"event_id": pa.array(np.full(rows, 10)), "item_id": numbers, "value": numbers}
+    write_predictions(pa.table(columns), path)
     with pytest.raises(InvalidInput) as raised:
-        await evaluate(
-            toy_task.Toy(), truth, tmp_path / "p.parquet", executor=executor, limits=Limits(40 * 1024**2, 60)
-        )
+        await score(path, against=truth, limits=Limits(40 * 1024**2, 60))
     assert [error["code"] for error in raised.value.errors] == ["too-large-to-decode"]
-
-
-class NoBaseline(toy_task.Toy):
-    def baselines(self) -> dict[str, toy_task.Reconstruction]:
-        return {}
 
 
 def ignoring(path: Path) -> list[str]:
@@ -334,9 +315,7 @@ def ignoring(path: Path) -> list[str]:
 
 
 @pytest.mark.asyncio(loop_scope="module")
-async def test_extra_columns_that_are_ignored_change_nothing(
-    executor: Processes, truth: Truth, tmp_path: Path
-) -> None:
+async def test_extra_columns_that_are_ignored_change_nothing(score: Score, tmp_path: Path) -> None:
     pq.write_table(good(), tmp_path / "plain.parquet")
     # Far more than could be decoded.
     texts = pa.array(["a" * 10_000] * ROWS)
@@ -345,17 +324,10 @@ async def test_extra_columns_that_are_ignored_change_nothing(
     # Out of order, so that they are sorted on disk as well.
     pq.write_table(more.take(np.arange(ROWS)[::-1]), tmp_path / "turned.parquet", row_group_size=2)
     plain, *others = [
-        await evaluate(
-            toy_task.Toy(),
-            truth,
-            tmp_path / f"{name}.parquet",
-            executor=executor,
-            limits=LIMITS,
-            extra_columns="ignore",
-        )
+        await score(tmp_path / f"{name}.parquet", extra_columns="ignore")
         for name in ("plain", "more", "turned")
     ]
-    assert [other.metrics for other in others] == [plain.metrics] * 2
+    assert others == [plain] * 2
 
 
 def test_dotted_column_names_are_not_ignored(tmp_path: Path) -> None:

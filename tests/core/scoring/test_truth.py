@@ -7,7 +7,6 @@ import json
 import threading
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,29 +14,17 @@ import pyarrow.parquet as pq
 import pytest
 import toy_task
 from tests.waiting import until
-from toy_task import SIZES, Toy
+from toy_task import SIZES, Make, Toy
 
-from collidium.contracts.executor import Limits
 from collidium.contracts.task import EventRange, Reconstruction, Tables, UnusableTruth
 from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError, ScoringFailed, UnusableDataset
 from collidium.files.held import sweep
-from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.importing import Origin
 from collidium.scoring.truth.tables import LONG_EVENTS, TableReader, TableWriter
 from collidium.scoring.truth.versions import MANIFEST, Truth
-from collidium_plugins.executor_processes import Processes
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
-
-
-async def make(executor: Processes, dataset: Dataset, directory: Path, **options: Any) -> Truth:
-    task = options.pop("task", None) or Toy()
-    origin = options.pop("origin", Origin("toy_pu0", "abc"))
-    return await build(
-        task, dataset, origin=origin, directory=directory, executor=executor, limits=LIMITS, **options
-    )
 
 
 def resharded(dataset: Dataset, directory: Path) -> Dataset:
@@ -52,37 +39,38 @@ def resharded(dataset: Dataset, directory: Path) -> Dataset:
     return Dataset(directory)
 
 
-async def test_the_manifest_describes_the_truth(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    truth = await make(executor, dataset, tmp_path, block_rows=45)
+async def test_the_manifest_describes_the_truth(make: Make, tmp_path: Path) -> None:
+    reports: list[tuple[int, ...]] = []
+    truth = await make(tmp_path, block_rows=45, progress=lambda *done: reports.append(done))
+    assert reports[-1] == (7, 7), "events"
     assert truth.directory == tmp_path / "toy" / truth.version
     assert (truth.task, truth.dataset, truth.revision, truth.scorer_version) == ("toy", "toy_pu0", "abc", "1")
     assert truth.events == toy_task.EVENTS
     assert truth.rows("answers") == sum(SIZES)
     assert truth == Truth.open(truth.directory)
+    manifest = json.loads((truth.directory / MANIFEST).read_text())
+    assert manifest == json.loads(json.dumps(truth.as_dict()))
+    assert manifest["events"] == {"start": 10, "stop": 17}
+    assert manifest["created_at"].endswith("Z")
+    assert set(manifest["tables"]["answers"]) == {"sha256", "rows", "bytes"}
     truth.verify()
     with TableReader(truth.paths["answers"]) as answers:
         stored = pa.concat_tables(answers.read(block.index) for block in truth.blocks)
     assert stored.column("item_id").to_pylist() == toy_task.items().column("item_id").to_pylist()
 
 
-async def test_notes_of_the_datasets_shards_are_kept(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
+async def test_notes_of_the_datasets_shards_are_kept(make: Make, dataset: Dataset, tmp_path: Path) -> None:
     items = pq.read_table(dataset.directory / "items.parquet")
     notes = {"truth.vary": "field=0.99", "truth.odd": b"\xff", "pandas": "{}"}
     (tmp_path / "noted").mkdir()
     pq.write_table(items.replace_schema_metadata(notes), tmp_path / "noted" / "items.parquet")
-    truth = await make(executor, Dataset(tmp_path / "noted"), tmp_path)
+    truth = await make(tmp_path, of=Dataset(tmp_path / "noted"))
     assert truth.notes == {"vary": "field=0.99", "odd": "\ufffd"}
     assert Truth.open(truth.directory).notes == truth.notes
 
 
-async def test_blocks_are_of_whole_events_over_the_range(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    truth = await make(executor, dataset, tmp_path, block_rows=41)
+async def test_blocks_are_of_whole_events_over_the_range(make: Make, tmp_path: Path) -> None:
+    truth = await make(tmp_path, block_rows=41)
     spans = [(block.events.start, block.events.stop, block.rows) for block in truth.blocks]
     assert spans == [(10, 11, 20), (11, 14, 38), (14, 16, 41), (16, 17, 33)]
     with TableReader(truth.paths["answers"]) as answers:
@@ -92,27 +80,21 @@ async def test_blocks_are_of_whole_events_over_the_range(
             assert all(event in block.events for event in events.tolist())
 
 
-async def test_an_event_without_rows_has_a_block_of_its_own_if_need_be(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    truth = await make(executor, dataset, tmp_path, events=EventRange(12, 13), task=NoBaseline())
+async def test_an_event_without_rows_has_a_block_of_its_own_if_need_be(make: Make, tmp_path: Path) -> None:
+    truth = await make(tmp_path, events=EventRange(12, 13), task=NoBaseline())
     assert [(block.events.start, block.rows) for block in truth.blocks] == [(12, 0)]
 
 
-async def test_the_floors_are_what_the_baseline_scores(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    truth = await make(executor, dataset, tmp_path)
+async def test_the_floors_are_what_the_baseline_scores(make: Make, tmp_path: Path) -> None:
+    truth = await make(tmp_path)
     right = np.mean(np.asarray(toy_task.items().column("value")) == 500.0)
     assert truth.floors == {"accuracy": right, "missing": 0.0}
-    assert (await make(executor, dataset, tmp_path / "2", task=NoBaseline())).floors == {}
+    assert (await make(tmp_path / "2", task=NoBaseline())).floors == {}
 
 
-async def test_the_same_input_gives_the_same_version(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    first = await make(executor, dataset, tmp_path / "1")
-    again = await make(executor, resharded(dataset, tmp_path / "dataset"), tmp_path / "2", block_rows=1)
+async def test_the_same_input_gives_the_same_version(make: Make, dataset: Dataset, tmp_path: Path) -> None:
+    first = await make(tmp_path / "1")
+    again = await make(tmp_path / "2", of=resharded(dataset, tmp_path / "dataset"), block_rows=1)
     assert again.version == first.version
     assert len(again.blocks) == 7
     for other in (
@@ -122,53 +104,39 @@ async def test_the_same_input_gives_the_same_version(
         {"task": OtherVersion()},
         {"task": OtherAnswers()},
     ):
-        assert (await make(executor, dataset, tmp_path / "3", **other)).version != first.version
+        assert (await make(tmp_path / "3", **other)).version != first.version
 
 
-async def test_importing_again_leaves_what_is_there(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    made = await asyncio.gather(*(make(executor, dataset, tmp_path) for _ in range(3)))
+async def test_importing_again_leaves_what_is_there(make: Make, tmp_path: Path) -> None:
+    made = await asyncio.gather(*(make(tmp_path) for _ in range(3)))
     assert len({truth.version for truth in made}) == 1
-    assert await make(executor, dataset, tmp_path) == made[0]
+    assert await make(tmp_path) == made[0]
     assert [path.name for path in (tmp_path / "toy").iterdir()] == [made[0].version]
 
 
-async def test_progress_counts_events(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
-    reports: list[tuple[int, int]] = []
-    await make(executor, dataset, tmp_path, progress=lambda done, total: reports.append((done, total)))
-    assert reports[-1] == (7, 7)
-
-
-async def test_missing_events_are_refused_and_leave_nothing(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
+async def test_missing_events_are_refused_and_leave_nothing(make: Make, tmp_path: Path) -> None:
     with pytest.raises(UnusableDataset, match=r"lacks 4 of the 9 events 12:21, for example 17, 18, 19, 20 "):
-        await make(executor, dataset, tmp_path, events=EventRange(12, 21))
+        await make(tmp_path, events=EventRange(12, 21))
     assert list((tmp_path / "toy").iterdir()) == []
 
 
-async def test_a_task_that_cannot_use_the_dataset_leaves_nothing(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
+async def test_a_task_that_cannot_use_the_dataset_leaves_nothing(make: Make, tmp_path: Path) -> None:
     for task, message in [(Refuses(), "items lack"), (WrongType(), "uint32"), (WrongTable(), "rows_of")]:
         with pytest.raises(UnusableDataset, match=message):
-            await make(executor, dataset, tmp_path, task=task)
+            await make(tmp_path, task=task)
     with pytest.raises(ScoringFailed):
-        await make(executor, dataset, tmp_path, task=toy_task.RaisesInScore())
+        await make(tmp_path, task=toy_task.RaisesInScore())
     assert list((tmp_path / "toy").iterdir()) == []
 
 
-async def test_an_import_that_is_given_up_leaves_nothing_that_counts(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
+async def test_an_import_that_is_given_up_leaves_nothing_that_counts(make: Make, tmp_path: Path) -> None:
     begun, go_on = threading.Event(), threading.Event()
 
     def wait(done: int, total: int) -> None:
         begun.set()
         go_on.wait(30)
 
-    importing = asyncio.create_task(make(executor, dataset, tmp_path, progress=wait))
+    importing = asyncio.create_task(make(tmp_path, progress=wait))
     await asyncio.to_thread(begun.wait, 30)
     importing.cancel()
     go_on.set()
@@ -183,10 +151,8 @@ async def test_an_import_that_is_given_up_leaves_nothing_that_counts(
     await until(nothing_is_left)
 
 
-async def test_what_was_changed_or_lost_is_noticed(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    truth = await make(executor, dataset, tmp_path)
+async def test_what_was_changed_or_lost_is_noticed(make: Make, tmp_path: Path) -> None:
+    truth = await make(tmp_path)
     path = truth.paths["answers"]
     data = path.read_bytes()
     path.write_bytes(data[:20] + bytes([data[20] ^ 1]) + data[21:])
@@ -200,10 +166,8 @@ async def test_what_was_changed_or_lost_is_noticed(
         Truth.open(truth.directory)
 
 
-async def test_truth_in_another_form_is_not_read(
-    executor: Processes, dataset: Dataset, tmp_path: Path
-) -> None:
-    truth = await make(executor, dataset, tmp_path, task=NoBaseline())
+async def test_truth_in_another_form_is_not_read(make: Make, tmp_path: Path) -> None:
+    truth = await make(tmp_path, task=NoBaseline())
     replace(truth, form="parquet").save()
     with pytest.raises(ConfigurationError, match="form is parquet, not arrow-2: import it again"):
         Truth.open(truth.directory)
@@ -272,15 +236,6 @@ async def test_a_manifest_that_is_none_is_named(tmp_path: Path, content: str) ->
     (tmp_path / MANIFEST).write_text(content)
     with pytest.raises(ConfigurationError, match="no manifest"):
         Truth.open(tmp_path)
-
-
-async def test_the_manifest_is_plain_json(executor: Processes, dataset: Dataset, tmp_path: Path) -> None:
-    truth = await make(executor, dataset, tmp_path)
-    manifest = json.loads((truth.directory / MANIFEST).read_text())
-    assert manifest == json.loads(json.dumps(truth.as_dict()))
-    assert manifest["events"] == {"start": 10, "stop": 17}
-    assert manifest["created_at"].endswith("Z")
-    assert set(manifest["tables"]["answers"]) == {"sha256", "rows", "bytes"}
 
 
 # -- tasks that prepare other truth; they are not sent to workers unless they have a baseline ------------

@@ -6,15 +6,12 @@ import asyncio
 from pathlib import Path
 
 import pytest
-from toy_task import Toy
+from toy_task import Make
 
-from collidium.contracts.executor import Limits
 from collidium.contracts.storage import Storage, StorageUnavailable
-from collidium.datasets import Dataset
 from collidium.errors import ConfigurationError
-from collidium.scoring.truth.importing import Origin, build
+from collidium.scoring.truth.importing import Origin
 from collidium.scoring.truth.versions import Truth, TruthCache, table_key
-from collidium_plugins.executor_processes import Processes
 from collidium_plugins.storage_local import LocalStorage
 
 PLENTY = 1024**3
@@ -39,22 +36,20 @@ def remote(tmp_path: Path) -> Remote:
     return Remote(tmp_path / "remote")
 
 
-async def made(dataset: Dataset, cache: TruthCache, revision: str = "1") -> Truth:
-    """A version of truth as an import leaves it, in cache and storage."""
-    truth = await build(
-        *(Toy(), dataset),
-        origin=Origin("toy", revision),
-        directory=cache.directory,
-        executor=Processes(1),  # not started: there are no floors
-        limits=Limits(memory_bytes=PLENTY, seconds=60),
-        floors=False,
-    )
-    await cache.store(truth)
-    return truth
+@pytest.fixture
+def stored(make: Make) -> Make:
+    """Prepares truth in a cache and stores it, as an import does."""
+
+    async def stored(cache: TruthCache, revision: str = "1") -> Truth:
+        truth = await make(cache.directory, origin=Origin("toy", revision), floors=False)
+        await cache.store(truth)
+        return truth
+
+    return stored
 
 
-async def test_another_machine_has_the_same_truth(dataset: Dataset, remote: Remote, tmp_path: Path) -> None:
-    truth = await made(dataset, TruthCache(remote, tmp_path / "one", PLENTY))
+async def test_another_machine_has_the_same_truth(stored: Make, remote: Remote, tmp_path: Path) -> None:
+    truth = await stored(TruthCache(remote, tmp_path / "one", PLENTY))
     other = TruthCache(remote, tmp_path / "other", PLENTY)
     for _ in range(2):
         async with other.opened("toy", truth.version) as found:
@@ -65,10 +60,8 @@ async def test_another_machine_has_the_same_truth(dataset: Dataset, remote: Remo
     assert [path.name for path in (tmp_path / "other" / "toy").iterdir()] == [truth.version]
 
 
-async def test_processes_that_open_at_once_fetch_once(
-    dataset: Dataset, remote: Remote, tmp_path: Path
-) -> None:
-    truth = await made(dataset, TruthCache(remote, tmp_path / "one", PLENTY))
+async def test_processes_that_open_at_once_fetch_once(stored: Make, remote: Remote, tmp_path: Path) -> None:
+    truth = await stored(TruthCache(remote, tmp_path / "one", PLENTY))
     # Of each process of a machine one; what they share is the directory.
     caches = [TruthCache(remote, tmp_path / "other", PLENTY) for _ in range(3)]
 
@@ -80,26 +73,26 @@ async def test_processes_that_open_at_once_fetch_once(
     assert len(remote.fetched) == 1 + len(truth.tables)
 
 
-async def test_the_storage_of_this_machine_shares_its_files(dataset: Dataset, tmp_path: Path) -> None:
+async def test_the_storage_of_this_machine_shares_its_files(stored: Make, tmp_path: Path) -> None:
     storage = LocalStorage(tmp_path / "storage")
-    truth = await made(dataset, TruthCache(storage, tmp_path / "one", PLENTY))
+    truth = await stored(TruthCache(storage, tmp_path / "one", PLENTY))
     async with TruthCache(storage, tmp_path / "other", PLENTY).opened("toy", truth.version) as found:
         for name, path in found.paths.items():
             assert path.samefile(truth.paths[name])
             assert path.samefile(storage.directory / table_key(truth.tables[name]))
 
 
-async def test_what_arrives_changed_is_not_used(dataset: Dataset, remote: Remote, tmp_path: Path) -> None:
-    truth = await made(dataset, TruthCache(remote, tmp_path / "one", PLENTY))
-    stored = remote.directory / table_key(truth.tables["answers"])
-    right = stored.read_bytes()
-    stored.write_bytes(right[:-1] + bytes([right[-1] ^ 1]))
+async def test_what_arrives_changed_is_not_used(stored: Make, remote: Remote, tmp_path: Path) -> None:
+    truth = await stored(TruthCache(remote, tmp_path / "one", PLENTY))
+    table = remote.directory / table_key(truth.tables["answers"])
+    right = table.read_bytes()
+    table.write_bytes(right[:-1] + bytes([right[-1] ^ 1]))
     other = TruthCache(remote, tmp_path / "other", PLENTY)
     with pytest.raises(StorageUnavailable, match="another file"):
         async with other.opened("toy", truth.version):
             pytest.fail("it was opened")
     assert list((tmp_path / "other" / "toy").iterdir()) == []
-    stored.write_bytes(right)
+    table.write_bytes(right)
     async with other.opened("toy", truth.version) as found:
         found.verify()
 
@@ -111,10 +104,10 @@ async def test_truth_that_is_nowhere_is_named(remote: Remote, tmp_path: Path) ->
 
 
 async def test_room_is_made_of_what_is_stored_and_unused(
-    dataset: Dataset, remote: Remote, tmp_path: Path
+    stored: Make, remote: Remote, tmp_path: Path
 ) -> None:
     machine = TruthCache(remote, tmp_path / "one", PLENTY)
-    versions = [(await made(dataset, machine, str(number))).version for number in range(5)]
+    versions = [(await stored(machine, str(number))).version for number in range(5)]
     size = sum(table.bytes for table in Truth.open(machine.directory / "toy" / versions[0]).tables.values())
     small = TruthCache(remote, tmp_path / "small", 3 * size + size // 2)
 

@@ -16,22 +16,15 @@ import pyarrow.parquet as pq
 import pytest
 import toy_task
 from hypothesis import given
-from toy_task import Toy, ToyTally
+from toy_task import Make, Score, Toy, ToyTally
 
 from collidium.client.predictions import write_predictions
-from collidium.contracts.executor import Limits
 from collidium.contracts.task import Block, Card, EventRange, Metric, Problem, Tables, Task
-from collidium.datasets import Dataset
 from collidium.scoring import uncertainty
-from collidium.scoring.engine import evaluate
-from collidium.scoring.truth.importing import Origin, build
 from collidium.scoring.truth.versions import Truth
 from collidium.scoring.uncertainty import GROUPS, by_group, groups_of
-from collidium_plugins.executor_processes import Processes
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.tally import EVENT
-
-LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 
 ranges = st.builds(
     lambda start, size: EventRange(start, start + size), st.integers(0, 500), st.integers(1, 400)
@@ -195,15 +188,9 @@ def test_trackings_own_way_gives_what_merging_gives() -> None:
 
 @pytest.mark.asyncio(loop_scope="module")
 async def test_errors_do_not_depend_on_jobs_blocks_or_the_file(
-    executor: Processes, truth: Truth, dataset: Dataset, tmp_path: Path
+    score: Score, make: Make, truth: Truth, tmp_path: Path
 ) -> None:
-    whole = await build(
-        *(Toy(), dataset),
-        origin=Origin("toy", "1"),
-        directory=tmp_path,
-        executor=executor,
-        limits=LIMITS,
-    )
+    whole = await make(tmp_path)
     table = toy_task.items()
     values = np.where(np.arange(table.num_rows) % 5 == 0, -1.0, np.asarray(table.column("value")))
     table = table.set_column(2, "value", pa.array(values))
@@ -214,7 +201,7 @@ async def test_errors_do_not_depend_on_jobs_blocks_or_the_file(
     )
     assert (len(whole.blocks), len(truth.blocks) > 1) == (1, True)
     made = [
-        await evaluate(Toy(), against, path, executor=executor, limits=LIMITS, job_rows=job_rows)
+        await score(path, against=against, job_rows=job_rows)
         for against, path, job_rows in (
             *((truth, ordered, 1), (truth, ordered, None), (truth, shuffled, None)),
             (whole, ordered, None),

@@ -5,17 +5,18 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
 from threading import Event
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from collidium.contracts.executor import Limits
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import (
     Block,
@@ -30,6 +31,15 @@ from collidium.contracts.task import (
     Task,
 )
 
+if TYPE_CHECKING:
+    from collidium.scoring.engine import Evaluation
+    from collidium.scoring.truth.versions import Truth
+
+#: Scores a file; prepares truth below a directory. See the fixtures ``score`` and ``make``.
+Score = Callable[..., Awaitable["Evaluation"]]
+Make = Callable[..., Awaitable["Truth"]]
+
+LIMITS = Limits(memory_bytes=1024**3, seconds=60)
 EVENTS = EventRange(10, 17)
 #: Items of each event; the third has none.
 SIZES = (20, 31, 0, 7, 40, 1, 33)
