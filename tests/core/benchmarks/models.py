@@ -14,6 +14,7 @@ import sys
 import traceback
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from decimal import Decimal
 from functools import partial
@@ -95,6 +96,27 @@ async def send(
 
 async def _no_claim(repo: str) -> None:
     return None
+
+
+async def scored(platform: Platform, model: bytes, **options: str) -> str:
+    """Send a model and run all; the id of its evaluation."""
+    evaluation_id = await send(platform, model, **options)
+    await run_all(platform)
+    return evaluation_id
+
+
+async def claimed() -> Evaluation:
+    """Lease the next evaluation, also if it is not due yet."""
+    await Evaluation.filter(turn__gte=0).update(due_at=evaluations.now() - timedelta(minutes=1))
+    row = await evaluations.claim({}, 60)
+    assert row is not None
+    return row
+
+
+def priced(platform: Platform, price: str) -> Platform:
+    """The platform with a price of models."""
+    changed = platform.settings.model_copy(update={"model_price": Decimal(price)})
+    return replace(platform, settings=changed)
 
 
 async def run_all(platform: Platform) -> None:

@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 import numpy as np
 import pytest
 
-from collidium import database
 from collidium.benchmarks.models import Scoring, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import InvalidInput, NotFound
@@ -47,23 +46,23 @@ async def keep(number: int, draws: object, *, truth: str = "t", model: bool = Fa
     return str(row.id)
 
 
-async def test_the_error_of_a_difference_is_of_pairs_of_draws(migrated_database_url: str) -> None:
-    async with database.connected(migrated_database_url):
-        one, same = await keep(1, SHARED), await keep(2, SHARED + OWN)
-        other_truth, undrawn = await keep(3, SHARED, truth="u"), await keep(4, None)
-        model = await keep(5, SHARED + OWN, model=True)
-        foreign = await keep(6, SHARED, of="anomaly")
-        paired = (await reading.compare(one, same)).differences
-        assert paired["btag_auc"].value == pytest.approx(0.01)
-        assert paired["btag_auc"].uncertainty == pytest.approx(np.std(OWN, ddof=1), rel=0.05)
-        assert paired["btag_auc"].paired
-        assert (paired["n_params"].value, paired["n_params"].uncertainty) == (-10.0, None)
-        for other in (other_truth, undrawn):
-            apart = (await reading.compare(one, other)).differences["btag_auc"]
-            assert (apart.uncertainty, apart.paired) == (pytest.approx(0.028), False)
-        rounded = (await reading.compare(one, model)).differences["btag_auc"]
-        assert rounded.uncertainty == 0.001, "one digit"
-        with pytest.raises(InvalidInput, match="anomaly"):
-            await reading.compare(one, foreign)
-        with pytest.raises(NotFound):
-            await reading.compare(one, "0" * 32)
+@pytest.mark.usefixtures("connected")
+async def test_the_error_of_a_difference_is_of_pairs_of_draws() -> None:
+    one, same = await keep(1, SHARED), await keep(2, SHARED + OWN)
+    other_truth, undrawn = await keep(3, SHARED, truth="u"), await keep(4, None)
+    model = await keep(5, SHARED + OWN, model=True)
+    foreign = await keep(6, SHARED, of="anomaly")
+    paired = (await reading.compare(one, same)).differences
+    assert paired["btag_auc"].value == pytest.approx(0.01)
+    assert paired["btag_auc"].uncertainty == pytest.approx(np.std(OWN, ddof=1), rel=0.05)
+    assert paired["btag_auc"].paired
+    assert (paired["n_params"].value, paired["n_params"].uncertainty) == (-10.0, None)
+    for other in (other_truth, undrawn):
+        apart = (await reading.compare(one, other)).differences["btag_auc"]
+        assert (apart.uncertainty, apart.paired) == (pytest.approx(0.028), False)
+    rounded = (await reading.compare(one, model)).differences["btag_auc"]
+    assert rounded.uncertainty == 0.001, "one digit"
+    with pytest.raises(InvalidInput, match="anomaly"):
+        await reading.compare(one, foreign)
+    with pytest.raises(NotFound):
+        await reading.compare(one, "0" * 32)

@@ -109,15 +109,14 @@ async def test_a_kill_anywhere_loses_and_duplicates_nothing(
 
 
 async def test_scores_are_kept_exactly_and_shown_to_a_tenth(platform: Platform) -> None:
-    evaluation_id = await models.send(platform, models.layers())
-    await models.run_all(platform)
+    evaluation_id = await models.scored(platform, models.layers())
     row = await Submission.get(evaluation_id=evaluation_id)
     exact = (await Scoring.get(submission_id=row.id)).scores
     for name, error in (row.uncertainties or {}).items():
         assert abs(row.scores[name] - exact[name]) <= error / 10
     shown = await reading.find(platform, row.id)
     assert (shown.sha256, shown.rows, shown.model and shown.model.nodes) == (
-        hashlib.sha256(models.layers()).hexdigest(),
+        _hash(models.layers()),
         None,
         1,
     )
@@ -154,8 +153,7 @@ def test_rounding_raises_for_no_number(value: float, error: float) -> None:
 
 
 async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
-    evaluation_id = await models.send(platform, models.layers(), to="tracking_latency")
-    await models.run_all(platform)
+    evaluation_id = await models.scored(platform, models.layers(), to="tracking_latency")
     row = await Submission.get(evaluation_id=evaluation_id)
     assert row.verified_at == row.submitted_at
     (seed,) = {block["seed"] for block in (await evaluations.find(evaluation_id)).timed}
@@ -171,10 +169,7 @@ async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platfo
     timed = await models.send(platform, models.layers(), to="tracking_latency")
     with timing_core():
         for _ in range(evaluations.ATTEMPTS + 1):
-            await Evaluation.all().update(due_at=now() - timedelta(minutes=1))
-            taken = await evaluations.claim({}, 60)
-            assert taken is not None
-            await evaluating.evaluate(platform, taken)
+            await evaluating.evaluate(platform, await models.claimed())
     row = await evaluations.find(timed)
     assert (row.state, row.timed, row.lease, row.attempts) == ("running", [], "", 0)
     await models.run_all(platform)
@@ -211,16 +206,14 @@ async def test_models_count_for_the_quota_and_are_not_kept_past_it(platform: Pla
     await evaluations.cancel(await evaluations.find(first))
     with pytest.raises(TooManyRequests):
         await models.send(platform, models.layers(2))
-    key = model_files.model_key(hashlib.sha256(models.layers(2)).hexdigest())
-    assert not await platform.storage.exists(key)
+    assert not await _is_stored(platform, models.layers(2))
     with pytest.raises(Conflict):
         await evaluations.cancel(await evaluations.find(first))
 
 
 async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
     evaluation_id = await models.send(platform, models.layers())
-    taken = await evaluations.claim({}, 60)
-    assert taken is not None
+    taken = await models.claimed()
     assert taken.state == "checking"
     await evaluations.cancel(await evaluations.find(evaluation_id))
     with pytest.raises(evaluations.LeaseLost):
@@ -233,9 +226,7 @@ async def test_a_cancelled_model_is_not_scored(platform: Platform) -> None:
 
 async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> None:
     await models.send(platform, models.layers())
-    taken = await evaluations.claim({}, 60)
-    assert taken is not None
-    run = evaluating._Run(platform, taken)
+    run = evaluating._Run(platform, await models.claimed())
     limits = run._limits
     assert limits.total_seconds == platform.settings.model_seconds
     assert limits.look is not None
@@ -253,10 +244,7 @@ async def test_a_machine_that_confines_no_model_runs_none(
     strict = replace(platform, settings=platform.settings.model_copy(update={"model_unconfined": False}))
     evaluation_id = await models.send(platform, models.layers())
     for _ in range(evaluations.ATTEMPTS + 1):
-        await Evaluation.all().update(due_at=now())
-        taken = await evaluations.claim({}, 60)
-        assert taken is not None
-        await evaluating.evaluate(strict, taken)
+        await evaluating.evaluate(strict, await models.claimed())
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.facts, row.lease) == ("checking", None, "")
     assert "keeps no model from: moods" in caplog.text
@@ -290,8 +278,8 @@ async def test_a_banned_account_gets_no_scores(platform: Platform) -> None:
 async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> None:
     evaluation_id = await models.send(platform, models.layers())
     for _ in range(evaluations.ATTEMPTS):
-        assert await evaluations.claim({}, 60) is not None
-        await Evaluation.all().update(due_at=now())
+        await models.claimed()
+    await Evaluation.all().update(due_at=now())
     assert await evaluations.claim({}, 60) is None
     row = await evaluations.find(evaluation_id)
     assert (row.state, row.code) == ("failed", "interrupted")
@@ -305,10 +293,7 @@ async def test_models_and_rescoring_wait_for_storage_that_is_away(
     with monkeypatch.context() as patched:
         patched.setattr(platform.storage, "get", _away)
         for _ in range(evaluations.ATTEMPTS + 1):
-            row = await evaluations.claim({}, 60)
-            assert row is not None
-            await evaluating.evaluate(platform, row)
-            await Evaluation.all().update(due_at=now())
+            await evaluating.evaluate(platform, await models.claimed())
     await models.run_all(platform)
     assert (await evaluations.find(evaluation_id)).state == "scored"
 
@@ -343,26 +328,6 @@ async def test_a_challenge_ends_when_its_models_have_been_scored(platform: Platf
     assert await closing.end(platform, "tracking")
 
 
-async def test_the_end_shows_final_scores_in_steps(platform: Platform) -> None:
-    await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
-    evaluation_id = await models.send(platform, models.layers())
-    await models.run_all(platform)
-    public = await Submission.get(evaluation_id=evaluation_id)
-    await close_and_run(platform)
-    final = await Submission.get(evaluation_id=evaluation_id)
-    assert final.truth_version != public.truth_version
-    exact = await Scoring.get(submission_id=final.id, truth_version=final.truth_version)
-    assert final.rank_score == final.scores[TRACKML]
-    assert (
-        final.scores
-        == scorings.shown(platform.tasks.find("tracking").card, final, exact.scores, exact.uncertainties, [])[
-            "scores"
-        ]
-    )
-    (earlier,) = (await reading.find(platform, final.id)).earlier_scores
-    assert earlier.scores == public.scores
-
-
 async def close_and_run(platform: Platform) -> None:
     """Close the challenge; its results wait for the models."""
     await closing.close(platform, "tracking", actor="test", http_request_id="")
@@ -374,7 +339,7 @@ async def close_and_run(platform: Platform) -> None:
 async def test_final_events_are_read_once_at_the_end(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """By the models that count alone; the predictions before are of public events."""
+    """Only by the models that count; predictions before are of public events. Scores are rounded."""
     read = []
     monkeypatch.setattr(
         evaluating, "predict", lambda *given, **options: _noted(read, predict(*given, **options))
@@ -388,9 +353,16 @@ async def test_final_events_are_read_once_at_the_end(
     (public,), (final,) = (events_of(str(one), EVENTS) for one in (part, part.final))
     assert read == [{public.start}, {public.start}]
     assert not await Scoring.exists(truth_version=str(part.final))
+    before = await Submission.get(evaluation_id=ids[0])
     await close_and_run(platform)
     assert read[2:] == [{final.start}]
     kept = {row.evaluation_id: row for row in await Submission.all()}
+    counts, card = kept[ids[0]], platform.tasks.find("tracking").card
+    exact = await Scoring.get(submission_id=counts.id, truth_version=counts.truth_version)
+    shown = scorings.shown(card, counts, exact.scores, exact.uncertainties, [])
+    assert (counts.scores, counts.rank_score) == (shown["scores"], counts.scores[TRACKML])
+    (earlier,) = (await reading.find(platform, counts.id)).earlier_scores
+    assert earlier.scores == before.scores
     assert [kept[id_].standing for id_ in ids] == ["ranked", "not_final"]
     assert [kept[id_].truth_version for id_ in ids] == [str(part.final), str(part)]
     assert sum(row.represents for row in kept.values()) == 1
@@ -413,9 +385,7 @@ async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platfo
     await closing.close(platform, "tracking", actor="test", http_request_id="")
     assert not await closing.end(platform, "tracking")
     run = await Evaluation.get(again=True, participant=(await evaluations.find(first)).participant)
-    await Evaluation.filter(id=run.id).update(due_at=now() - timedelta(minutes=1))
-    taken = await evaluations.claim({}, 60)
-    assert taken is not None
+    taken = await models.claimed()
     assert taken.id == run.id
     await evaluations.mark_failed(taken, "memory")
     assert not await closing.end(platform, "tracking"), "the other one is not run yet"
@@ -515,8 +485,7 @@ async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> Non
 async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
     """Of the new events a part is public, too; what the last refresh has not run yet is not run at all."""
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
-    evaluation_id = await models.send(platform, models.layers())
-    await models.run_all(platform)
+    evaluation_id = await models.scored(platform, models.layers())
     await refresh(platform, EventRange(0, 3))
     new = await refresh(platform, EventRange(1, 5))
     states = [row.state for row in await Evaluation.filter(again=True).order_by("received_at")]
@@ -531,9 +500,10 @@ async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
 
 async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platform) -> None:
     """A scored one stays, and one that another caller has had scored."""
-    await platform_run(
-        platform, {"broken": b"no model", "shared": models.layers(1), "good": models.layers(2)}
-    )
+    sent = (b"no model", models.layers(1), models.layers(2))
+    for model in sent:
+        await models.send(platform, model)
+    await models.run_all(platform)
     shared = await Evaluation.get(sha256=_hash(models.layers(1)))
     await Evaluation.filter(id=shared.id).update(state="failed")
     await models.send(platform, models.layers(1), of="grace")
@@ -542,28 +512,20 @@ async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platfor
     await model_files.sweep(platform.storage, now() + timedelta(seconds=1))
     kept = {_hash(models.layers(1)), _hash(models.layers(2))}
     assert set((await model_files.stored_models()).values()) == kept
-    stored = {
-        sha256
-        for sha256 in (*kept, _hash(b"no model"))
-        if await platform.storage.exists(model_files.model_key(sha256))
-    }
-    assert stored == kept
+    assert [await _is_stored(platform, model) for model in sent] == [False, True, True]
     gone = await Evaluation.get(sha256=_hash(b"no model"))
     with pytest.raises(Conflict):
         await evaluations.operate(gone.id, "rerun", actor="test", http_request_id="")
     assert await models.send(platform, b"no model") != gone.id
-    assert await platform.storage.exists(model_files.model_key(_hash(b"no model")))
-
-
-async def platform_run(platform: Platform, sent: dict[str, bytes]) -> None:
-    """Send models of one account and run them."""
-    for model in sent.values():
-        await models.send(platform, model)
-    await models.run_all(platform)
+    assert await _is_stored(platform, b"no model")
 
 
 def _hash(model: bytes) -> str:
     return hashlib.sha256(model).hexdigest()
+
+
+async def _is_stored(platform: Platform, model: bytes) -> bool:
+    return await platform.storage.exists(model_files.model_key(_hash(model)))
 
 
 @pytest.mark.parametrize("failpoint", ["receive.stored", "receive.before_commit"])
@@ -571,13 +533,12 @@ async def test_a_kill_while_a_model_is_received_leaves_no_file(
     platform: Platform, chosen: dict[str, Any], failpoint: str
 ) -> None:
     assert models.kill_each({models.SEND: failpoint}, chosen) == [-signal.SIGKILL]
-    key = model_files.model_key(_hash(models.layers()))
-    assert await platform.storage.exists(key)
+    assert await _is_stored(platform, models.layers())
     assert not await Evaluation.all().exists()
     await model_files.sweep(platform.storage, now())
-    assert await platform.storage.exists(key), "its lease is not over"
+    assert await _is_stored(platform, models.layers()), "its lease is not over"
     await model_files.sweep(platform.storage, now() + timedelta(days=1))
-    assert not await platform.storage.exists(key)
+    assert not await _is_stored(platform, models.layers())
 
 
 @pytest.mark.parametrize("failpoint", ["sweep.begun", "sweep.deleted"])
@@ -592,9 +553,9 @@ async def test_a_sweep_that_is_killed_is_done_again(
     with pytest.raises(Unavailable):
         await models.send(platform, models.layers())
     await model_files.sweep(platform.storage, now() + timedelta(days=1))
-    assert not await platform.storage.exists(model_files.model_key(_hash(models.layers())))
+    assert not await _is_stored(platform, models.layers())
     assert await models.send(platform, models.layers()) != evaluation_id
-    assert await platform.storage.exists(model_files.model_key(_hash(models.layers())))
+    assert await _is_stored(platform, models.layers())
 
 
 async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
@@ -605,7 +566,7 @@ async def test_a_deletion_that_was_killed_does_not_keep_a_model_out(
     await Arrival.filter(sha256__not_isnull=True).update(leased_until=now())
     await models.send(platform, models.layers())
     await model_files.sweep(platform.storage, now() + timedelta(days=1))
-    assert await platform.storage.exists(model_files.model_key(_hash(models.layers())))
+    assert await _is_stored(platform, models.layers())
 
 
 class _Observed:
@@ -638,8 +599,7 @@ async def test_no_call_of_the_storage_is_in_a_transaction(platform: Platform) ->
 
 async def _reproducible(platform: Platform) -> tuple[str, accounts.AccountView]:
     """A scored submission, and its account; there is truth of public events."""
-    await models.send(platform, models.layers())
-    await models.run_all(platform)
+    await models.scored(platform, models.layers())
     await truth_versions.import_truth(
         *(platform, "tracking", str(EVENTS_DIRECTORY)),
         config="ttbar_pu0",
@@ -654,7 +614,7 @@ async def test_a_reproduction_is_compared_and_never_counts(platform: Platform) -
     """Its account pays once, it is run once, and nothing waits for it."""
     submission_id, account = await _reproducible(platform)
     await accounts.post(account.id, Decimal(3), reason="admin_grant", reference="test")
-    priced = replace(platform, settings=platform.settings.model_copy(update={"model_price": Decimal(2)}))
+    priced = models.priced(platform, "2")
     before = await Submission.get(id=submission_id).values()
     other = await accounts.recognise("grace", signup_grant=Decimal(0))
     with pytest.raises(Forbidden):
@@ -690,15 +650,13 @@ async def test_a_reproduction_survives_a_kill(
 
 
 async def test_what_cannot_be_reproduced_is_refused(platform: Platform) -> None:
-    await models.send(platform, models.layers())
-    await models.run_all(platform)
+    await models.scored(platform, models.layers())
     submission_id, account = (await Submission.get()).id, await accounts.find("ada")
     with pytest.raises(Conflict, match="no public events"):
         await reruns.reproduce(platform, account, submission_id)
     submission_id, account = await _reproducible(platform)
-    poor = replace(platform, settings=platform.settings.model_copy(update={"model_price": Decimal(5)}))
     with pytest.raises(PaymentRequired):
-        await reruns.reproduce(poor, account, submission_id)
+        await reruns.reproduce(models.priced(platform, "5"), account, submission_id)
     assert not await Evaluation.exists(public=True)
     await Submission.filter(id=submission_id).update(evaluation_id=None)
     with pytest.raises(Conflict):
@@ -706,10 +664,9 @@ async def test_what_cannot_be_reproduced_is_refused(platform: Platform) -> None:
 
 
 async def test_what_is_refused_leaves_no_file(platform: Platform) -> None:
-    poor = platform.settings.model_copy(update={"model_price": Decimal(5)})
     with pytest.raises(PaymentRequired):
-        await models.send(replace(platform, settings=poor), models.layers())
-    assert not await platform.storage.exists(model_files.model_key(_hash(models.layers())))
+        await models.send(models.priced(platform, "5"), models.layers())
+    assert not await _is_stored(platform, models.layers())
     assert not await Evaluation.all().exists()
 
 
@@ -722,16 +679,14 @@ async def test_the_ledger_agrees_whatever_becomes_of_models(platform: Platform, 
     """Charged once, given back at most once: where the platform fails, or before the model has run."""
     chance = np.random.default_rng(seed)
     price = Decimal("0.125")
-    priced = replace(platform, settings=platform.settings.model_copy(update={"model_price": price}))
+    priced = models.priced(platform, "0.125")
     account = await accounts.recognise("ada", signup_grant=Decimal(10))
     charged: dict[str, bool] = {}
     for number in range(12):
         id_ = await models.send(priced, models.layers(number))
         charged[id_] = True
         for _ in range(chance.integers(1, 3)):
-            await Evaluation.filter(turn__gte=0).update(due_at=now() - timedelta(minutes=1))
-            taken = await evaluations.claim({}, 60)
-            assert taken is not None
+            taken = await models.claimed()
             if runs := chance.random() < 0.5:
                 await evaluations.mark_running(taken, {})
             if chance.random() < 0.4:
@@ -749,12 +704,11 @@ async def test_the_ledger_agrees_whatever_becomes_of_models(platform: Platform, 
 
 
 async def test_an_erased_account_has_no_models(platform: Platform) -> None:
-    done = await models.send(platform, models.layers(0))
-    await models.run_all(platform)
+    done = await models.scored(platform, models.layers(0))
     waiting = await models.send(platform, models.layers(1))
     account = await accounts.find("ada")
     _, files = await standing.submitted_by(account.id)
-    assert {model_files.model_key(hashlib.sha256(models.layers(n)).hexdigest()) for n in (0, 1)} <= set(files)
+    assert {model_files.model_key(_hash(models.layers(n))) for n in (0, 1)} <= set(files)
     await standing.forget(account.id, "ada", "erased-1")
     rows = [await evaluations.find(one) for one in (done, waiting)]
     assert [(row.state, row.hub_username, row.manifest) for row in rows] == [

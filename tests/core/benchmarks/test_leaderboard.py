@@ -1,26 +1,29 @@
-"""Parts of a leaderboard have the ranks of the whole; its history has the submissions that were the best."""
+"""Leaderboards: ranks, selections, Pareto fronts and histories, compared with plain Python."""
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from math import inf
 from types import SimpleNamespace
 
+import hypothesis.strategies as st
 import numpy as np
 import pytest
+from hypothesis import given
 from toy_task import Toy
 
-from collidium import database
 from collidium.benchmarks import closing, histories
 from collidium.benchmarks import leaderboard as boards
-from collidium.benchmarks.leaderboard import BoardVersion, Fronts, Selection
+from collidium.benchmarks.leaderboard import BoardVersion, Front, Fronts, Selection
 from collidium.benchmarks.models import Arrival, Challenge, Submission
 from collidium.benchmarks.submissions import reading
 from collidium.errors import Conflict, InvalidInput
 from collidium.records import Place
+
+pytestmark = pytest.mark.usefixtures("connected")
 
 #: Of accuracy more is better, of missing less.
 CARD = replace(Toy.card, name="traded", pareto=("accuracy", "missing"))
@@ -33,7 +36,7 @@ Wanted = Callable[[Place], bool]
 
 async def fill() -> list[Submission]:
     """In order of time, with ties in scores and in time; some without rank, one of another truth."""
-    random = np.random.default_rng(7)
+    random = np.random.default_rng(2)
     rows = [
         Submission(
             id=uuid.UUID(int=int(random.integers(1, 2**62))).hex,
@@ -47,7 +50,7 @@ async def fill() -> list[Submission]:
             size_bytes=1,
             rows=1,
             scores={"accuracy": (accuracy := int(random.integers(30)) / 30)}
-            | ({"missing": int(random.integers(40)) / 40} if number % 4 else {}),
+            | ({"missing": accuracy / 2 + int(random.integers(8)) / 16} if number % 9 else {}),
             uncertainties={"accuracy": 0.01} if number % 2 else None,
             rank_score=None if number % 10 == 9 else accuracy,
             model_repo=f"lab/model{number % 3}" if number % 3 else None,
@@ -82,20 +85,17 @@ def by_hand(rows: list[Submission]) -> list[tuple[str, int]]:
     ]
 
 
-async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = False) -> list[Place]:
-    front = await Fronts().of(VERSION, CARD)
-    assert front is not None
+async def all_pages(selection: Selection, *, limit: int = 3, front: Front | None = None) -> list[Place]:
+    """The places on a leaderboard, or on its ``front``, read page by page."""
+    whole = await Fronts().of(VERSION, CARD)
     found: list[Place] = []
     cursor = None
     while True:
-        if on_front:
-            page, cursor = await boards.places_on_front(
-                front, limit=limit, cursor=cursor, selection=selection
-            )
+        options = {"limit": limit, "cursor": cursor, "selection": selection}
+        if front is None:
+            page, cursor = await boards.places(VERSION, front=whole, **options)
         else:
-            page, cursor = await boards.places(
-                VERSION, limit=limit, cursor=cursor, front=front, selection=selection
-            )
+            page, cursor = await boards.places_on_front(front, **options)
         found += page
         if cursor is None:
             return found
@@ -115,107 +115,140 @@ async def all_pages(selection: Selection, *, limit: int = 3, on_front: bool = Fa
     ],
     ids=["all", "account", "model", "both", "unknown"],
 )
-def test_selected_places_have_the_ranks_that_they_have_among_all(
-    migrated_database_url: str, selection: Selection, wanted: Wanted
+async def test_selected_places_have_the_ranks_that_they_have_among_all(
+    selection: Selection, wanted: Wanted
 ) -> None:
-    async def compare() -> None:
-        async with database.connected(migrated_database_url):
-            rows = await fill()
-            everybody = await all_pages(Selection(all=True), limit=100)
-            assert [(place.submission_id, place.rank) for place in everybody] == by_hand(in_order(rows))
-            expected = [place for place in everybody if wanted(place)]
-            every = replace(selection, all=True)
-            assert await all_pages(every) == expected
-            assert await all_pages(every, on_front=True) == [place for place in expected if place.pareto]
-            participants = by_hand([row for row in in_order(rows) if row.represents])
-            assert len(participants) == 5
-            ids = {place.submission_id for place in expected}
-            found = [(place.submission_id, place.rank) for place in await all_pages(selection)]
-            assert found == [place for place in participants if place[0] in ids]
-
-    asyncio.run(compare())
+    rows = await fill()
+    everybody = await all_pages(Selection(all=True), limit=100)
+    assert [(place.submission_id, place.rank) for place in everybody] == by_hand(in_order(rows))
+    expected = [place for place in everybody if wanted(place)]
+    every = replace(selection, all=True)
+    assert await all_pages(every) == expected
+    assert await all_pages(every, front=await Fronts().of(VERSION, CARD)) == [
+        place for place in expected if place.pareto
+    ]
+    participants = by_hand([row for row in in_order(rows) if row.represents])
+    assert len(participants) == 5
+    ids = {place.submission_id for place in expected}
+    found = [(place.submission_id, place.rank) for place in await all_pages(selection)]
+    assert found == [place for place in participants if place[0] in ids]
 
 
-def test_all_places_are_read_some_at_a_time(
-    migrated_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_all_places_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """And not without a word where other events count before all are read."""
     monkeypatch.setattr(boards, "_CHUNK", 7)
     everything = {"intervals": None, "selection": Selection(all=True)}
 
-    async def compare() -> None:
-        async with database.connected(migrated_database_url):
-            rows = await fill()
-            challenge = Challenge(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
-            await challenge.save(force_create=True)
-            some = [chunk async for chunk in boards.all_places(VERSION, **everything)]
-            assert max(map(len, some)) == 7
-            found = [(place.submission_id, place.rank) for chunk in some for place in chunk]
-            assert found == by_hand(in_order(rows))
-            results = [one async for chunk in boards.all_results(VERSION, **everything) for one in chunk]
-            expected = [None if one.baseline else rank for one, (_, rank) in zip(results, found, strict=True)]
-            assert [one.rank for one in results] == expected
-            challenge.truth_version = "other"
-            await challenge.save()
-            with pytest.raises(Conflict):
-                _ = [chunk async for chunk in boards.all_places(VERSION, **everything)]
-
-    asyncio.run(compare())
+    rows = await fill()
+    challenge = Challenge(name=VERSION.challenge, task=VERSION.task, truth_version="truth")
+    await challenge.save(force_create=True)
+    some = [chunk async for chunk in boards.all_places(VERSION, **everything)]
+    assert max(map(len, some)) == 7
+    found = [(place.submission_id, place.rank) for chunk in some for place in chunk]
+    assert found == by_hand(in_order(rows))
+    results = [one async for chunk in boards.all_results(VERSION, **everything) for one in chunk]
+    expected = [None if one.baseline else rank for one, (_, rank) in zip(results, found, strict=True)]
+    assert [one.rank for one in results] == expected
+    challenge.truth_version = "other"
+    await challenge.save()
+    with pytest.raises(Conflict):
+        _ = [chunk async for chunk in boards.all_places(VERSION, **everything)]
 
 
-def test_every_submission_without_rank_says_why(migrated_database_url: str) -> None:
-    async def compare() -> None:
-        async with database.connected(migrated_database_url):
-            rows = {row.id: row for row in await fill()}
-            await Challenge.create(
-                name=VERSION.challenge, task=VERSION.task, truth_version=VERSION.truth_version
-            )
-            ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
-            nothing_installed = SimpleNamespace(tasks=SimpleNamespace(things={}))
-            listed = await reading.list_submissions(nothing_installed, limit=100)
-            assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
-            for sent in listed:
-                if sent.unranked is not None:
-                    old = rows[sent.submission_id].truth_version == "other"
-                    why = "scored against an older truth, other" if old else "no score of the primary metric"
-                    assert sent.unranked == why
+async def test_every_submission_without_rank_says_why() -> None:
+    rows = {row.id: row for row in await fill()}
+    await Challenge.create(name=VERSION.challenge, task=VERSION.task, truth_version=VERSION.truth_version)
+    ranked = {place.submission_id for place in await all_pages(Selection(all=True), limit=100)}
+    nothing_installed = SimpleNamespace(tasks=SimpleNamespace(things={}))
+    listed = await reading.list_submissions(nothing_installed, limit=100)
+    assert {sent.submission_id for sent in listed if sent.unranked is None} == ranked
+    for sent in listed:
+        if sent.unranked is not None:
+            old = rows[sent.submission_id].truth_version == "other"
+            why = "scored against an older truth, other" if old else "no score of the primary metric"
+            assert sent.unranked == why
 
-    asyncio.run(compare())
+
+def dominates(one: tuple[float, float], other: tuple[float, float]) -> bool:
+    return one != other and one[0] >= other[0] and one[1] >= other[1]
+
+
+coordinate = st.integers(0, 4).map(float)
+
+
+@given(st.lists(st.tuples(coordinate, coordinate), max_size=15))
+def test_the_front_is_what_nothing_dominates(points: list[tuple[float, float]]) -> None:
+    wanted = [
+        place for place, point in enumerate(points) if not any(dominates(other, point) for other in points)
+    ]
+    assert boards.front(points) == wanted
+
+
+@pytest.mark.parametrize("pareto", [("accuracy", "beauty"), ("accuracy", "accuracy"), ("accuracy",), ()])
+def test_a_card_trades_two_metrics_that_it_has(pareto: tuple[str, str]) -> None:
+    with pytest.raises(ValueError, match="pareto names two metrics of the card"):
+        replace(Toy.card, pareto=pareto)
+
+
+async def test_the_front_is_that_of_the_whole_leaderboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(boards, "_CHUNK", 7)  # a small leaderboard is read in several chunks
+    await fill()
+    everybody = await all_pages(Selection(all=True))
+    scores = {
+        place.submission_id: (place.scores["accuracy"], -place.scores.get("missing", inf))
+        for place in everybody
+    }
+    wanted = {
+        id_
+        for id_, point in scores.items()
+        if point[1] > -inf and not any(dominates(other, point) for other in scores.values())
+    }
+    assert 2 < len(wanted) < SUBMISSIONS / 2
+    assert {place.submission_id for place in everybody if place.pareto} == wanted
+    assert await Fronts().of(VERSION, Toy.card) is None
+    plain, _ = await boards.places(VERSION, limit=100)
+    assert {place.pareto for place in plain} == {None}
+
+
+async def test_rescoring_between_pages_of_a_front_drops_its_places() -> None:
+    await fill()
+    front = await Fronts().of(VERSION, CARD)
+    whole = await all_pages(Selection(all=True), front=front)
+    assert len(whole) > 5
+    for lost in (whole[-1:], whole[2:3], whole[:3], whole):  # the last of all, of a page, a page, and all
+        ids = {place.submission_id for place in lost}
+        await Submission.filter(id__in=ids).update(rank_score=None)
+        whole = [place for place in whole if place.submission_id not in ids]
+        assert await all_pages(Selection(all=True), front=front) == whole
 
 
 @pytest.mark.parametrize(("metric", "sign"), [("accuracy", 1), ("missing", -1)])
-def test_the_history_of_a_best_is_who_was_better_than_all_before(
-    migrated_database_url: str, metric: str, sign: int
-) -> None:
-    async def compare() -> None:
-        async with database.connected(migrated_database_url):
-            best, expected = -float("inf"), []
-            for row in await fill():
-                value = row.scores.get(metric)
-                is_ranked = row.rank_score is not None and row.truth_version == VERSION.truth_version
-                if is_ranked and value is not None and sign * value > best:
-                    best = sign * value
-                    expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
-            found = await histories.Histories().steps(VERSION, CARD, metric, limit=100)
-            assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
-            assert len(found) > 3
-            assert await histories.Histories().steps(VERSION, CARD, metric, limit=2) == found[-2:]
-            if metric == CARD.primary_metric.name:
-                assert await histories.Histories().steps(VERSION, CARD, None, limit=100) == found
-
-    asyncio.run(compare())
+async def test_the_history_of_a_best_is_who_was_better_than_all_before(metric: str, sign: int) -> None:
+    best, expected = -float("inf"), []
+    for row in await fill():
+        value = row.scores.get(metric)
+        is_ranked = row.rank_score is not None and row.truth_version == VERSION.truth_version
+        if is_ranked and value is not None and sign * value > best:
+            best = sign * value
+            expected.append((row.id, value, (row.uncertainties or {}).get(metric)))
+    found = await histories.Histories().steps(VERSION, CARD, metric, limit=100)
+    assert [(step.submission_id, step.value, step.uncertainty) for step in found] == expected
+    assert len(found) > 3
+    assert await histories.Histories().steps(VERSION, CARD, metric, limit=2) == found[-2:]
+    if metric == CARD.primary_metric.name:
+        assert await histories.Histories().steps(VERSION, CARD, None, limit=100) == found
 
 
-async def test_the_history_of_an_empty_leaderboard_is_empty(connected: str) -> None:
+async def test_the_history_of_an_empty_leaderboard_is_empty() -> None:
     assert await histories.Histories().steps(VERSION, CARD, None, limit=10) == []
 
 
-async def test_an_unknown_metric_is_reported_with_the_known_ones(connected: str) -> None:
+async def test_an_unknown_metric_is_reported_with_the_known_ones() -> None:
     with pytest.raises(InvalidInput, match="no metric 'beauty'; it has accuracy"):
         await histories.Histories().steps(VERSION, CARD, "beauty", limit=10)
 
 
-async def test_files_of_killed_processes_are_forgotten(connected: str) -> None:
+async def test_files_of_killed_processes_are_forgotten() -> None:
     moment = datetime(2027, 1, 1, tzinfo=UTC)
     for name, until in (("killed", moment - timedelta(days=1)), ("alive", moment + timedelta(seconds=1))):
         await Arrival.create(id=name, challenge="tracking", leased_until=until)
