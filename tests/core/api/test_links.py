@@ -331,7 +331,7 @@ def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file
     planned = owner.data(*words, "--dry-run")
     assert planned["changed"]
     assert not hub.file_exists("maria/helix", "README.md")
-    assert "is of maria" in other(*words).stderr
+    assert "belongs to maria" in other(*words).stderr
     assert owner.data(*words)["changed"]
     head = hub.model_info("maria/helix").sha
     assert not owner.data(*words)["changed"]

@@ -46,8 +46,8 @@ def make(executor: Processes, dataset: Dataset) -> toy_task.Make:
     """Prepares truth of the toy, or of the given task or dataset, below a directory."""
 
     async def make(directory: Path, *, task: Any = None, of: Dataset | None = None, **options: Any) -> Truth:
-        options = {"origin": Origin("toy_pu0", "abc"), "executor": executor, "limits": LIMITS} | options
-        return await build(task or toy_task.Toy(), of or dataset, directory=directory, **options)
+        given: Any = {"origin": Origin("toy_pu0", "abc"), "executor": executor, "limits": LIMITS} | options
+        return await build(task or toy_task.Toy(), of or dataset, directory=directory, **given)
 
     return make
 
@@ -63,7 +63,7 @@ def score(executor: Processes, truth: Truth) -> toy_task.Score:
     """Scores a file by the toy that reports its tally, or the given task, against its or other truth."""
 
     async def score(path: Path, task: Any = None, against: Truth | None = None, **options: Any) -> Evaluation:
-        options = {"executor": executor, "limits": LIMITS} | options
-        return await evaluate(task or toy_task.Telling(), against or truth, path, **options)
+        given: Any = {"executor": executor, "limits": LIMITS} | options
+        return await evaluate(task or toy_task.Telling(), against or truth, path, **given)
 
     return score
