@@ -1,4 +1,4 @@
-"""The identity provider ``hub``: accounts of tokens by the hub's whoami, and which models they may see."""
+"""The identity provider ``hub``: identifies tokens by the hub's whoami, and checks access to models."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
     from collidium.settings import Settings
 
-#: Calls to the hub at one time; further ones wait their turn until the timeout.
+#: Concurrent calls to the hub; further ones wait until the timeout.
 CONNECTIONS: Final = 20
-#: The same about models, separate so that they delay no sign-in.
+#: The same for models, in a separate pool so that they do not delay sign-ins.
 MODEL_CONNECTIONS: Final = 4
-#: Longer than any whoami response.
+#: Maximum size of a response.
 ANSWER_BYTES: Final = 256 * 1024
 
 _TOKEN: Final = re.compile(r"[\x21-\x7e]{1,4096}")
@@ -33,7 +33,7 @@ def collidium_identity_providers(settings: Settings) -> Sequence[IdentityProvide
 
 
 class HubIdentity(IdentityProvider):
-    """Checks tokens with ``GET {hub_url}/api/whoami-v2``. Its connections live as long as this does."""
+    """Identifies tokens by ``GET {hub_url}/api/whoami-v2``."""
 
     name = "hub"
 
@@ -54,11 +54,11 @@ class HubIdentity(IdentityProvider):
         try:
             return token_owner(response.content)
         except ValueError as error:
-            raise IdentityUnavailable(f"the hub's answer to whoami {error}") from None
+            raise IdentityUnavailable(f"the hub's response to whoami {error}") from None
 
     async def sees_model(self, token: str, model_repo: str) -> bool:
         response = await self._ask(self._models_http, f"{self._models_url}/{model_repo}", token)
-        # A private repository of another account is answered as none at all.
+        # Hubs report private repositories of others as missing.
         if (
             response.headers.get("X-Error-Code") == "RepoNotFound"
             or response.status_code == HTTPStatus.NOT_FOUND
@@ -66,8 +66,8 @@ class HubIdentity(IdentityProvider):
             return False
         if response.status_code == HTTPStatus.OK:
             return True
-        # Also a redirect: the repository has another name.
-        raise IdentityUnavailable(f"the hub answered {response.status_code} about a model")
+        # Including redirects, for renamed repositories.
+        raise IdentityUnavailable(f"the hub answered {response.status_code} for a model")
 
     async def close(self) -> None:
         await self._http.close()

@@ -1,7 +1,6 @@
 """Storage ``hub``: files in a private dataset repository of the hub, for servers without a persistent disk.
 
-A hub keeps a repository's history: the content of a file that was replaced or deleted stays there until the
-operator squashes it.
+The repository keeps its history: contents of replaced and deleted files stay until the operator squashes it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _CONFLICT: Final = frozenset({409, 412})
 
 @hookimpl
 def collidium_storages(settings: Settings) -> list[Storage]:
-    """None where the settings name no repository for it."""
+    """Return no storage if no repository is configured."""
     if not (settings.storage_hub_repo and settings.storage_hub_token):
         return []
     hub = Hub(settings.hub, settings.storage_hub_token.get_secret_value())
@@ -42,12 +41,12 @@ def collidium_storages(settings: Settings) -> list[Storage]:
 
 
 class HubStorage(Storage):
-    """A file per key, a commit for each change: a file appears with its commit, whole."""
+    """A file per key and a commit per change, so that files appear atomically."""
 
     name = "hub"
 
     def __init__(self, hub: Hub, repo: str) -> None:
-        """``repo`` is ``namespace/name``; it is created, private, when first needed."""
+        """``repo`` is ``namespace/name``; it is created as private on first use."""
         self.hub = hub
         self.repo = repo
         self._is_open = False
@@ -78,7 +77,7 @@ class HubStorage(Storage):
         await self._ask(lambda api: self._delete(api, key))
 
     async def close(self) -> None:
-        """Connections belong to the hub's client, which all of this process share."""
+        """Do nothing: the process shares the connections of huggingface_hub."""
 
     async def _ask(self, function: Callable[[HfApi], T], seconds: float = CALL_SECONDS) -> T:
         try:
@@ -86,7 +85,7 @@ class HubStorage(Storage):
         except HubError as error:
             raise StorageUnavailable(f"{self.repo}: {error}") from error
 
-    # -- in threads of the hub --------------------------------------------------------------------------
+    # -- in threads -------------------------------------------------------------------------------------
 
     def _in_repository(self, function: Callable[[HfApi], T], api: HfApi) -> T:
         if not self._is_open:

@@ -1,4 +1,4 @@
-"""Storage ``local``: files below the data directory of this machine."""
+"""Storage ``local``: files in the data directory."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from collidium.hookspecs import hookimpl
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Files in progress; no key leads there, as keys have no upper-case letters.
+#: Directory of incomplete files; keys have no upper-case letters.
 _INCOMING: Final = "INCOMING"
 
-#: Errors of a disk that is full, broken or no longer mounted.
-_AWAY: Final = frozenset(
+#: Errors of a disk that is full, broken or not mounted.
+_UNAVAILABLE: Final = frozenset(
     {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE, errno.ENOTCONN, errno.EACCES}
 )
 
@@ -36,7 +36,7 @@ def collidium_storages(settings: Settings) -> list[Storage]:
 
 
 class LocalStorage(Storage):
-    """A file per key; whole or absent, also after a crash."""
+    """A file per key, which is complete or absent even after a crash."""
 
     name = "local"
     is_shared = False
@@ -45,21 +45,21 @@ class LocalStorage(Storage):
         self.directory = directory
 
     async def put(self, key: str, path: Path) -> None:
-        with self._answering():
+        with self._disk_errors():
             await asyncio.to_thread(self._put, self._file(key), path)
 
     async def get(self, key: str, path: Path) -> None:
         source = self._file(key)
         try:
-            with self._answering():
+            with self._disk_errors():
                 await asyncio.to_thread(shutil.copyfile, source, path)
         except FileNotFoundError:
             if source.exists():
-                raise  # the target's directory is missing
+                raise  # the directory of ``path`` is missing
             raise MissingFile(f"no file is kept under {key!r}") from None
 
     async def put_final(self, key: str, path: Path) -> None:
-        with self._answering():
+        with self._disk_errors():
             await asyncio.to_thread(self._link, self._file(key), path)
 
     async def get_final(self, key: str, path: Path) -> None:
@@ -69,22 +69,22 @@ class LocalStorage(Storage):
             await self.get(key, path)
 
     async def exists(self, key: str) -> bool:
-        with self._answering():
+        with self._disk_errors():
             return await asyncio.to_thread(self._file(key).is_file)
 
     async def delete(self, key: str) -> None:
-        with self._answering():
+        with self._disk_errors():
             await asyncio.to_thread(self._file(key).unlink, missing_ok=True)
 
     async def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing: no files are held open."""
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _disk_errors(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            if error.errno in _AWAY:
+            if error.errno in _UNAVAILABLE:
                 raise StorageUnavailable(f"{self.directory}: {error.strerror}") from error
             raise
 
@@ -97,7 +97,7 @@ class LocalStorage(Storage):
             with path.open("rb") as file:
                 os.fsync(file.fileno())
             target.hardlink_to(path)
-        except OSError:  # there already, or on another file system
+        except OSError:  # it exists, or is on another file system
             self._put(target, path)
         else:
             sync_directory(target.parent)
@@ -105,8 +105,7 @@ class LocalStorage(Storage):
     def _put(self, target: Path, path: Path) -> None:
         copy = HeldFile.create(self.directory / _INCOMING)
         try:
-            # A copy, not a link: the owner of ``path`` may write to it again. The kernel shares the blocks
-            # where the file system can.
+            # Not a link, as ``path`` may be modified later. Some file systems share the blocks.
             shutil.copyfile(path, copy.path)
             copy.move_to(target)
         finally:

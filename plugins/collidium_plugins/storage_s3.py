@@ -1,7 +1,7 @@
-"""Storage ``s3``: files in a bucket of an S3-compatible object store, which any number of machines share.
+"""Storage ``s3``: files in a bucket of an S3-compatible object store, which several machines can share.
 
-Credentials are read where AWS's tools read them: ``AWS_*`` variables, web identity tokens, container and
-instance metadata. Unfinished uploads of killed processes stay in the bucket until a lifecycle rule
+Credentials are those of AWS's tools: ``AWS_*`` variables, web identity tokens, container and instance
+metadata. Incomplete uploads of killed processes stay in the bucket until a lifecycle rule
 (``AbortIncompleteMultipartUpload``) removes them.
 """
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: A file is sent in parts of this size, of which S3 takes 10,000, and so many at once are in memory.
+#: Size of the parts of an upload, of which S3 accepts 10,000, and number of parts in memory.
 _PART_BYTES: Final = 8 * MEBIBYTE
 _PARTS_AT_ONCE: Final = 4
 _CALLS_AT_ONCE: Final = 32
@@ -39,14 +39,14 @@ _REASONS: Final = (r"<Code>(\w+)</Code>", r"status code: (\d+ [A-Z][\w ]*)")
 
 @hookimpl
 def collidium_storages(settings: Settings) -> list[Storage]:
-    """None where the settings name no bucket."""
+    """Return no storage if no bucket is configured."""
     if not settings.storage_s3_url:
         return []
     return [S3Storage(settings)]
 
 
 class S3Storage(Storage):
-    """An object per key; S3 shows an object when its upload is complete."""
+    """An object per key. S3 shows objects only after complete uploads."""
 
     name = "s3"
 
@@ -55,8 +55,8 @@ class S3Storage(Storage):
         self._store = _open(settings)
         self._threads = ThreadPoolExecutor(_CALLS_AT_ONCE, "collidium-s3")
 
-    # obstore's calls run in threads of ours: with its asyncio ones, the interpreter crashes now and then (2
-    # of 25) when it ends soon after. Not in asyncio's: a store that hangs would hold up all else there.
+    # In threads: with obstore's asyncio calls, the interpreter sometimes (2 of 25) crashes at exit. Not in
+    # asyncio's default pool, which a hanging store would block.
 
     async def put(self, key: str, path: Path) -> None:
         await self._call(self._put, check_key(key), path)
@@ -75,7 +75,7 @@ class S3Storage(Storage):
             await probe(self, Path(directory))
 
     async def close(self) -> None:
-        """Connections are closed with the process."""
+        """Cancel queued calls. Connections are closed with the process."""
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     async def _call(self, function: Callable[..., Result], *arguments: Any) -> Result:
@@ -84,17 +84,17 @@ class S3Storage(Storage):
     def _put(self, key: str, path: Path) -> None:
         import obstore
 
-        with path.open("rb") as file, self._answering():
+        with path.open("rb") as file, self._store_errors():
             obstore.put(self._store, key, file, chunk_size=_PART_BYTES, max_concurrency=_PARTS_AT_ONCE)
 
     def _get(self, key: str, path: Path) -> None:
         import obstore
 
-        with self._answering():
+        with self._store_errors():
             found = obstore.get(self._store, key)
         copy = HeldFile.create(path.parent)
         try:
-            with self._answering():
+            with self._store_errors():
                 for data in found.stream(_PART_BYTES):
                     copy.write(data, found.meta["size"])
             if copy.size != found.meta["size"]:
@@ -107,7 +107,7 @@ class S3Storage(Storage):
         import obstore
 
         try:
-            with self._answering():
+            with self._store_errors():
                 obstore.head(self._store, key)
         except MissingFile:
             return False
@@ -116,17 +116,17 @@ class S3Storage(Storage):
     def _delete(self, key: str) -> None:
         import obstore
 
-        with self._answering():
+        with self._store_errors():
             obstore.delete(self._store, key)
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
+    def _store_errors(self) -> Iterator[None]:
         from obstore.exceptions import BaseError
 
         try:
             yield
         except (BaseError, FileNotFoundError) as error:
-            # Not with its cause: what a store answers may hold the session token that it rejects.
+            # Without its cause: the store's response may hold the rejected session token.
             reason = _reason(str(error))
             if isinstance(error, FileNotFoundError) and reason != "NoSuchBucket":
                 raise MissingFile(f"{self.url}: {reason}") from None
@@ -143,7 +143,7 @@ def _open(settings: Settings) -> S3Store:
 
     bucket, _, prefix = settings.storage_s3_url.removeprefix("s3://").partition("/")
     endpoint = settings.storage_s3_endpoint
-    silence = timedelta(seconds=settings.storage_s3_timeout_seconds)
+    timeout = timedelta(seconds=settings.storage_s3_timeout_seconds)
     chosen = {
         "endpoint": endpoint,
         "region": settings.storage_s3_region,
@@ -154,21 +154,21 @@ def _open(settings: Settings) -> S3Store:
         prefix=prefix or None,
         config={name: value for name, value in chosen.items() if value},  # type: ignore[arg-type]  # by name
         virtual_hosted_style_request=not settings.storage_s3_path_style,
-        disable_bulk_delete=True,  # not every server has it
+        disable_bulk_delete=True,  # not supported by every server
         client_options={
             "allow_http": endpoint.startswith("http://"),
             "connect_timeout": timedelta(seconds=5),
-            "read_timeout": silence,
+            "read_timeout": timeout,
             "timeout": timedelta(hours=1),
         },
-        # What was silent for that long is not tried again.
-        retry_config={"max_retries": 3, "retry_timeout": silence / 2},
+        # A request that timed out is not retried.
+        retry_config={"max_retries": 3, "retry_timeout": timeout / 2},
     )
 
 
 def _reason(text: str) -> str:
-    """The store's error code, else the status or what became of the connection."""
-    if re.search("/latest/(api/token|meta-data)", text):  # the metadata of AWS's machines, asked last
+    """The store's error code, else the status or a message about the connection."""
+    if re.search("/latest/(api/token|meta-data)", text):  # instance metadata, the last source of credentials
         return "there are no credentials; set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"
     found = (re.search(pattern, text) for pattern in _REASONS)
     return next((match[1].strip() for match in found if match), "the object store cannot be reached")

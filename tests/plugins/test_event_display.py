@@ -1,4 +1,4 @@
-"""Events of a real hub's datasets, shown by a real server: does not support range requests, and without their truth."""
+"""Events of a real hub's datasets, shown by a real server: by range requests, and without truth."""
 
 from __future__ import annotations
 

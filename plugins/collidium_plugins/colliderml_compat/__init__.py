@@ -1,7 +1,7 @@
-"""The API of the public ``colliderml`` client, mounted at ``/compat/colliderml``, in that client's own names.
+"""The API of the public ``colliderml`` client, mounted at ``/compat/colliderml``, with that client's names.
 
-The platform's own handlers answer; :mod:`~collidium_plugins.colliderml_compat.routes` has the tables of calls
-and of names. Importing this imports nothing heavy: every ``collidium`` command and every scoring worker does.
+The platform's own handlers respond; :mod:`~collidium_plugins.colliderml_compat.routes` maps routes and names.
+Every ``collidium`` command imports this module, so it imports nothing heavy.
 """
 
 from __future__ import annotations

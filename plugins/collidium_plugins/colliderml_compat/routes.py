@@ -1,4 +1,4 @@
-"""The calls of the older client, its names for what we name otherwise, and the handlers that answer."""
+"""Routes of the ``colliderml`` client, with the conversion of names and values to and from the platform's."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from collidium.records import Banned, Frozen, Granted
 
 PREFIX: Final = "/compat/colliderml"
 
-#: Fields and metrics, here -> there. Others have the same name.
+#: The client's names of our fields and metrics, where they differ.
 NAMES: Final = {
     "hub_username": "hf_username",
     "output_hub_repo": "output_hf_repo",
@@ -44,46 +44,46 @@ NAMES: Final = {
     "events_per_second_streaming": "events_per_sec_streaming",
 }
 
-#: The metrics of a task there, by their names here, where they are not all of ours.
+#: Our names of the metrics that the client shows, for tasks with more metrics.
 METRICS: Final = {
     "tracking": ("trackml_weighted_efficiency", "fake_rate", "duplicate_rate", "physics_eff_pt1"),
     "tracking_latency": ("wallclock_s", "events_per_second"),
     "anomaly": ("auroc", "signal_efficiency_fpr1"),
 }
 
-#: Maximum of each number in a query. What is above it is not rejected there.
+#: Maxima of numbers in a query. The client expects larger ones to be clipped, not rejected.
 MAXIMA: Final = {"limit": 1000, "days": 3660}
 
-#: Values of ``state`` in queries there -> here. Responses need none: the client knows all of ours.
+#: Our values for the client's ``state`` in queries. In responses, the client accepts ours.
 STATES: Final = {"submitted": "queued"}
 
 
-def name_there(name: str) -> str:
-    """The name of a field or metric there."""
+def client_name(name: str) -> str:
+    """Return the client's name of a field or metric."""
     return NAMES.get(name, name)
 
 
 def query(name: str, value: str) -> str:
-    """The value of a query parameter as it is here."""
+    """Convert the value of a query parameter from the client's."""
     if name in MAXIMA and value.isascii() and value.isdecimal():
         return str(min(int(value[:18]), MAXIMA[name]))
     return STATES.get(value, value) if name == "state" else value
 
 
 def renamed(answer: Any) -> Any:
-    """A response with the names of all fields as there."""
+    """Rename all fields of a response to the client's names."""
     if isinstance(answer, dict):
-        return {name_there(name): renamed(value) for name, value in answer.items()}
+        return {client_name(name): renamed(value) for name, value in answer.items()}
     if isinstance(answer, list):
         return [renamed(value) for value in answer]
     return answer
 
 
 def request_record(request: dict[str, Any]) -> dict[str, Any]:
-    """A simulation request, as it is ordered, looked up and listed."""
+    """Convert a simulation request."""
     return {
         **renamed(request),
-        name_there("output_hub_repo"): _repo_id(request["output_hub_repo"]),
+        client_name("output_hub_repo"): _repo_id(request["output_hub_repo"]),
         "id": request["request_id"],
         "estimated_completion_seconds": request["estimated_completion_seconds"] or 0,
         "actual_node_hours": request["node_hours"] if request["finished_at"] else None,
@@ -92,20 +92,20 @@ def request_record(request: dict[str, Any]) -> dict[str, Any]:
 
 
 def task(card: dict[str, Any]) -> dict[str, Any]:
-    """A task's card with its metrics there, the primary one first unless ``METRICS`` says otherwise."""
+    """Convert a task's card; the primary metric is first, except for tasks in ``METRICS``."""
     metrics = {metric["name"]: metric["higher_is_better"] for metric in card["metrics"]}
     primary_first = sorted(metrics, key=lambda name: name != card["primary_metric"])
     shown = [name for name in METRICS.get(card["name"], primary_first) if name in metrics]
     return {
         **{field: card[field] for field in ("name", "title", "description", "dataset", "inputs")},
-        "metrics": [name_there(name) for name in shown],
-        "higher_is_better": {name_there(name): metrics[name] for name in shown},
-        name_there("eval_events"): [card["eval_events"]["start"], card["eval_events"]["stop"]],
+        "metrics": [client_name(name) for name in shown],
+        "higher_is_better": {client_name(name): metrics[name] for name in shown},
+        client_name("eval_events"): [card["eval_events"]["start"], card["eval_events"]["stop"]],
     }
 
 
 def place(ranked: dict[str, Any]) -> dict[str, Any]:
-    """A row of a leaderboard; without a rank, one of those that stand apart from it."""
+    """Convert a row of a leaderboard; self-reported ones have no rank."""
     return {
         "rank": None,
         **renamed(ranked),
@@ -115,57 +115,57 @@ def place(ranked: dict[str, Any]) -> dict[str, Any]:
 
 
 def usage(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """The month's usage, which there is the list of accounts alone."""
+    """Convert the month's usage to a list of accounts."""
     users: list[dict[str, Any]] = renamed(report["users"])
     return users
 
 
 def channel(report: dict[str, Any]) -> dict[str, Any]:
-    """The month's requests of a channel."""
+    """Convert the month's requests of a channel."""
     return {"channel": report["channel"], "n": report["requests"], "node_hours": report["node_hours"]}
 
 
 def day(report: dict[str, Any]) -> dict[str, Any]:
-    """The requests of a day."""
+    """Convert the requests of a day."""
     return {"day": report["date"], "n_requests": report["requests"], "node_hours": report["node_hours"]}
 
 
 def failures(report: dict[str, Any]) -> dict[str, Any]:
-    """How the month's requests ended; there, the rate is a fraction."""
+    """Convert the month's failures; the client's rate is a fraction."""
     rate = round(report["failure_rate"] / 100, 4)
     return {"total": report["finished"], "failed": report["failed"], "failure_rate": rate}
 
 
 def _repo_id(address: str | None) -> str | None:
-    """NAMESPACE/NAME, as a hub's clients take it, of a dataset repository's address."""
+    """Return NAMESPACE/NAME of a dataset repository's address."""
     return None if address is None else "/".join(address.rsplit("/", 2)[-2:])
 
 
-class TheirGrant(GrantBody):
-    """A grant; there, a reason need not be given."""
+class ClientGrant(GrantBody):
+    """A grant, by default without a reason."""
 
-    model_config = ConfigDict(alias_generator=name_there)
+    model_config = ConfigDict(alias_generator=client_name)
 
     reason: Text = "admin_grant"
 
 
-class TheirBan(BanBody):
+class ClientBan(BanBody):
     """A ban by default."""
 
-    model_config = ConfigDict(alias_generator=name_there)
+    model_config = ConfigDict(alias_generator=client_name)
 
     banned: bool = True
 
 
-class TheirFreeze(FreezeQuery):
+class ClientFreeze(FreezeQuery):
     """A freeze by default."""
 
     frozen: bool = True
 
 
-@validate_request(TheirGrant)
+@validate_request(ClientGrant)
 @idempotent
-async def grant(data: TheirGrant) -> Response:
+async def grant(data: ClientGrant) -> Response:
     """Grant credits to an account, or take them."""
     entry = await operations.grant(data.hub_username, data.delta, data.reason, **audit_fields())
     granted = Granted(
@@ -174,23 +174,23 @@ async def grant(data: TheirGrant) -> Response:
     return answer(granted)
 
 
-@validate_request(TheirBan)
+@validate_request(ClientBan)
 @idempotent
-async def ban(data: TheirBan) -> Response:
+async def ban(data: ClientBan) -> Response:
     """Ban or unban an account."""
     account = await standing.ban(platform(), data.hub_username, data.banned, **audit_fields())
     return answer(Banned(hub_username=account.hub_username, banned=account.banned))
 
 
-@validate_querystring(TheirFreeze)
+@validate_querystring(ClientFreeze)
 @idempotent
-async def freeze(query_args: TheirFreeze) -> Response:
+async def freeze(query_args: ClientFreeze) -> Response:
     """Turn the kill switch for new simulation requests on or off."""
     await operations.freeze(query_args.frozen, **audit_fields())
     return answer(Frozen(submissions_frozen=query_args.frozen))
 
 
-class TheirOrder(ChannelBody):
+class ClientOrder(ChannelBody):
     """An order, by default without pileup."""
 
     pileup: int = 0
@@ -198,29 +198,29 @@ class TheirOrder(ChannelBody):
 
 async def simulate() -> Response:
     """Order simulated events."""
-    return await ordered(TheirOrder)
+    return await ordered(ClientOrder)
 
 
 async def datasets() -> Response:
-    """Names of the configs of public datasets with the platform's tag, as the client loads them."""
+    """List names of configs of public datasets with the platform's tag, as the client loads them."""
     found = await platform().event_display.datasets()
     configs = dict.fromkeys(entry.config for entry in found.entries if not entry.sample)
     return Response(json.dumps(list(configs)), content_type=JSON)
 
 
 async def submit(task: str) -> Response:
-    """Predictions; columns besides the task's are dropped, and scores sent along are ignored."""
+    """Submit predictions. Unknown columns and scores that the client sends are ignored."""
     receipt = await received_submission(task, model_repo_field="model_repo_id", extra_columns="ignore")
     return answer(receipt)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A call: its handler, and the conversion of the response."""
+    """A route with its handler and the conversion of its response."""
 
     method: str
     path: str
-    #: A handler of this plugin's, or the name of one of the platform's.
+    #: A handler of this module, or the endpoint of one of the platform's.
     handler: str | Callable[..., Awaitable[Response]]
     shape: Callable[[dict[str, Any]], Any] = renamed
 
@@ -248,7 +248,7 @@ ROUTES: Final = (
 
 
 def make_blueprint() -> Blueprint:
-    """The calls of the table."""
+    """Make a blueprint with :data:`ROUTES`."""
     blueprint = Blueprint("colliderml_compat", __name__, url_prefix=PREFIX)
     for number, route in enumerate(ROUTES):
         view = partial(_answer, route)
@@ -258,11 +258,11 @@ def make_blueprint() -> Blueprint:
 
 async def _answer(route: Route, **arguments: str) -> Response:
     if route.path.startswith("/admin/"):
-        await only_operators()  # as the platform's own: before anything of the request is read
+        await only_operators()  # before the request is parsed, as in the platform's own routes
     sent = request.args.items(multi=True)
-    here = MultiDict((name, query(name, value)) for name, value in sent)
-    request.args = here  # pyright: ignore[reportAttributeAccessIssue] -- the proxy's type forbids it
-    if "request_id" in arguments:  # which may be written as a UUID there
+    converted = MultiDict((name, query(name, value)) for name, value in sent)
+    request.args = converted  # pyright: ignore[reportAttributeAccessIssue] -- the proxy's type forbids it
+    if "request_id" in arguments:  # which the client may write as a UUID
         arguments["request_id"] = arguments["request_id"].replace("-", "")
     handler = current_app.view_functions[route.handler] if isinstance(route.handler, str) else route.handler
     response = cast(Response, await current_app.ensure_async(handler)(**arguments))

@@ -1,6 +1,6 @@
-"""Single sign-on: people sign in on the pages with any OpenID provider, in addition to the hub.
+"""Single sign-on on the pages with any OpenID provider, in addition to the hub.
 
-The provider is asked for an id token alone. With the platform, such accounts act by its own tokens.
+The provider only issues an id token. These accounts use tokens of the platform itself.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 class SsoIdentity(IdentityProvider):
-    """The platform's own tokens of accounts of single sign-on."""
+    """Accounts of single sign-on, by the platform's own tokens."""
 
     name = "oidc"
     prefix = OWN_PREFIX
 
     def __init__(self, issuer: str, scopes: Sequence[str]) -> None:
-        """``issuer`` is the only one whose accounts are known, and asked for ``scopes``."""
+        """``issuer`` is the issuer of the accounts, ``scopes`` those that sign-ins request."""
         self._issuer = issuer
         self._scopes = scopes
 
@@ -47,12 +47,12 @@ class SsoIdentity(IdentityProvider):
             offered = (await provider.endpoints()).scopes
         finally:
             await provider.close()
-        # A provider need not list all that it has (OpenID Connect Discovery, 3).
+        # A provider need not list all of its scopes (OpenID Connect Discovery, 3).
         unknown = ", ".join(set(self._scopes) - offered) if offered else ""
         return f"the provider does not list these of PLATFORM_OIDC_SCOPES: {unknown}" if unknown else ""
 
     async def close(self) -> None:
-        """Close nothing: the database is the platform's."""
+        """Do nothing: the database belongs to the platform."""
 
 
 @hookspecs.hookimpl

@@ -1,4 +1,4 @@
-"""Signing in with the provider, and the page on which an account makes its token for programs."""
+"""``/sso``: sign-in with the provider, and the page on which an account creates its token for programs."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ CALLBACK = f"{PREFIX}/callback"
 
 
 def make_blueprint(settings: Settings) -> Blueprint:
-    """The pages below ``/sso``, which sign in with the provider of the settings."""
+    """Make the pages below ``/sso`` for the provider of the settings."""
     secret = settings.oidc_client_secret.get_secret_value() if settings.oidc_client_secret else None
     provider = Provider(settings.oidc_issuer, "PLATFORM_OIDC_ISSUER")
     client = Client(provider, settings.oidc_client_id, secret)
 
     async def sign_in() -> Response:
-        """``GET /sso/sign-in?next=``: on to the provider."""
-        return await routes.leave(client, CALLBACK, settings.oidc_scopes)
+        """``GET /sso/sign-in?next=``: redirects to the provider"""
+        return await routes.start(client, CALLBACK, settings.oidc_scopes)
 
     async def callback() -> Response:
-        """``GET /sso/callback?code=&state=``: back from the provider; a session begins."""
-        pending, grant = await routes.back(client, CALLBACK)
+        """``GET /sso/callback?code=&state=``: redirect from the provider; begins a session"""
+        pending, grant = await routes.finish(client, CALLBACK)
         name = await _account(grant.claims, settings)
         seconds = settings.session_hours * 3600
         token, _ = await sso.issue(name, session_seconds=seconds)
-        # The hub grants such a token nothing, and could not be asked for more.
+        # All scopes: the hub grants nothing to such a token, so asking it for more would be useless.
         scopes = {*settings.oauth_order_scopes, *settings.oauth_link_scopes}
-        return await routes.admitted(pending, token, seconds, scopes)
+        return await routes.begin_session(pending, token, seconds, scopes)
 
     blueprint = site.make_blueprint(
         PREFIX,
@@ -61,7 +61,7 @@ def make_blueprint(settings: Settings) -> Blueprint:
 
 
 async def _account(claims: Mapping[str, Any], settings: Settings) -> str:
-    """The name of the account that an id token is of; raises UpstreamError for claims of wrong types."""
+    """Return the account name of an id token; raises UpstreamError for claims of wrong types."""
     subject, called = claims["sub"], claims.get("preferred_username") or ""
     groups = claims.get(settings.oidc_groups_claim) or []
     groups = [groups] if isinstance(groups, str) else groups
@@ -75,15 +75,15 @@ async def _account(claims: Mapping[str, Any], settings: Settings) -> str:
 
 
 async def show() -> Response:
-    """``GET /sso``: whether the account has a token for programs."""
+    """``GET /sso``: shows whether the account has a token for programs"""
     session = context.signed_in()
     return await _page(session.token)
 
 
 async def make_token() -> Response:
-    """``POST /sso``: the form of the page; the token is shown in the answer alone."""
+    """``POST /sso``: creates a token, which only this response shows"""
     session = context.signed_in()
-    # It raises for a banned account and for a session that is not valid any more.
+    # Raises for a banned account and for an expired session.
     await context.backend_as_user().me()
     token, _ = await sso.issue(session.hub_username)
     return await _page(session.token, token)

@@ -1,7 +1,7 @@
 """The pages for browsers: front page, event display, simulation form, leaderboard and model zoo.
 
-They are thin: everything that they show or do goes through the ``/v1`` endpoints, as for every client.
-Importing this imports nothing heavy.
+They access the platform only through its ``/v1`` API. Every ``collidium`` command imports this module, so it
+imports nothing heavy.
 """
 
 from __future__ import annotations
@@ -33,24 +33,24 @@ def collidium_commands() -> Sequence[click.Command]:
 
 
 @click.command()
-@click.option("--backend", help="Address of the server that they call; default: PLATFORM_BACKEND.")
+@click.option("--backend", help="Address of the server; default: PLATFORM_BACKEND.")
 @click.option("--host", help="Address to listen on; default: PLATFORM_HOST, else 127.0.0.1.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
-    help="Port; 0 takes a free one. Default: PLATFORM_PORT, else 8000.",
+    help="Port; 0 for a free one. Default: PLATFORM_PORT, else 8000.",
 )
 @click.option(
     "--data-dir", type=click.Path(file_okay=False, path_type=Path), help="Directory for sessions and keys."
 )
 def web(backend: str | None, host: str | None, port: int | None, data_dir: Path | None) -> None:
-    """Serve the pages for browsers apart from their server, until SIGTERM or Ctrl-C.
+    """Serve the pages for browsers separately from their server, until SIGTERM or Ctrl-C.
 
-    `collidium serve` has them as well, and needs nothing of this. Sessions are kept in
-    PLATFORM_DATABASE_URL, by default an SQLite file in the data directory. Give it a directory of its own
-    where a server runs on the same machine.
-    The server has to let them in: PLATFORM_CORS_ORIGINS with the address of the pages, and, where its own hub
-    signs people in, PLATFORM_OAUTH_REDIRECT_URIS with that address and /web/callback.
+    `collidium serve` serves the pages, too, so most installations do not need this command. Sessions are
+    stored in PLATFORM_DATABASE_URL, by default an SQLite file in the data directory. If a server runs on the
+    same machine, use another data directory.
+    The server must permit the pages: PLATFORM_CORS_ORIGINS must have their address, and, if users sign in
+    with its own hub, PLATFORM_OAUTH_REDIRECT_URIS that address followed by /web/callback.
 
     \b
     collidium web --backend https://api.example.org --port 8080

@@ -1,4 +1,4 @@
-"""The reference of the API: its OpenAPI document, for people."""
+"""``/docs``: the API reference, rendered from the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from quart import Response
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.rendering import render
 
-#: Who may call an operation, by the credential that it asks for.
+#: Name and description of the callers of an operation, by the credential that it requires.
 AUDIENCES: Final = {
     "": ("Public", "Without an account."),
     "hub_token": ("Account", "With your hub token: Authorization: Bearer TOKEN."),
@@ -33,12 +33,12 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What can be done with a path."""
+    """A method of a path."""
 
     method: str
     path: str
     described: Schema
-    #: Media type and fields of each body that is taken.
+    #: Media type and fields of each accepted body.
     bodies: Sequence[tuple[str, Sequence[Field]]]
     #: Status, meaning and fields of each response.
     responses: Sequence[tuple[str, str, Sequence[Field]]]
@@ -56,7 +56,7 @@ async def show() -> Response:
 
 
 def sections(document: Schema) -> Sequence[tuple[str, str, Mapping[str, Sequence[Operation]]]]:
-    """All operations by who may call them and by tag; of each audience its name and credential."""
+    """Return name, credential and operations by tag for each of :data:`AUDIENCES`."""
     operations: dict[str, dict[str, list[Operation]]] = {credential: {} for credential in AUDIENCES}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
@@ -81,7 +81,7 @@ def _operation(method: str, path: str, described: Schema, document: Schema) -> O
 
 
 def _unique(fields: Iterable[Field]) -> Sequence[Field]:
-    """Each field once, also where several forms of a body have it."""
+    """Remove duplicate fields, which several variants of a body may have."""
     return list({field.name: field for field in fields}.values())
 
 
@@ -91,7 +91,7 @@ def _response_fields(response: Schema, document: Schema) -> Iterator[Field]:
 
 
 def _fields(schema: Schema, document: Schema) -> Iterator[Field]:
-    """The fields of an object, of the items of a list, or of all the forms that a body may have."""
+    """The fields of an object, of the items of a list, or of all variants of a body."""
     schema = _resolved(schema, document)
     for form in (*schema.get("anyOf", ()), *([schema["items"]] if "items" in schema else [])):
         yield from _fields(form, document)
@@ -106,7 +106,7 @@ def _resolved(schema: Schema, document: Schema) -> Schema:
 
 
 def _type(schema: Schema) -> str:
-    """A type in words: ``integer``, ``list of string``, ``Submission or null``."""
+    """A type as text: ``integer``, ``list of string``, ``Submission or null``."""
     if "anyOf" in schema:
         return " or ".join(dict.fromkeys(_type(form) for form in schema["anyOf"]))
     if "items" in schema:

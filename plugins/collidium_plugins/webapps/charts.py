@@ -1,7 +1,7 @@
-"""Plots as shapes in a box: axes with round numbers, steps and points with their errors.
+"""Geometry of plots in a box: axes with ticks, lines, and points with error bars.
 
-Pure geometry. ``templates/webapps/charts.html`` draws it and escapes all text; style sheets say how it looks.
-Whatever finite numbers come in, every shape stays within the box.
+``templates/webapps/charts.html`` draws it and escapes all text. For any finite input, all shapes are within
+the box.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from typing import Final
 
 from collidium_plugins.webapps.scales import Scale, Tick
 
-#: The box of every plot, in the units of its view box; at usual sizes one is about a pixel.
+#: Size of the view box of a plot; a unit is about a pixel.
 WIDTH: Final = 360.0
 HEIGHT: Final = 250.0
-#: What surrounds the axes: room for half a label at the right, labels below, the name of the axis above.
+#: Margins: half a label at the right, the name of the y axis above, labels below.
 _RIGHT, _TOP, _BOTTOM = 30.0, 34.0, 46.0
-#: A character of a label at the style sheet's size, and what lies between labels and axis.
+#: Width of a character of a label, and gap between labels and axis.
 _CHARACTER, _GAP = 7.6, 12.0
 
 
 @dataclass(frozen=True, slots=True)
 class Datum:
-    """A point as it was measured, with standard errors where they are known."""
+    """A data point, with standard errors if known."""
 
     x: float
     y: float
     x_error: float | None = None
     y_error: float | None = None
-    #: What it is, in words.
+    #: Its description.
     text: str = ""
-    #: How it is marked: a class of the style sheet.
+    #: Its class in the style sheet.
     kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A point as it is drawn; ``bars`` are the lines of its errors: x1, y1, x2, y2."""
+    """A point in the box; ``bars`` are its error bars: x1, y1, x2, y2."""
 
     x: float
     y: float
@@ -48,14 +48,14 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """All shapes of a plot, in its box."""
+    """The shapes of a plot."""
 
     x_name: str
     y_name: str
     x_ticks: tuple[Tick, ...]
     y_ticks: tuple[Tick, ...]
     marks: tuple[Mark, ...]
-    #: Corners of the line; empty: there is none.
+    #: Points of the line; empty for no line.
     line: str
     left: float
     right: float
@@ -67,7 +67,7 @@ class Plot:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Where values lie in the box."""
+    """Converts values to positions in the box."""
 
     x: Scale
     y: Scale
@@ -99,7 +99,7 @@ def plot(
     y: tuple[str, Scale],
     corners: Iterable[tuple[float, float]] = (),
 ) -> Plot:
-    """Points, and a line through ``corners``, on axes that have a name and a scale."""
+    """Plot points, and a line through ``corners``, on axes with a name and a scale."""
     left = _GAP + _CHARACTER * max((len(tick.label) for tick in y[1].ticks), default=1)
     frame = _Frame(x[1], y[1], left)
     return Plot(
@@ -116,8 +116,8 @@ def plot(
     )
 
 
-def held(data: Sequence[Datum], until: float) -> list[tuple[float, float]]:
-    """Corners of a line that holds each value until the next one comes."""
+def step_line(data: Sequence[Datum], until: float) -> list[tuple[float, float]]:
+    """Corners of a step function that keeps each value until the next point."""
     corners: list[tuple[float, float]] = []
     for datum in data:
         if corners:
@@ -129,7 +129,7 @@ def held(data: Sequence[Datum], until: float) -> list[tuple[float, float]]:
 
 
 def staircase(front: Iterable[Datum], *, less_x_is_better: bool) -> list[tuple[float, float]]:
-    """Corners of what a Pareto front attains: between two of its points, the worse of both in ``y``."""
+    """Corners of the attained region of a Pareto front: the worse ``y`` between two of its points."""
     corners: list[tuple[float, float]] = []
     for datum in sorted(front, key=lambda datum: (datum.x, datum.y)):
         if corners:

@@ -1,4 +1,4 @@
-"""What a handler of a page works with: the backend, the settings, the session of the browser."""
+"""Shared by the handlers of pages: the backend, the settings, and the browser's session."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from collidium.sessions import Session, Sessions
 from collidium.settings import Settings
 from collidium_plugins.webapps.sign_in.flow import Client, Provider
 
-#: Method, rule below the prefix of the module's blueprint, and handler; the rule of the prefix itself is "".
+#: Method, rule below the blueprint's prefix ("" for the prefix itself), and handler.
 Route = tuple[str, str, Callable[..., Awaitable[Response]]]
 
-#: The blueprint of the plugin `oidc`, whose pages begin with this.
+#: The blueprint of the plugin `oidc`.
 SINGLE_SIGN_ON: Final = "webapps_sso"
 _EXTENSION: Final = "collidium.webapps"
-#: Where the local hub is mounted on its server.
+#: Path of the local hub on its server.
 _LOCAL_HUB: Final = "/hub"
 
-#: Of a backend elsewhere: seconds for a call, calls at a time, and bytes of an answer, more than any has.
+#: Limits for a remote backend: timeout, connections and size of a response.
 _CALL_SECONDS: Final = 30.0
 _CONNECTIONS: Final = 100
-_LONGEST_ANSWER: Final = 64 * 1024**2
+_RESPONSE_BYTES: Final = 64 * 1024**2
 
 
 class SignInNeeded(Unauthenticated):
-    """Only for users who are signed in."""
+    """The page requires a sign-in."""
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """What pages have that are served apart from the platform: its address, and sessions of their own."""
+class Standalone:
+    """Pages in a server of their own: the address of their backend, and their own sessions."""
 
     backend: str
     sessions: Sessions
@@ -50,30 +50,30 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class Web:
-    """What the pages of one process share."""
+    """State shared by the pages of a process."""
 
     settings: Settings
     #: Calls the backend without a token.
     client: AsyncClient
-    #: The backend's address for scripts; empty: the pages' own.
+    #: The backend's URL for scripts; empty if it is the pages' own.
     api_base: str
-    #: The hub as this machine reaches it.
+    #: The hub's URL from this machine.
     hub_url: str
     sessions: Sessions
-    #: Signs in with the hub.
+    #: The OAuth client for the hub.
     sign_in: Client
-    #: Whether people sign in with another provider, too: on pages of the server's own, with its plugin.
+    #: Whether the plugin `oidc` offers another provider.
     single_sign_on: bool
 
 
 @asynccontextmanager
-async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIterator[None]:
-    """Let the application serve the pages."""
-    backend = apart.backend if apart else settings.base_url
-    sessions = apart.sessions if apart else _sessions_of_platform()
+async def opened(app: Quart, settings: Settings, standalone: Standalone | None) -> AsyncIterator[None]:
+    """Open the state of the pages for the application."""
+    backend = standalone.backend if standalone else settings.base_url
+    sessions = standalone.sessions if standalone else _sessions_of_platform()
     hub_url = settings.hub_url or backend + _LOCAL_HUB
     async with AsyncExitStack() as stack:
-        transport = over_http() if apart else in_process(app)
+        transport = over_http() if standalone else in_process(app)
         client = AsyncClient(backend, token="", admin_token="", transport=transport)
         await stack.enter_async_context(client)
         provider = Provider(hub_url)
@@ -82,7 +82,7 @@ async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIt
         app.extensions[_EXTENSION] = Web(
             settings,
             client,
-            client.backend if apart else "",
+            client.backend if standalone else "",
             hub_url,
             sessions,
             Client(provider, settings.oauth_client_id, secret),
@@ -93,25 +93,25 @@ async def opened(app: Quart, settings: Settings, apart: Apart | None) -> AsyncIt
 
 
 def _sessions_of_platform() -> Sessions:
-    # All domains come with the platform, which pages apart do without.
+    # Importing the platform imports all domains, which standalone pages do not need.
     from collidium.api.context import platform
 
     return platform().sessions
 
 
 def over_http() -> BoundedTransport:
-    """Calls a backend elsewhere."""
-    return BoundedTransport(HttpClient(_CALL_SECONDS, _CONNECTIONS), _LONGEST_ANSWER)
+    """Return a transport to a remote backend."""
+    return BoundedTransport(HttpClient(_CALL_SECONDS, _CONNECTIONS), _RESPONSE_BYTES)
 
 
 def in_process(app: Quart) -> httpx.ASGITransport:
-    """Calls the application itself. A context of its own keeps each call from inheriting its caller."""
-    # Quart's proxy stands for it only while it handles something.
+    """Return a transport to the application itself. Each call gets a context of its own."""
+    # Quart's proxy is only bound while the application handles a request.
     asgi = getattr(app, "_get_current_object", lambda: app)()
 
     async def answer(scope: Any, receive: Any, send: Any) -> None:
         if has_request_context():
-            # The backend counts unknown tokens by the address that they come from: that of the browser.
+            # The backend limits invalid tokens per address, so it needs the browser's.
             passed = request.headers.getlist("X-Forwarded-For")
             headers = [(b"x-forwarded-for", value.encode("latin-1")) for value in passed]
             client = (request.remote_addr or "", 0)
@@ -122,25 +122,25 @@ def in_process(app: Quart) -> httpx.ASGITransport:
 
 
 def web() -> Web:
-    """What the pages share. Raises Unavailable where they have not started."""
+    """Return the state of the pages. Raises Unavailable if they did not start."""
     shared: Web | None = current_app.extensions.get(_EXTENSION)
     if shared is None:
-        raise Unavailable("the pages did not start; the server's log says why")
+        raise Unavailable("the pages did not start; see the server's log")
     return shared
 
 
 def backend() -> AsyncClient:
-    """The backend, called without a token: what is public."""
+    """Return a client of the backend without a token."""
     return web().client
 
 
 def backend_as_user() -> AsyncClient:
-    """The backend, called for the user who is signed in. Raises SignInNeeded when there is none."""
+    """Return a client of the backend for the signed-in user. Raises SignInNeeded."""
     return web().client.acting_as(signed_in().token)
 
 
 def signed_in() -> Session:
-    """The session of the request. Raises SignInNeeded when there is none."""
+    """Return the session of the request. Raises SignInNeeded if there is none."""
     session = viewer()
     if session is None:
         raise SignInNeeded(browsers.ENDED if g.get("web_session_ended") else "sign in to continue")
@@ -148,25 +148,25 @@ def signed_in() -> Session:
 
 
 def viewer() -> Session | None:
-    """The session of the request, if the user is signed in."""
+    """Return the session of the request, if the user is signed in."""
     session: Session | None = g.get("web_session")
     return session
 
 
 def scopes_for(action: str) -> Sequence[str]:
-    """What ``order`` or ``link`` needs of the hub in addition to a sign-in."""
+    """The hub's scopes that the action ``order`` or ``link`` requires."""
     settings = web().settings
     return {"order": settings.oauth_order_scopes, "link": settings.oauth_link_scopes}.get(action, ())
 
 
 def may(action: str) -> bool:
-    """Whether the hub granted the session what the action needs."""
+    """Whether the session has the scopes of the action."""
     session = viewer()
     return session is not None and session.scopes.issuperset(scopes_for(action))
 
 
 async def end_session() -> None:
-    """End the session of this request, if it has one, here and in the database."""
+    """End the session of the request, if it has one."""
     session = viewer()
     if session is not None:
         await web().sessions.end(session.key)
@@ -174,16 +174,16 @@ async def end_session() -> None:
 
 
 def origin() -> str:
-    """Where browsers reach the pages: scheme and host, no slash at the end."""
+    """The origin of the pages in browsers: scheme and host."""
     return browsers.origin(web().settings)
 
 
 def hub_url() -> str:
-    """The hub as browsers reach it; the local one where they reach this server."""
+    """The hub's URL in browsers."""
     return web().settings.hub_url or (web().api_base or origin()) + _LOCAL_HUB
 
 
 def address_for_browsers(address: str) -> str:
-    """An address of the hub as browsers reach it: the local hub answers with those by which it was asked."""
+    """Replace the hub's URL for this machine by that for browsers."""
     within = f"{web().hub_url}/"
     return f"{hub_url()}/{address.removeprefix(within)}" if address.startswith(within) else address

@@ -1,4 +1,4 @@
-"""``/datasets``: which there are, and a page of each, with ways to load it; ``/events``: one event, drawn."""
+"""``/datasets``: the list of datasets, and a page of each with its columns and ways to load it."""
 
 from __future__ import annotations
 
@@ -17,24 +17,20 @@ from collidium.api import cards
 from collidium.client import DatasetEntry, RepoCard
 from collidium.errors import CollidiumError, NotFound
 from collidium.runtime.shared_calls import SharedCalls
-from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend, hub_url
-from collidium_plugins.webapps.errors import in_words
-from collidium_plugins.webapps.rendering import render, see_other, with_query
+from collidium_plugins.webapps.errors import error_text
+from collidium_plugins.webapps.rendering import render, with_query
 
-#: Datasets on a page, and events that are linked.
+#: Datasets per page, and events that are linked.
 PAGE: Final = 50
 EVENTS: Final = 5
-#: Bars of a histogram, and the quantiles that it goes between.
+#: Bins of a histogram, and the quantiles of its range.
 BINS: Final = 24
 _SHOWN: Final = (0.01, 0.99)
 
 _EXTENSION: Final = "collidium.webapps.columns"
-#: Datasets whose columns are kept: they never change for a revision, only what is withheld of them may.
+#: Number of datasets whose columns are cached. They are fixed for a revision, but withholding may change.
 _KEPT, _KEPT_SECONDS = 200, 600.0
-
-#: Datasets that the page offers by name; others are shown by their address.
-_OFFERED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,19 +40,19 @@ class Column:
     name: str
     kind: str
     unit: str
-    #: Of the event: how many, and between what; None for what is no number.
+    #: Number of values, and their range if they are numbers.
     count: int
     low: float | None = None
     high: float | None = None
-    #: Values in each of ``BINS`` equal bins; none of an id.
+    #: Values per bin; empty for ids.
     bars: Sequence[int] = ()
 
     @property
     def outline(self) -> str:
-        """The histogram as an SVG path, ``BINS`` wide and 10 high, upside down."""
-        tallest = max(self.bars, default=0) or 1
+        """The histogram as an SVG path, ``BINS`` wide and 10 high."""
+        highest = max(self.bars, default=0) or 1
         return "".join(
-            f"M{place}.5 10v{-10 * bar / tallest:.2f}" for place, bar in enumerate(self.bars) if bar
+            f"M{index}.5 10v{-10 * bar / highest:.2f}" for index, bar in enumerate(self.bars) if bar
         )
 
 
@@ -110,7 +106,7 @@ def address_of(entry: DatasetEntry) -> str:
 
 
 def parts(entry: DatasetEntry) -> tuple[str, str]:
-    """Channel and pileup, as the config's name says; the pileup is empty where it says none."""
+    """Channel and pileup in the config's name; the pileup is empty if it has none."""
     channel, _, pileup = entry.config.rpartition("_pu")
     return (channel, pileup) if channel and pileup.isdecimal() else (entry.config, "")
 
@@ -121,7 +117,7 @@ async def _card(entry: DatasetEntry) -> tuple[RepoCard | None, Markup]:
     try:
         card = await backend().card("datasets", entry.repo)
     except CollidiumError as error:
-        return None, Markup("<p>{}</p>").format(in_words(error))
+        return None, Markup("<p>{}</p>").format(error_text(error))
     return card, await cards.rendered(card.text, card.url)
 
 
@@ -129,14 +125,14 @@ async def _card(entry: DatasetEntry) -> tuple[RepoCard | None, Markup]:
 
 
 async def _tables(entry: DatasetEntry) -> tuple[Mapping[str, Sequence[Column]], str]:
-    """The columns of each table with their values in the first event, and why there are none."""
+    """The columns of each table with their values in the first event, or an error message."""
     calls: SharedCalls[tuple[str, str, str], Mapping[str, Sequence[Column]]] = (
         current_app.extensions.setdefault(_EXTENSION, SharedCalls(TTLCache(_KEPT, _KEPT_SECONDS)))
     )
     try:
         return await calls.run((entry.repo, entry.config, entry.revision), lambda: _columns(entry)), ""
     except CollidiumError as error:
-        return {}, in_words(error)
+        return {}, error_text(error)
 
 
 async def _columns(entry: DatasetEntry) -> Mapping[str, Sequence[Column]]:
@@ -162,17 +158,17 @@ def _column(field: pa.Field[Any], values: pa.ChunkedArray[Any]) -> Column:
     if not len(numbers):
         return found
     low, high = float(numbers.min()), float(numbers.max())
-    # Without the few values that would leave one bar of all others.
+    # Without outliers, which would leave all others in a single bin.
     begin, end = (float(edge) for edge in np.quantile(numbers, _SHOWN))
     bars = np.histogram(numbers, BINS, (begin, end) if end > begin else (begin - 0.5, begin + 0.5))[0]
     return Column(found.name, found.kind, unit, found.count, low, high, bars.tolist())
 
 
-# -- how to load it --------------------------------------------------------------------------------------
+# -- code snippets --------------------------------------------------------------------------------------
 
 
 def _snippets(entry: DatasetEntry, card: RepoCard | None) -> Sequence[tuple[str, str]]:
-    """Ways to read the first table, by their names."""
+    """Ways to load a table, each with its name."""
     table, first = entry.tables[-1], entry.first_event or 0
     stop = first + 10 if entry.last_event is None else min(first + 10, entry.last_event + 1)
     if entry.sample:
@@ -207,46 +203,3 @@ ROUTES: Final[list[Route]] = [
     ("GET", "/<repo>/<config>", show_one),
     ("GET", "/<namespace>/<name>/<config>", show_one_of_hub),
 ]
-
-
-async def show_event() -> Response:
-    """``GET /events?repo=&config=&event=``; without a config, the first event of the first dataset."""
-    wanted = request.args.get("dataset", "")
-    if wanted:  # the form, sent without scripts: its one field names two things
-        repo, config = _parts(wanted)
-        return see_other(with_query("/events", repo=repo, config=config, event=request.args.get("event")))
-    offered, problem = await _datasets()
-    repo, config = request.args.get("repo", ""), request.args.get("config", "")
-    if not config and offered:
-        repo, config = offered[0].repo, offered[0].config
-    return await render(
-        "events.html",
-        offered=offered,
-        problem=problem,
-        repo=repo,
-        config=config,
-        chosen=next((one for one in offered if (one.repo, one.config) == (repo, config)), None),
-        event=_number(request.args.get("event", "")),
-    )
-
-
-async def _datasets() -> tuple[list[DatasetEntry], str]:
-    """The datasets to offer, and what is wrong with the list, if anything."""
-    try:
-        page = await context.backend().datasets(limit=_OFFERED)
-        return list(page.items), page.warning
-    except CollidiumError as error:
-        return [], in_words(error)
-
-
-def _parts(dataset: str) -> tuple[str, str]:
-    repo, _, config = dataset.rpartition("/")
-    return repo, config
-
-
-def _number(text: str) -> int | None:
-    """An event's id as it was typed; None where it is none."""
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
-
-
-EVENT_ROUTES: Final[list[Route]] = [("GET", "", show_event)]

@@ -1,4 +1,4 @@
-"""Errors as pages, whatever was called."""
+"""Error pages."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from collidium_plugins.webapps.sign_in import forms
 
 logger = logging.getLogger(__name__)
 
-#: Headers of an error that the page keeps.
+#: Headers of an error that are copied to the page.
 _KEPT: Final = ("Allow", "Retry-After")
 
-#: Shown where the backend does not answer.
+#: Message if the backend does not respond.
 AWAY: Final = "the API server does not respond. Try again in a moment"
 
-#: Headings of pages; the platform's own titles are written for programs.
+#: Headings of pages by status.
 _TITLES: Final = {
     400: "Bad request",
     401: "Please sign in",
@@ -44,7 +44,7 @@ _TITLES: Final = {
 
 
 def install(blueprint: Blueprint | Quart) -> None:
-    """Render every error of its handlers."""
+    """Render all errors of the handlers as pages."""
     blueprint.register_error_handler(CollidiumError, _own)
     blueprint.register_error_handler(HTTPException, of_http)
     blueprint.register_error_handler(Exception, _unexpected)
@@ -55,20 +55,20 @@ async def _own(error: CollidiumError) -> Response:
     if status >= 500:
         logger.warning("%s: %s", type(error).__name__, error.detail, exc_info=error.__cause__)
     if isinstance(error, Unauthenticated) and context.viewer() is not None:
-        # The backend does not take the session's token any more.
+        # The session's token is no longer valid.
         await context.end_session()
         error = context.SignInNeeded(browsers.ENDED)
-    return await _response(status, error.title, in_words(error), errors=error.errors, headers=error.headers)
+    return await _response(status, error.title, error_text(error), errors=error.errors, headers=error.headers)
 
 
-def in_words(error: CollidiumError) -> str:
-    """The message of an error on a page."""
-    # The client's messages are for people who run a program: they name addresses and settings.
+def error_text(error: CollidiumError) -> str:
+    """Return the message of an error for a page."""
+    # The client's message names addresses and settings, for users of programs.
     return AWAY if isinstance(error, Unreachable) else error.detail
 
 
 async def of_http(error: HTTPException) -> Response:
-    """An error of Quart or werkzeug as a page."""
+    """Render an error of Quart or werkzeug as a page."""
     status, description = error.code or 500, error.description or ""
     return await _response(status, error.name, description, headers=dict(error.get_headers()))
 
@@ -93,7 +93,7 @@ async def _response(
     kept = {name: value for name, value in (headers or {}).items() if name in _KEPT}
     try:
         response = await _page(status, _TITLES.get(status, title), detail, errors, kept.get("Retry-After"))
-    except Exception:  # whatever it is: there is a page all the same
+    except Exception:  # there must be a page in any case
         logger.exception("the page of an error cannot be shown")
         response = _plain(_TITLES.get(status, title), detail)
     response.status_code = status
@@ -111,7 +111,6 @@ async def _page(
         "error.html",
         status=status,
         title=title,
-        # Written to follow the name of a program; here it is a sentence.
         detail=detail[:1].upper() + detail[1:],
         errors=errors,
         retry_after=retry_after,

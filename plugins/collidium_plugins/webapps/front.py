@@ -1,4 +1,4 @@
-"""The front page: what the platform is, in live numbers."""
+"""The front page, with an overview of the platform in live numbers."""
 
 from __future__ import annotations
 
@@ -14,21 +14,20 @@ from collidium.client import AsyncClient, Challenge, DatasetEntry, HubModel, Pag
 from collidium.errors import CollidiumError, Unavailable
 from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.webapps.context import Route, backend, origin, web
-from collidium_plugins.webapps.errors import in_words
+from collidium_plugins.webapps.errors import error_text
 from collidium_plugins.webapps.leaderboard import current
 from collidium_plugins.webapps.rendering import render
 
 Result = TypeVar("Result")
 
-#: How old the numbers may be.
+#: How long the numbers are cached.
 KEPT_SECONDS: Final = 5.0
-#: Datasets and models that are counted, beyond which the page shows "more". Tasks whose board is shown.
+#: Maximum numbers of datasets and models that are counted, of tasks, and of places of each.
 COUNTED: Final = 100
 TASKS: Final = 20
-#: Places that are shown of each.
 PLACES: Final = 3
-#: How long a part may take: the client's timeout does not apply in the same process.
-PATIENCE_SECONDS: Final = 5.0
+#: Timeout of each part; the client's own does not apply in the same process.
+PART_SECONDS: Final = 5.0
 
 _EXTENSION: Final = "collidium.webapps.front"
 
@@ -43,20 +42,20 @@ class Board:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What the backend answered; None where it could not."""
+    """Responses of the backend; None for failed ones."""
 
     tasks: Sequence[TaskCard] | None
-    #: Open or to come, the next to close first.
+    #: Open and upcoming ones, the next to close first.
     challenges: Sequence[Challenge]
     boards: Sequence[Board]
     datasets: Page[DatasetEntry] | None
     models: Page[HubModel] | None
-    #: Why a part is missing, each reason once.
+    #: Messages about missing parts.
     missing: Sequence[str]
 
     @property
     def events(self) -> int | None:
-        """Events of the datasets that report how many they have."""
+        """Total events of the datasets whose number is known."""
         if self.datasets is None:
             return None
         return sum(entry.events or 0 for entry in self.datasets)
@@ -82,7 +81,7 @@ async def _ask() -> Overview:
     listed = () if isinstance(tasks, CollidiumError) else tasks.items[:TASKS]
     boards = await asyncio.gather(*(_or_error(_board(server, task)) for task in listed))
     reasons = [
-        in_words(part)
+        error_text(part)
         for part in (tasks, challenges, datasets, models, *boards)
         if isinstance(part, CollidiumError)
     ]
@@ -106,9 +105,9 @@ async def _board(server: AsyncClient, task: TaskCard) -> Board:
 
 
 async def _or_error(answer: Awaitable[Result]) -> Result | CollidiumError:
-    """The answer, or the error: a part that is missing leaves the rest of the page."""
+    """Return the result or the error, so that the rest of the page is shown."""
     try:
-        async with asyncio.timeout(PATIENCE_SECONDS):
+        async with asyncio.timeout(PART_SECONDS):
             return await answer
     except TimeoutError:
         return Unavailable("some numbers take longer than usual; try again in a moment")

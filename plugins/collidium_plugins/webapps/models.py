@@ -1,4 +1,4 @@
-"""The model zoo: models that their owners share on the hub, and where they stand on leaderboards."""
+"""``/models``: models on the hub, and their places on leaderboards."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collidium.errors import CollidiumError, NotFound
 from collidium_plugins.webapps.context import Route, backend, web
 from collidium_plugins.webapps.rendering import render, with_query
 
-#: Models on a page, and places of one model on each leaderboard.
+#: Models per page, and places of one model on each leaderboard.
 PAGE: Final = 24
 PLACES: Final = 20
 
@@ -44,7 +44,7 @@ async def show() -> Response:
 
 
 async def show_one(namespace: str, name: str) -> Response:
-    """``GET /models/<namespace>/<name>``, also where leaderboards name a model that the zoo does not list"""
+    """``GET /models/<namespace>/<name>``, also for unlisted models on a leaderboard"""
     repo, server = f"{namespace}/{name}", backend()
     found, tasks = await asyncio.gather(server.models(search=repo), server.tasks())
     model = next((model for model in found if model.model_repo == repo), None)
@@ -60,7 +60,7 @@ async def show_one(namespace: str, name: str) -> Response:
 async def _card(repo: str) -> RepoCard | None:
     try:
         return await backend().card("models", repo)
-    except CollidiumError:  # the page does without
+    except CollidiumError:  # the page is shown without a card
         return None
 
 

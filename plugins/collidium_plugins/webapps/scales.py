@@ -10,20 +10,20 @@ from typing import Final
 
 from collidium.client.quantities import power_of_ten
 
-#: Spans and numbers beyond these are drawn at the edge.
+#: Values beyond these are drawn at the edge.
 _LARGEST: Final = 1e300
 _SMALLEST: Final = 1e-290
-#: What differs by less than this part is one value.
+#: Relative difference below which values are equal.
 _RESOLUTION: Final = 1e-9
-#: A logarithm is sensible over so many decades.
+#: Minimum number of decades for a logarithmic scale.
 _DECADES: Final = 1.5
-#: About so many intervals of numbers; at most so many of times and days, and of months: longer words.
+#: Approximate number of intervals of numbers; maximum numbers for times and days, and for months.
 _INTERVALS, _TIMES, _LONG_TIMES = 5, 5, 4
 
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A labelled place on an axis."""
+    """A labelled position on an axis."""
 
     at: float
     label: str
@@ -31,7 +31,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """An axis from ``low`` to ``high``; both are exponents of ten where it is logarithmic."""
+    """An axis from ``low`` to ``high``, which are exponents of ten if it is logarithmic."""
 
     low: float
     high: float
@@ -39,14 +39,14 @@ class Scale:
     logarithmic: bool = False
 
     def fraction(self, value: float) -> float:
-        """Where a value lies, 0 to 1; what is beyond an end lies at it."""
+        """The position of a value on the axis, clipped to 0 to 1."""
         if self.logarithmic:
             value = log10(value) if value > 0 else -inf
         return min(max((_within(value) - self.low) / (self.high - self.low), 0.0), 1.0)
 
 
 def of_values(values: Sequence[float]) -> Scale:
-    """A scale for finite numbers: logarithmic where they are positive and far apart."""
+    """A scale for finite numbers: logarithmic if they are positive and span :data:`_DECADES`."""
     positive = bool(values) and min(values) > 0
     if positive and log10(max(values)) - log10(min(values)) >= _DECADES:
         return logarithmic(values)
@@ -54,7 +54,7 @@ def of_values(values: Sequence[float]) -> Scale:
 
 
 def linear(values: Sequence[float]) -> Scale:
-    """From a round number below all values to one above them."""
+    """A linear scale between round numbers."""
     low, high = _ends(values)
     step = _round_up((high - low) / _INTERVALS)
     first, last = floor(low / step), ceil(high / step)
@@ -63,7 +63,7 @@ def linear(values: Sequence[float]) -> Scale:
 
 
 def logarithmic(values: Sequence[float]) -> Scale:
-    """Between powers of ten, of which some are written."""
+    """A logarithmic scale between powers of ten."""
     first = floor(log10(max(min(values), _SMALLEST)))
     last = max(ceil(log10(_within(max(values)))), first + 1)
     stride = ceil((last - first) / _INTERVALS)
@@ -72,7 +72,7 @@ def logarithmic(values: Sequence[float]) -> Scale:
 
 
 def of_times(times: Sequence[datetime]) -> Scale:
-    """A scale for moments, as seconds since 1970; days and months begin in UTC."""
+    """A scale for times as seconds since 1970, with ticks in UTC."""
     begin, end = min(times), max(times)
     if end - begin < timedelta(minutes=1):
         begin, end = begin - timedelta(minutes=30), end + timedelta(minutes=30)
@@ -90,7 +90,7 @@ def _within(value: float) -> float:
 
 
 def _ends(values: Sequence[float]) -> tuple[float, float]:
-    """Lowest and highest value, apart from each other; below 0 only where a value is."""
+    """The range of the values, widened if it is empty; below 0 only if a value is."""
     if not values:
         return 0.0, 1.0
     low, high = _within(min(values)), _within(max(values))
@@ -108,7 +108,7 @@ def _round_up(step: float) -> float:
 
 
 def _label(value: float, step: float) -> str:
-    """A number with the digits that its neighbours need."""
+    """Format a number with the digits that the step requires."""
     decimals = max(0, -floor(log10(step) + _RESOLUTION))
     if value == 0:
         return "0"
@@ -121,7 +121,7 @@ def _label(value: float, step: float) -> str:
 
 
 def _power(power: int, *, always: bool = False) -> str:
-    """A power of ten, written out where it is near to one."""
+    """Format a power of ten; as a plain number from 0.001 to 10,000 unless ``always``."""
     if not always and -3 <= power <= 4:
         return f"{10.0**power:,.{max(0, -power)}f}"
     return power_of_ten(power)
@@ -130,7 +130,7 @@ def _power(power: int, *, always: bool = False) -> str:
 # -- times ----------------------------------------------------------------------------------------------
 
 _MINUTE, _HOUR, _DAY = 60, 3600, 86400
-#: Seconds between ticks, and how they are written.
+#: Seconds between ticks, and their format.
 _STEPS: Final = (
     *((minutes * _MINUTE, "%H:%M") for minutes in (1, 5, 15, 30)),
     *((hours * _HOUR, "%H:%M") for hours in (1, 3, 6, 12)),

@@ -1,4 +1,4 @@
-"""``/simulate``: presets and the form with its price; requests, what becomes of them, and cancelling."""
+"""``/simulate``: the order form with presets and price, and the viewer's requests."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from collidium_plugins.webapps.rendering import (
 from collidium_plugins.webapps.sign_in import forms
 
 _SENT_BEFORE: Final = (
-    "this form was sent before with other values; it is a new order now: look it over and send it again"
+    "this form was sent before with other values; it is a new order now: check it and send it again"
 )
 _KEY: Final = re.compile(r"[\w-]{32}", re.ASCII)
 _WHOLE: Final = re.compile(r"[+-]?[0-9]{1,39}")
-#: Characters of a field that are kept: nothing longer could be ordered.
-_LONGEST: Final = 256
+#: Maximum length of a field.
+_FIELD_LENGTH: Final = 256
 
-#: Requests next to the form, and on a page of all.
+#: Requests on the page of the form, and per page of all requests.
 LATEST: Final = 8
 PAGE: Final = 25
 STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
@@ -44,17 +44,17 @@ _REPO: Final = re.compile(r"https?://[^/]+(?:/[^/]+)*?/datasets/([\w.-]+/[\w.-]+
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """The dataset that a request made."""
+    """The dataset of a request."""
 
     repo: str
-    #: Its page on the hub; None for what is private on the local hub, whose pages have no sign-in.
+    #: Its page on the hub; None if it is private on the local hub, whose pages have no sign-in.
     address: str | None
-    #: Its first event in the display; None for what is private, which the display does not see.
+    #: Its first event in the event display; None if it is private.
     first_event: str | None
 
 
 async def latest() -> Response:
-    """``GET /simulate/latest``: the part of the form's page that changes"""
+    """``GET /simulate/latest``: the part of the form's page that is polled"""
     requests = await context.backend_as_user().requests(limit=LATEST)
     return await part(await render("simulate-latest.html", requests=requests, output_of=output_of))
 
@@ -76,12 +76,12 @@ async def show_all() -> Response:
 
 
 async def show_request(request_id: str) -> Response:
-    """``GET /simulate/requests/<request_id>``; ``ordered`` is there for who comes from the form"""
+    """``GET /simulate/requests/<request_id>?ordered=``; ``ordered`` is set after an order"""
     return await _request_page(await context.backend_as_user().request(request_id))
 
 
 async def live(request_id: str) -> Response:
-    """``GET /simulate/requests/<request_id>/live``: the part of its page that changes"""
+    """``GET /simulate/requests/<request_id>/live``: the part of its page that is polled"""
     found = await context.backend_as_user().request(request_id)
     files = await _files(found)
     return await part(await render("request-live.html", request=found, output_of=output_of, files=files))
@@ -110,14 +110,14 @@ async def _request_page(found: SimulationRequest, refusal: CollidiumError | None
 
 
 async def _files(found: SimulationRequest) -> Sequence[OutputFile]:
-    """What the server keeps of a completed request that is on no hub."""
+    """Output files on the server, for a completed request that is not on a hub."""
     if found.state != "completed" or found.output_hub_repo is not None:
         return ()
     return (await context.backend_as_user().output(found.request_id)).items
 
 
 def output_of(found: SimulationRequest) -> Output | None:
-    """The dataset of a request; None before there is one, and for a mock's, which never is."""
+    """The dataset of a request; None if it has none yet, or was simulated by the mock."""
     named = _REPO.fullmatch(found.output_hub_repo or "")
     if named is None or found.output_is_mock:
         return None
@@ -137,21 +137,21 @@ def _page_of(address: str, repo: str, *, private: bool) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What may be ordered, and whether orders are taken now."""
+    """What can be ordered, and whether orders are frozen."""
 
     limits: OrderLimits
     presets: Sequence[Preset]
     frozen: bool
 
     def form(self, typed: Mapping[str, str]) -> Form:
-        """The form with what was typed, or what the name of a preset stands for."""
+        """The form with the typed values, or those of a preset."""
         named = [preset for preset in self.presets if preset.name == typed.get("preset")]
         return Form.untouched(self.limits, named or self.presets).filled_in(typed)
 
 
 @dataclass(frozen=True, slots=True)
 class Customer:
-    """The viewer's account and its latest requests; None without a sign-in, and for a banned account."""
+    """The viewer's account and latest requests; None if not signed in or banned."""
 
     account: Account | None = None
     requests: Page[SimulationRequest] | None = None
@@ -159,13 +159,13 @@ class Customer:
 
 
 async def show() -> Response:
-    """``GET /simulate``, with fields of the form, or ``preset``, in the query"""
+    """``GET /simulate``, with fields of the form or ``preset`` in the query"""
     offer, customer = await asyncio.gather(_offer(), _customer())
     return await _page(offer, customer, offer.form(request.args), asked="channel" in request.args)
 
 
 async def place_order() -> Response:
-    """``POST /simulate``: order what the form holds; sent twice it is one order."""
+    """``POST /simulate``: places the order of the form, once if it is sent twice"""
     context.signed_in()
     offer = await _offer()
     if offer.limits.publishes and not context.may("order"):
@@ -235,7 +235,7 @@ async def _page(
 
 
 async def _price(form: Form) -> tuple[Estimate | None, CollidiumError | None]:
-    """What the form costs as it stands, or why that cannot be ordered."""
+    """The price of the form, or why it cannot be ordered."""
     try:
         order = form.order()
         return await context.backend().estimate(
@@ -251,7 +251,7 @@ def _is_too_expensive(customer: Customer, price: Estimate | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the form orders, as numbers."""
+    """The parsed values of a form."""
 
     channel: str
     events: int
@@ -262,7 +262,7 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """The fields of the form, as they were typed."""
+    """The fields of the form as they were typed."""
 
     channel: str
     events: str
@@ -270,24 +270,24 @@ class Form:
     seed: str
     vary: str
     private: bool
-    #: However often it is sent, it orders once.
+    #: Idempotency key of the order.
     key: str
 
     def filled_in(self, typed: Mapping[str, str]) -> Form:
-        """The form with what was typed into it."""
+        """Fill in typed values."""
         texts = {
-            name: typed.get(name, getattr(self, name)).strip()[:_LONGEST]
+            name: typed.get(name, getattr(self, name)).strip()[:_FIELD_LENGTH]
             for name in ("channel", "events", "pileup", "seed", "vary")
         }
         return Form(**texts, private="private" in typed, key=self.key)
 
     def sent_with(self, key: str) -> Form:
-        """The form as it was sent, under the key that it held."""
+        """Use the key of the sent form, if it is valid."""
         return replace(self, key=key) if _KEY.fullmatch(key) else self
 
     @classmethod
     def untouched(cls, limits: OrderLimits, presets: Sequence[Preset]) -> Form:
-        """The form as it is first shown: the first preset."""
+        """The initial form, with the first preset."""
         rest = str(limits.default_seed), "", False, _new_key()
         for preset in presets:
             return cls(preset.channel, str(preset.events), str(preset.pileup), *rest)
@@ -295,7 +295,7 @@ class Form:
         return cls(channel, str(limits.events.minimum), str(limits.pileup.minimum), *rest)
 
     def order(self) -> Order:
-        """The order, which the backend validates. Raises InvalidInput for what is no number."""
+        """Parse the numbers of the order, which the backend validates. Raises InvalidInput."""
         wrong = [name for name in ("events", "pileup", "seed") if not _WHOLE.fullmatch(getattr(self, name))]
         if wrong:
             errors = [{"field": name, "detail": "a whole number"} for name in wrong]
@@ -303,7 +303,7 @@ class Form:
         return Order(self.channel, int(self.events), int(self.pileup), int(self.seed), self.vary)
 
     def anew(self) -> Form:
-        """The same as another order."""
+        """The same form as a new order."""
         return replace(self, key=_new_key())
 
 

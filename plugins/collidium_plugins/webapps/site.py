@@ -1,7 +1,4 @@
-"""All addresses of the pages, their security headers, and what they share while a server serves them.
-
-A server process of their own serves them alone.
-"""
+"""Blueprints of the pages with their security headers, and the server of `collidium web`."""
 
 from __future__ import annotations
 
@@ -30,26 +27,28 @@ from collidium.server.worker import hide_secrets, hypercorn_config, stop_request
 from collidium.settings import Settings
 from collidium_plugins.webapps import (
     api_reference,
+    assets,
     context,
     datasets,
     errors,
+    events,
     front,
+    guide,
     leaderboard,
     models,
-    rendering,
     simulate,
     submissions,
     teams,
 )
-from collidium_plugins.webapps.context import Apart, Route
+from collidium_plugins.webapps.context import Route, Standalone
 from collidium_plugins.webapps.leaderboard import provenance
 from collidium_plugins.webapps.sign_in import forms
 from collidium_plugins.webapps.sign_in import routes as sign_in
 
-#: What is mounted where: the prefix, and the routes below it. The blueprint is named for its prefix.
+#: Routes by prefix. Blueprints are named after their prefix.
 PAGES: Final[dict[str, Sequence[Route]]] = {
     "/": front.ROUTES,
-    "/events": datasets.EVENT_ROUTES,
+    "/events": events.ROUTES,
     "/datasets": datasets.ROUTES,
     "/simulate": simulate.ROUTES,
     "/leaderboard": [
@@ -60,26 +59,26 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     ],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
-    "/guide": rendering.GUIDE_ROUTES,
-    "/web": [*rendering.ROUTES, *sign_in.ROUTES],
+    "/guide": guide.ROUTES,
+    "/web": [*assets.ROUTES, *sign_in.ROUTES],
 }
 
 
-def make_blueprints(settings: Settings, apart: Apart | None = None) -> Sequence[Blueprint]:
-    """The pages, calling the server that they are mounted on, or that of ``apart``."""
+def make_blueprints(settings: Settings, standalone: Standalone | None = None) -> Sequence[Blueprint]:
+    """Make the pages of the server that they are mounted on, or of the server of ``standalone``."""
     blueprints = {prefix: make_blueprint(prefix, routes) for prefix, routes in PAGES.items()}
     blueprints["/web"].app_errorhandler(HTTPException)(_elsewhere)
 
     @blueprints["/web"].while_app_serving
     async def serve() -> AsyncGenerator[None]:
-        async with context.opened(current_app, settings, apart):
+        async with context.opened(current_app, settings, standalone):
             yield
 
     return list(blueprints.values())
 
 
 def make_blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
-    """Pages below a prefix, with sessions, headers and error pages."""
+    """Make the pages below a prefix, with sessions, headers and error pages."""
     name = f"webapps{prefix.rstrip('/').replace('/', '_')}"
     blueprint = Blueprint(name, __name__, url_prefix=prefix, template_folder="templates")
     for number, (method, rule, handler) in enumerate(routes):
@@ -91,11 +90,11 @@ def make_blueprint(prefix: str, routes: Sequence[Route]) -> Blueprint:
 
 
 async def _elsewhere(error: HTTPException) -> Response:
-    """An unknown address, or a wrong method: a page for browsers, a problem document for programs."""
+    """Unknown path or wrong method: an error page for browsers, a problem document for programs."""
     if not browsers.wants_page():
         return await problems.of_http(error)
     if request.method in browsers.SAFE:
-        with suppress(Exception):  # the page does without
+        with suppress(Exception):  # then the page has no session
             await forms.find_session()
     return await protect(await errors.of_http(error))
 
@@ -110,7 +109,7 @@ _FIXED: Final = {
 
 
 async def protect(response: Response) -> Response:
-    """Add the security headers. No cache keeps pages of a signed-in user."""
+    """Add security headers, and forbid caching of pages for signed-in users."""
     response.headers["Content-Security-Policy"] = content_security_policy()
     response.headers.update(_FIXED)
     if "Cache-Control" not in response.headers:
@@ -119,10 +118,10 @@ async def protect(response: Response) -> Response:
 
 
 def content_security_policy() -> str:
-    """Scripts, styles and pictures of our own alone; calls to the backend, forms to the hub that signs in."""
+    """Allow only our own content, calls to the backend, and forms that redirect to the hub to sign in."""
     try:
         backend, hub = context.web().api_base, _origin(context.hub_url())
-    except Unavailable:  # the page shows that the pages did not start
+    except Unavailable:  # the pages did not start, which the error page reports
         backend, hub = "", ""
     rules = {
         "default-src": "'none'",
@@ -151,7 +150,9 @@ def run(settings: Settings, backend: str | None) -> None:
     with listen(settings.host, settings.port, settings.body_timeout_seconds) as listener:
         settings = settings.model_copy(update={"port": listener.getsockname()[1]})
         if settings.base_url == address:
-            raise ConfigurationError(f"the pages at {address} would ask themselves: give --backend or --port")
+            raise ConfigurationError(
+                f"the pages at {address} cannot be their own backend: give --backend or --port"
+            )
 
         async def until_stopped() -> None:
             click.echo(f"The pages of {address} are at {settings.base_url}")
@@ -163,22 +164,22 @@ def run(settings: Settings, backend: str | None) -> None:
         async def serve_pages() -> None:
             async with sessions.opened(settings) as opened:
                 config = hypercorn_config([listener], settings.log_level)
-                app = make_app(settings, Apart(address, opened))
+                app = make_app(settings, Standalone(address, opened))
                 await serve(app, config, shutdown_trigger=until_stopped)
 
         asyncio.run(serve_pages())
 
 
-def make_app(settings: Settings, apart: Apart) -> Quart:
-    """The pages as an application of their own."""
+def make_app(settings: Settings, standalone: Standalone) -> Quart:
+    """Make the application of standalone pages."""
     app = Quart("collidium.web", static_folder=None)
     app.config["MAX_CONTENT_LENGTH"] = settings.max_body_bytes
     app.config["BODY_TIMEOUT"] = settings.body_timeout_seconds
     bodies.install(app)
     access_log.install(app)
-    # Also for addresses of no blueprint.
+    # For paths outside of all blueprints, too.
     errors.install(app)
     app.after_request(protect)
-    for blueprint in make_blueprints(settings, apart):
+    for blueprint in make_blueprints(settings, standalone):
         app.register_blueprint(blueprint)
     return app

@@ -1,4 +1,4 @@
-"""The viewer's submissions: ``/leaderboard/<task>/submit``, ``/leaderboard/mine``, and models at both."""
+"""``/leaderboard/<task>/submit`` and ``/leaderboard/mine``: the viewer's submissions and models."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ from collidium_plugins.webapps.rendering import (
 )
 from collidium_plugins.webapps.sign_in import forms
 
-#: Submissions on a page.
+#: Submissions per page.
 PAGE: Final = 25
 
-#: How often the page of models is read again while one has not ended.
+#: Refresh interval of the page of models while one is in progress.
 REFRESH_SECONDS: Final = 5
 
 _IN_FLIGHT: Final = "collidium.webapps.uploads"
@@ -54,9 +54,9 @@ async def show_mine() -> Response:
         context.backend().tasks(),
     )
     listed = {card.name: card for card in cards}
-    in_teams = {one.name for one in await context.backend().challenges() if one.team_size > 1}
-    here = {submission.challenge for submission in page}
-    places = await places_of(session.hub_username, here | in_teams)
+    with_teams = {each.name for each in await context.backend().challenges() if each.team_size > 1}
+    of_page = {submission.challenge for submission in page}
+    places = await places_of(session.hub_username, of_page | with_teams)
     return await render(
         "my-submissions.html",
         submissions=page,
@@ -71,7 +71,7 @@ async def show_mine() -> Response:
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A submission of the viewer's, and its rank if it has one; ``again``: the same file was sent before."""
+    """A submission of the viewer and its rank, if any; ``again`` if the same file was sent before."""
 
     submission: Submission
     rank: int | None
@@ -90,13 +90,13 @@ async def show_form(task: str) -> Response:
     return await _page(challenge, card, scored=scored)
 
 
-@forms.reads_its_form
+@forms.streams_form
 async def send(task: str) -> Response:
     """``POST /leaderboard/<task>/submit``: a form with the file, ``model_repo`` and the ``action``
 
-    For browsers without scripts and pages apart from their server; other scripts send the file to ``/v1``.
+    For browsers without scripts and standalone pages; other scripts send the file to ``/v1``.
     """
-    # Asked before a byte is received: a banned account, or one without a valid token, sends nothing.
+    # First, so that a banned account or an invalid token is rejected before the upload.
     sender = (await context.backend_as_user().me()).hub_username
     challenge, card = await board_of(task)
     if card.largest_file_bytes is None:
@@ -104,11 +104,11 @@ async def send(task: str) -> Response:
     action = ""
     try:
         settings = context.web().settings
-        # As the backend has it for files that come there: it sees these only when they are on the disk.
+        # The same limit as in the backend, which gets the file only after it is on the disk.
         with _in_flight().one_more(sender, settings.evaluations_in_flight):
             async with receive_to_file(request, settings.uploads, card.largest_file_bytes) as file:
                 action = file.fields.get("action", "")
-                return await _taken(challenge, card, file)
+                return await _forward(challenge, card, file)
     except SHOWN_ON_FORMS as refusal:
         return refused(await _page(challenge, card, refusal=refusal, action=action), refusal)
 
@@ -118,7 +118,7 @@ def _in_flight() -> InFlight:
     return kept
 
 
-async def _taken(challenge: Challenge, card: TaskCard, file: ReceivedFile) -> Response:
+async def _forward(challenge: Challenge, card: TaskCard, file: ReceivedFile) -> Response:
     browsers.require_secret(context.signed_in().key, file.fields.get(forms.FIELD, ""))
     if not file.size_bytes:
         raise InvalidInput("no file was chosen")
@@ -132,7 +132,7 @@ async def _taken(challenge: Challenge, card: TaskCard, file: ReceivedFile) -> Re
     return see_other(f"/leaderboard/{card.name}/submit?{query}")
 
 
-@forms.reads_its_form
+@forms.streams_form
 async def send_model(task: str) -> Response:
     """``POST /leaderboard/<task>/submit-model``: a form with the files of a model"""
     sender = (await context.backend_as_user().me()).hub_username
@@ -179,7 +179,7 @@ async def show_model(evaluation_id: str) -> Response:
 
 
 async def live_model(evaluation_id: str) -> Response:
-    """``GET /leaderboard/mine/models/<evaluation_id>/live``: the part of its page that changes"""
+    """``GET /leaderboard/mine/models/<evaluation_id>/live``: the part of its page that is polled"""
     found = await context.backend_as_user().evaluation(evaluation_id)
     return await part(await render("evaluation-live.html", model=found))
 
@@ -192,7 +192,7 @@ async def cancel_model(evaluation_id: str) -> Response:
 
 
 async def _scored(submission_id: str) -> Scored | None:
-    """The submission, unless it is not one of the viewer's or of the viewer's team."""
+    """The submission, if it belongs to the viewer or their team."""
     submission = await context.backend().submission(submission_id)
     viewer = context.viewer()
     if viewer is None:

@@ -1,4 +1,4 @@
-"""What the viewer takes part with: a team in a challenge, invitations to it, and notifications."""
+"""The viewer's teams, with invitations, and the viewer's notifications."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from collidium_plugins.webapps.rendering import (
     with_query,
 )
 
-#: Submissions of a team on one page.
+#: Submissions of a team per page.
 PAGE: Final = 20
-#: The kinds of events in words.
+#: Labels of the kinds of notifications.
 WORDS: Final = {
     "scored": "My submission was scored",
     "disqualified": "My submission was disqualified",
@@ -35,7 +35,7 @@ WORDS: Final = {
 async def show(
     name: str, refusal: CollidiumError | None = None, invitation: Invitation | None = None
 ) -> Response:
-    """``GET /leaderboard/<name>/team?invitation=``, also of a task"""
+    """``GET /leaderboard/<name>/team?invitation=``"""
     challenge, card = await board_of(name)
     code = (await request.form).get("code", "").strip() or request.args.get("invitation", "")
     link = invitation and with_query(f"{origin()}/leaderboard/{name}/team", invitation=invitation.code)
@@ -58,7 +58,7 @@ async def show(
 
 
 async def change(name: str) -> Response:
-    """``POST /leaderboard/<name>/team``: an ``action``, new, join, invite or remove, and what it needs"""
+    """``POST /leaderboard/<name>/team``: an ``action`` (new, join, invite or remove) with its fields"""
     form, server = await request.form, backend_as_user()
     try:
         match form.get("action"):
@@ -76,7 +76,7 @@ async def change(name: str) -> Response:
 
 
 async def show_notifications(email: str | None = None, refusal: CollidiumError | None = None) -> Response:
-    """``GET /leaderboard/notifications``; with the address as typed, if it was refused."""
+    """``GET /leaderboard/notifications``; with the typed address if it was rejected"""
     known = await backend_as_user().notifications()
     return await render(
         "notifications.html",
@@ -89,7 +89,7 @@ async def show_notifications(email: str | None = None, refusal: CollidiumError |
 
 
 async def change_notifications() -> Response:
-    """``POST /leaderboard/notifications``: the address, none if it is empty, and the kinds that are on."""
+    """``POST /leaderboard/notifications``: the address, which may be empty, and the enabled kinds"""
     form = await request.form
     email, ticked = form.get("email", "").strip(), form.getlist("kind")
     known = await backend_as_user().notifications()

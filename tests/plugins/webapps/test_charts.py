@@ -116,7 +116,7 @@ def test_any_finite_numbers_make_a_picture_within_its_box(
 def test_so_do_any_times(times: list[datetime], values: list[float]) -> None:
     x = scales.of_times(times)
     points = [Datum(time.timestamp(), value) for time, value in zip(sorted(times), values, strict=False)]
-    corners = charts.held(points, times[-1].timestamp())
+    corners = charts.step_line(points, times[-1].timestamp())
     require_within(charts.plot(points, x=("time", x), y=("y", scales.of_values(values)), corners=corners))
     assert len(x.ticks) <= 6
 
@@ -143,8 +143,8 @@ def require_within(plot: Plot) -> None:
 
 
 def test_a_best_holds_until_the_next_one_and_until_now() -> None:
-    assert charts.held([Datum(1, 5), Datum(3, 7)], 9) == [(1, 5), (3, 5), (3, 7), (9, 7)]
-    assert charts.held([], 9) == []
+    assert charts.step_line([Datum(1, 5), Datum(3, 7)], 9) == [(1, 5), (3, 5), (3, 7), (9, 7)]
+    assert charts.step_line([], 9) == []
 
 
 def test_the_staircase_shows_what_a_front_attains() -> None:

@@ -78,7 +78,7 @@ def test_the_page_of_models_says_that_the_hub_is_down(web: ServerProcess) -> Non
 
 
 async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_page, "PATIENCE_SECONDS", 0.01)
+    monkeypatch.setattr(front_page, "PART_SECONDS", 0.01)
     assert isinstance(await front_page._or_error(asyncio.Event().wait()), Unavailable)
 
 

@@ -58,7 +58,7 @@ def test_no_pages_ask_themselves(pages: Pages) -> None:
     command = ("web", "--backend", f"http://127.0.0.1:{port}", "--port", str(port))
     done = run_command(command, isolated_environment(pages.directory), pages.directory)
     assert done.returncode == 1
-    assert "would ask themselves" in done.stderr
+    assert "cannot be their own backend" in done.stderr
 
 
 def test_pages_apart_keep_sessions_in_a_file_and_end(pages: Pages, visitor: Visitor) -> None:

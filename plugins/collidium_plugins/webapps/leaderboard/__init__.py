@@ -1,4 +1,4 @@
-"""``/leaderboard/<name>``: who leads a task or a challenge, how its best came about, and what is traded."""
+"""``/leaderboard/<name>``: the ranking of a task or challenge with plots, and its printable results."""
 
 from __future__ import annotations
 
@@ -23,26 +23,26 @@ from collidium_plugins.webapps.leaderboard import drawings
 from collidium_plugins.webapps.leaderboard.drawings import Drawing
 from collidium_plugins.webapps.rendering import render, see_other, with_query
 
-#: Places on a page.
+#: Places per page.
 ROWS: Final = 50
-#: Places on the page that is printed; files have all.
+#: Places on the printable page; files have all.
 PRINTED: Final = 1000
-#: Submissions without a rank, as the platform did not measure them, that are listed.
+#: Listed self-reported submissions, which have no rank.
 APART: Final = 20
-#: The last steps of a history, and the best places in a plot of two metrics, that are drawn.
+#: Steps in the plot of a history, and places in a plot of two metrics.
 STEPS: Final = 50
 PLACES: Final = 150
-#: Places of an account that are looked at in each challenge, its best ones.
+#: Maximum number of places of one account that are read per challenge.
 PLACES_OF_ONE: Final = 1000
-#: Leaderboards of challenges below it have the hour of submissions.
+#: Leaderboards of shorter challenges show the time of submissions, not only the date.
 SHORT: Final = timedelta(days=3)
-#: Metrics that have a column; pages of submissions have all.
+#: Maximum number of columns for metrics; pages of submissions have all.
 COLUMNS: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """Which places are asked for; the empty text: any."""
+    """Filters of the places, and the start of the page; an empty text matches all."""
 
     user: str = ""
     model: str = ""
@@ -51,17 +51,17 @@ class Picked:
 
     @classmethod
     def of(cls, query: MultiDict[str, str]) -> Picked:
-        """What stands in the address."""
+        """Parse the query."""
         user, model, cursor = (query.get(name, "").strip() for name in ("user", "model", "cursor"))
         return cls(user, model, query.get("pareto") == "1", cursor)
 
     @property
     def is_part(self) -> bool:
-        """Whether places are left out, other than those of other pages."""
+        """Whether a filter is set."""
         return bool(self.user or self.model or self.pareto)
 
     def address(self, task: str, cursor: str = "") -> str:
-        """Where these places are, from ``cursor`` on."""
+        """The URL of these places, from ``cursor`` on."""
         pareto = "1" if self.pareto else None
         return with_query(
             f"/leaderboard/{task}", user=self.user, model=self.model, pareto=pareto, cursor=cursor
@@ -69,43 +69,43 @@ class Picked:
 
 
 def address_of_place(submission: Submission, rank: int) -> str:
-    """Where a submission stands: among all on the first page, beyond it among those of its account."""
+    """The URL of a submission's place: on the first page, or among those of its account."""
     user = None if rank <= ROWS else submission.hub_username
     return with_query(f"/leaderboard/{submission.challenge}", user=user) + f"#s-{submission.submission_id}"
 
 
 async def places_of(hub_username: str, names: Iterable[str]) -> list[tuple[str, Place]]:
-    """The places of an account and of its teams on these leaderboards, each with its challenge."""
+    """Return the places of an account and its teams on these leaderboards, each with its challenge."""
     boards = {name: backend().leaderboard(name, user=hub_username, limit=PLACES_OF_ONE) for name in names}
     found = await asyncio.gather(*boards.values())
     return [(name, place) for name, board in zip(boards, found, strict=True) for place in board]
 
 
 async def rank_of(submission: Submission) -> int | None:
-    """The rank of a submission; None unless it is its participant's best."""
+    """Return the rank of a submission; None unless it is the best of its participant."""
     places = await places_of(submission.hub_username, [submission.challenge])
     return next((place.rank for _, place in places if place.submission_id == submission.submission_id), None)
 
 
 def _is_short(challenge: Challenge, places: Iterable[Place]) -> bool:
-    """Whether the hours of submissions matter; it began with the first of them where no date is set."""
+    """Whether the challenge is shorter than :data:`SHORT`, from its start or its first submission."""
     begin = challenge.opens_at or min((place.submitted_at for place in places), default=None)
     return bool(begin and challenge.closes_at and challenge.closes_at - begin < SHORT)
 
 
 def columns_of(card: TaskCard, places: Iterable[Place]) -> Sequence[Metric]:
-    """The metrics that these places have, and the one that ranks."""
+    """The primary metric, and those that these places have."""
     had = {card.primary_metric, *(name for place in places for name in place.scores)}
     return [metric for metric in card.metrics if metric.name in had]
 
 
 def current(challenges: Iterable[Challenge]) -> Sequence[Challenge]:
-    """Those open or to come, but for the endless ones of the tasks."""
-    return [one for one in challenges if one.state in {"open", "upcoming"} and one.name != one.task]
+    """Open and upcoming challenges, without the permanent ones of tasks."""
+    return [each for each in challenges if each.state in {"open", "upcoming"} and each.name != each.task]
 
 
 async def first() -> Response:
-    """``GET /leaderboard``: the open challenge that closes first, else a task that takes submissions."""
+    """``GET /leaderboard``: redirects to the open challenge that closes first, else to a task"""
     cards = (await backend().tasks()).items
     for challenge in current(await backend().challenges()):
         if challenge.state == "open":
@@ -117,17 +117,17 @@ async def first() -> Response:
 
 
 async def board_of(name: str) -> tuple[Challenge, TaskCard]:
-    """A challenge, and the card of its task under its own name; raises NotFound."""
+    """Return a challenge, and the card of its task with the challenge's name; raises NotFound."""
     challenge = await backend().challenge(name)
     card = challenge.card
-    assert card is not None  # noqa: S101 -- by what the call returns
+    assert card is not None  # noqa: S101 -- for the type checker
     if challenge.name == challenge.task:
         return challenge, card
     return challenge, structs.replace(card, name=challenge.name, title=challenge.title)
 
 
 async def viewers_quota(card: TaskCard) -> str:
-    """What the viewer may still submit; empty where there is none, or it is not known now."""
+    """The viewer's remaining quota as text; empty if there is none or it is unknown."""
     if context.viewer() is None or not card.accepts_submissions:
         return ""
     try:
@@ -147,7 +147,7 @@ async def _own(card: TaskCard) -> Mapping[str, bool]:
 
 
 async def show(name: str) -> Response:
-    """``GET /leaderboard/<name>``: of a task, or of another challenge"""
+    """``GET /leaderboard/<name>`` of a task or challenge"""
     challenge, card = await board_of(name)
     listed = (await backend().challenges()).items
     challenges = [one for one in listed if one.truth_version or one.name == name]
@@ -188,7 +188,7 @@ async def show(name: str) -> Response:
 
 
 async def results(name: str) -> Response:
-    """``GET /leaderboard/<name>/results``: all places on one page, for printing"""
+    """``GET /leaderboard/<name>/results``: a printable page of the places"""
     challenge, card = await board_of(name)
     places = await backend().leaderboard(name, limit=PRINTED)
     disqualified = await backend().results(name, status="disqualified")
@@ -208,7 +208,7 @@ async def results(name: str) -> Response:
 
 
 async def _members(challenge: Challenge) -> dict[str, Sequence[str]]:
-    """Who is in each team."""
+    """The members of each team."""
     found: dict[str, Sequence[str]] = {}
     cursor = None
     while True:

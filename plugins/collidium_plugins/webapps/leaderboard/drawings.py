@@ -1,4 +1,4 @@
-"""Plots of a leaderboard, each with a text and its numbers as a table."""
+"""Plots of a leaderboard, each with a text and a table of its values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collidium_plugins.webapps import charts, scales
 from collidium_plugins.webapps.charts import Datum, Plot
 from collidium_plugins.webapps.scales import Scale
 
-#: Of models that the server has run, as their card names it.
+#: Measurements of models that the server ran.
 _COSTS: Final = (
     Metric("n_params", higher_is_better=False, description="Numbers in the file.", title="Parameters"),
     Metric("seconds", higher_is_better=False, description="CPU seconds of an event.", title="CPU seconds"),
@@ -26,13 +26,13 @@ _COSTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """A plot, its description, and its numbers as a table."""
+    """A plot with a description and a table of its values."""
 
-    #: Its own on the page.
+    #: Unique on the page.
     id: str
     title: str
     text: str
-    #: None where there is one value alone.
+    #: None for a single value.
     plot: Plot | None
     headings: tuple[str, ...]
     rows: Sequence[tuple[str, ...]]
@@ -41,7 +41,7 @@ class Drawing:
 
 
 def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing:
-    """How the best value of a metric came about, in its last steps; there is at least one."""
+    """The best value of a metric over time, from its last steps; there must be at least one."""
     data = [
         Datum(
             x=step.submitted_at.timestamp(),
@@ -55,8 +55,8 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
     return Drawing(
         id=f"best-{metric.name}",
         title=f"{_title(metric)} over time",
-        text=_course(metric, steps),
-        plot=_course_plot(metric, steps, data, now) if len(steps) > 1 else None,
+        text=_history_text(metric, steps),
+        plot=_history_plot(metric, steps, data, now) if len(steps) > 1 else None,
         headings=("Since", "Account", metric.name),
         rows=[
             (
@@ -70,18 +70,18 @@ def history(metric: Metric, steps: Sequence[BestStep], now: datetime) -> Drawing
     )
 
 
-def _course_plot(metric: Metric, steps: Sequence[BestStep], data: Sequence[Datum], now: datetime) -> Plot:
+def _history_plot(metric: Metric, steps: Sequence[BestStep], data: Sequence[Datum], now: datetime) -> Plot:
     x = scales.of_times([steps[0].submitted_at, max(now, steps[-1].submitted_at)])
     return charts.plot(
         data,
         x=(_time_name(steps[0].submitted_at, now), x),
         y=(_axis_name(metric), _scale([(datum.y, datum.y_error) for datum in data])),
-        corners=charts.held(data, now.timestamp()),
+        corners=charts.step_line(data, now.timestamp()),
     )
 
 
 def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> Drawing:
-    """Two metrics that are traded: the front, and the best places next to it."""
+    """The Pareto front of two metrics, and the best other places."""
     assert card.pareto is not None  # noqa: S101 -- checked by the caller
     named = {metric.name: metric for metric in card.metrics}
     y, x = (named[name] for name in card.pareto)
@@ -112,7 +112,7 @@ def front(card: TaskCard, on_front: Sequence[Place], best: Sequence[Place]) -> D
 
 
 def of_models(card: TaskCard, best: Sequence[Place]) -> list[Drawing]:
-    """What size and speed buy in the primary metric, of the models that the server has run."""
+    """The primary metric against size and speed of models that the server ran."""
     found = []
     quality = next(metric for metric in card.metrics if metric.name == card.primary_metric)
     for cost in _COSTS:
@@ -136,7 +136,7 @@ def of_models(card: TaskCard, best: Sequence[Place]) -> list[Drawing]:
 
 
 def _with_cost(place: Place, quality: Metric, cost: Metric) -> Place | None:
-    """The place with the cost of its model among its scores; None where that was not measured."""
+    """Add the cost of the place's model to its scores; None if it was not measured."""
     value = getattr(place.model, cost.name, None)
     if value is None or place.scores.get(quality.name) is None:
         return None
@@ -147,7 +147,7 @@ def _with_cost(place: Place, quality: Metric, cost: Metric) -> Place | None:
 
 
 def curves(submission: Submission, other: Submission | None) -> list[Drawing]:
-    """The scores in bins of a submission, and those of another one next to them."""
+    """The binned scores of a submission, compared with those of another one."""
     others = {curve.name: curve for curve in other.curves} if other else {}
     return [
         _curve(
@@ -176,7 +176,7 @@ def _curve(curves: Sequence[tuple[str, BinnedScore]]) -> Drawing:
 
 
 def _of_fractions(data: Sequence[Datum]) -> Scale:
-    """Logarithmic where all are positive and they are far apart, as background efficiencies are."""
+    """A logarithmic scale if all values are positive and span decades, as background efficiencies do."""
     ends = [(datum.y, datum.y + side * (datum.y_error or 0)) for datum in data for side in (-1, 1)]
     if min(value for value, _ in ends) > 0:
         scale = scales.of_values([max(end, value / 3) for value, end in ends])
@@ -214,7 +214,7 @@ def _traded(place: Place, x: Metric, y: Metric) -> Datum | None:
 
 
 def _scale(values: Iterable[tuple[float, float | None]]) -> Scale:
-    """An axis with room for the errors, unless they alone would keep it from being logarithmic."""
+    """A scale that includes error bars, unless they alone prevent a logarithmic scale."""
     pairs = list(values)
     plain = [value for value, _ in pairs]
     wide = [value + side * (error or 0.0) for value, error in pairs for side in (-1, 1)]
@@ -229,7 +229,7 @@ def _doubt(metric: Metric, step: BestStep) -> str:
     return " (self-reported, not verified)" if _kind(metric, step) else ""
 
 
-def _course(metric: Metric, steps: Sequence[BestStep]) -> str:
+def _history_text(metric: Metric, steps: Sequence[BestStep]) -> str:
     end = _step(steps[-1])
     if len(steps) == 1:
         return f"One step so far: {end}{_doubt(metric, steps[0])}."
@@ -249,7 +249,7 @@ def _axis_name(metric: Metric) -> str:
 
 
 def _time_name(begin: datetime, end: datetime) -> str:
-    """The unit, and the date where the ticks show hours."""
+    """The time zone, with the date if the ticks show hours."""
     return f"UTC, {end.astimezone(UTC):%-d %b %Y}" if end - begin < timedelta(days=2) else "UTC"
 
 

@@ -1,4 +1,4 @@
-"""``/leaderboard/submissions/<id>``: what a submission's scores rest on."""
+"""``/leaderboard/submissions/<id>``: a submission with its scores, provenance and links."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _LINKS: Final = ("model_repo", "code_url", "paper_url")
 async def change(submission_id: str) -> Response:
     """``POST /leaderboard/submissions/<submission_id>``
 
-    Its links, of which an empty field removes one; or ``action``, to choose it for the final results
-    (``choose``, ``drop``), to withdraw it, or to run its model again (``reproduce``).
+    Sets its links, removing those with an empty field; or performs an ``action``: choose it for the final
+    results or not (``choose``, ``drop``), ``withdraw`` it, or run its model again (``reproduce``).
     """
     form = await request.form
     typed = {name: form[name].strip() for name in _LINKS if name in form}
@@ -44,7 +44,7 @@ async def change(submission_id: str) -> Response:
 async def show(
     submission_id: str, typed: Mapping[str, str] | None = None, refusal: CollidiumError | None = None
 ) -> Response:
-    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed``, if they were refused."""
+    """``GET /leaderboard/submissions/<submission_id>``; with links as ``typed`` if they were rejected"""
     submission = await backend().submission(submission_id)
     challenge, card = await _board(submission)
     compared = request.args.get("with", "").strip()
@@ -74,7 +74,7 @@ async def show(
 
 
 async def _other(submission: Submission, submission_id: str) -> Submission | None:
-    """Another submission to the same task; None where there is none of that id."""
+    """Another submission to the same task; None if there is no such submission."""
     try:
         other = await backend().submission(submission_id)
     except NotFound:
@@ -83,7 +83,7 @@ async def _other(submission: Submission, submission_id: str) -> Submission | Non
 
 
 async def _board(submission: Submission) -> tuple[Challenge | None, TaskCard | None]:
-    """Its challenge, and the card of that; None where it is not listed any more."""
+    """The challenge and its card; None if it is no longer listed."""
     try:
         return await board_of(submission.challenge)
     except NotFound:
@@ -91,7 +91,7 @@ async def _board(submission: Submission) -> tuple[Challenge | None, TaskCard | N
 
 
 async def _may_choose(submission: Submission, challenge: Challenge) -> bool:
-    """Whether the viewer may choose it for final results that are to come."""
+    """Whether the viewer may choose the submission for upcoming final results."""
     reader = viewer()
     if reader is None or challenge.results_at or challenge.name == challenge.task or submission.unranked:
         return False
@@ -99,13 +99,13 @@ async def _may_choose(submission: Submission, challenge: Challenge) -> bool:
         return reader.hub_username == submission.hub_username
     try:
         team = (await backend_as_user().team(challenge.name)).team
-    except CollidiumError:  # the page is shown without what is not known now
+    except CollidiumError:  # unknown; the page is shown all the same
         return False
     return team is not None and team.name == submission.team
 
 
 async def _place(submission: Submission) -> Place | None:
-    """Its place among all submissions of today, if it has one near enough to its account's best."""
+    """The place of the submission, if it is among the best :data:`PLACES_OF_ONE` of its account."""
     places = await backend().leaderboard(
         submission.challenge, limit=PLACES_OF_ONE, user=submission.hub_username, every=True
     )
@@ -113,7 +113,7 @@ async def _place(submission: Submission) -> Place | None:
 
 
 def _commands(submission: Submission) -> str:
-    """How to run a model again; how to see that a file is this one, and what it scores."""
+    """Commands that reproduce the scores of a model or of a file."""
     if submission.model is not None:
         return "\n".join(
             (

@@ -1,1 +1,1 @@
-"""Signing in with an OpenID provider: OAuth's authorization code with PKCE, and forms of ours alone."""
+"""Sign-in with an OpenID provider (OAuth's authorization code with PKCE), and protection of forms."""

@@ -1,7 +1,4 @@
-"""OAuth's authorization code with PKCE (RFC 6749, 4.1; RFC 7636; RFC 9700), and OpenID Connect's id token.
-
-An OpenID provider, such as the hub, has a discovery document, keys, and a token endpoint.
-"""
+"""A client of OpenID providers: authorization code with PKCE (RFC 6749, 7636 and 9700), and id tokens."""
 
 from __future__ import annotations
 
@@ -26,39 +23,36 @@ if TYPE_CHECKING:  # authlib and joserfc are imported by the first sign-in
     from joserfc.jwk import KeySet
 
 DISCOVERY: Final = "/.well-known/openid-configuration"
-#: How long the document and the keys are cached, and the shortest time between two looks for a new key.
+#: How long the discovery document and the keys are cached, and minimum interval to look for a new key.
 KEPT_SECONDS: Final = 600.0
 LOOK_AGAIN_SECONDS: Final = 10.0
-#: For the whole of one answer; and more than any of them has.
+#: Limits of a response.
 TIMEOUT_SECONDS: Final = 10.0
 ANSWER_BYTES: Final = 256 * 1024
 CONNECTIONS: Final = 10
 
-#: Characters of the provider's error messages that are shown.
-LONGEST_ERROR: Final = 200
-#: Asymmetric ones alone: only the provider has the key that signs.
+#: Maximum length of the provider's error messages.
+ERROR_LENGTH: Final = 200
+#: Asymmetric algorithms only.
 ALGORITHMS: Final = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512")
-#: Seconds by which two clocks may differ.
+#: Maximum difference of clocks.
 LEEWAY_SECONDS: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The addresses of a provider's sign-in (OpenID Connect Discovery, 3)."""
+    """The endpoints of a provider (OpenID Connect Discovery, 3)."""
 
     issuer: str
     authorization_endpoint: str
     token_endpoint: str
     jwks_uri: str
-    #: The scopes that it lists; empty: it lists none.
+    #: The listed scopes; providers need not list any.
     scopes: frozenset[str] = frozenset()
 
 
 class Provider:
-    """Asks the provider whose issuer is ``url``, through connections that live as long as this does.
-
-    ``setting`` names it to operators.
-    """
+    """A client of the provider with issuer ``url``; messages name the ``setting`` of the issuer."""
 
     def __init__(self, url: str, setting: str = "PLATFORM_HUB_URL") -> None:
         self.url = url
@@ -70,17 +64,17 @@ class Provider:
         self._keys_since = 0.0
 
     async def close(self) -> None:
-        """Give back the connections. Idempotent."""
+        """Close the connections. Idempotent."""
         await self._documents.close()
         await self._asking_keys.close()
         await self._http.close()
 
     async def endpoints(self) -> Endpoints:
-        """Where the provider signs people in. Raises Unavailable, and UpstreamError for a wrong document."""
+        """Return the provider's endpoints. Raises Unavailable, and UpstreamError for an invalid document."""
         return await self._documents.run(None, self._discover)
 
     async def keys(self, *, anew: bool = False) -> KeySet:
-        """The keys of the provider; ``anew`` where one was missing. Raises as :meth:`endpoints`."""
+        """Return the provider's keys; ``anew`` if one is missing. Raises as :meth:`endpoints`."""
         endpoints = await self.endpoints()
         age = monotonic() - self._keys_since
         if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
@@ -88,7 +82,7 @@ class Provider:
         return self._keys
 
     async def token(self, body: str, headers: Mapping[str, str]) -> tuple[int, dict[str, Any]]:
-        """Send the token endpoint a form; the status and the document of its answer. Raises Unavailable."""
+        """Post a form to the token endpoint; return status and document. Raises as :meth:`endpoints`."""
         endpoints = await self.endpoints()
         form = {"Content-Type": "application/x-www-form-urlencoded", **headers}
         return await self._ask("POST", endpoints.token_endpoint, form, body)
@@ -115,20 +109,20 @@ class Provider:
                 content=body,
             )
         except NoResponse as error:
-            raise _away(str(error)) from None
+            raise _unavailable(str(error)) from None
         status, content = response.status_code, response.content
         if status >= 500 or status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise _away(f"answers {status}")
+            raise _unavailable(f"answers {status}")
         if len(content) > ANSWER_BYTES:
-            raise UpstreamError("the identity provider's answer has no end")
+            raise UpstreamError("the identity provider's response is too long")
         return status, _document(content, status)
 
 
 def read_endpoints(document: Mapping[str, Any], issuer: str, setting: str) -> Endpoints:
-    """The endpoints in a discovery document, which has to be the issuer's own.
+    """Parse a discovery document.
 
-    Raises UpstreamError for another issuer, and for addresses neither of the issuer nor encrypted: what goes
-    there are codes and tokens.
+    Raises UpstreamError for another issuer, and for endpoints that neither use https nor have the issuer's
+    origin, as secrets are sent there.
     """
     if document.get("issuer") != issuer:
         raise UpstreamError(
@@ -138,7 +132,7 @@ def read_endpoints(document: Mapping[str, Any], issuer: str, setting: str) -> En
     addresses = {name: document.get(name) for name in names}
     for name, address in addresses.items():
         if not (isinstance(address, str) and _is_safe(address, issuer)):
-            raise UpstreamError(f"the identity provider's {name} is not an address to send secrets to")
+            raise UpstreamError(f"the identity provider's {name} is not safe to send secrets to")
     scopes = document.get("scopes_supported")
     listed = frozenset(map(str, scopes)) if isinstance(scopes, list) else frozenset[str]()
     return Endpoints(issuer, **{name: str(address) for name, address in addresses.items()}, scopes=listed)
@@ -170,35 +164,35 @@ def _document(content: bytes, status: int) -> dict[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise UpstreamError(f"the identity provider answered {status} with something else than a JSON object")
+        raise UpstreamError(f"the identity provider answered {status} without a JSON object")
     return document
 
 
-def _away(what: str) -> Unavailable:
+def _unavailable(what: str) -> Unavailable:
     return Unavailable(f"the identity provider {what}; try again soon")
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A token to act with, and the seconds for which it is valid, if known."""
+    """An access token with its lifetime in seconds, if known."""
 
     token: str = field(repr=False)
     expires_in: float | None
     scopes: tuple[str, ...] = ()
-    #: What the checked id token claims.
+    #: Claims of the validated id token.
     claims: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
-    """The pages as a provider knows them."""
+    """The pages' registration with a provider."""
 
     provider: Provider
     client_id: str
     secret: str | None = field(repr=False)
 
     async def authorization_url(self, sign_in: PendingSignIn) -> str:
-        """The provider's address where the user agrees to it. Raises as :meth:`Provider.endpoints`."""
+        """Return the URL of the provider's consent page. Raises as :meth:`Provider.endpoints`."""
         from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
         from authlib.oauth2.rfc7636 import create_s256_code_challenge
 
@@ -217,9 +211,9 @@ class Client:
         return str(address)
 
     async def redeem(self, sign_in: PendingSignIn, code: str) -> Grant:
-        """The grant for a code, from the provider and for this sign-in.
+        """Exchange a code for a grant.
 
-        Raises BadRequest for a code that is none or was used, and Unavailable and UpstreamError.
+        Raises BadRequest for an invalid or used code, Unavailable and UpstreamError.
         """
         from authlib.oauth2.auth import ClientAuth
         from authlib.oauth2.rfc6749.parameters import prepare_token_request
@@ -240,7 +234,7 @@ class Client:
 
     async def _check(self, id_token: object, sign_in: PendingSignIn, grant: Grant) -> Mapping[str, Any]:
         if not isinstance(id_token, str):
-            raise UpstreamError("the identity provider's answer has no id token")
+            raise UpstreamError("the identity provider's response has no id token")
         endpoints = await self.provider.endpoints()
         check = partial(
             check_id_token,
@@ -258,25 +252,25 @@ class Client:
 
 
 def denial(error: str, description: str) -> BadRequest | Forbidden | UpstreamError:
-    """The error that the provider sent instead of a code (RFC 6749, 4.1.2.1)."""
-    reason = f": {description[:LONGEST_ERROR]}" if description else ""
+    """Convert the error that the provider sent instead of a code (RFC 6749, 4.1.2.1)."""
+    reason = f": {description[:ERROR_LENGTH]}" if description else ""
     if error == "access_denied":
         return Forbidden(f"you were not signed in: access was denied at the identity provider{reason}")
-    return UpstreamError(f"the identity provider did not sign you in ({error[:LONGEST_ERROR]}){reason}")
+    return UpstreamError(f"the identity provider did not sign you in ({error[:ERROR_LENGTH]}){reason}")
 
 
 def _refusal(answer: Mapping[str, Any]) -> BadRequest | UpstreamError:
     if answer.get("error") == "invalid_grant":
         return BadRequest("this sign-in was used or took too long; sign in again")
-    # Its description may repeat what was sent.
-    return UpstreamError(f"the identity provider gave no token ({str(answer.get('error'))[:LONGEST_ERROR]})")
+    # Not with its description, which may repeat secrets.
+    return UpstreamError(f"the identity provider gave no token ({str(answer.get('error'))[:ERROR_LENGTH]})")
 
 
 def _grant(answer: Mapping[str, Any], asked: tuple[str, ...]) -> Grant:
     token, kind = answer.get("access_token"), answer.get("token_type")
     if not isinstance(token, str) or not token or str(kind).lower() != "bearer":
-        raise UpstreamError("the identity provider's answer holds no bearer token")
-    granted = answer.get("scope")  # left out where it is what was asked for (RFC 6749, 5.1)
+        raise UpstreamError("the identity provider's response has no bearer token")
+    granted = answer.get("scope")  # omitted if all requested scopes are granted (RFC 6749, 5.1)
     scopes = tuple(granted.split()) if isinstance(granted, str) else asked
     seconds = answer.get("expires_in")
     if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds):
@@ -288,15 +282,15 @@ def _grant(answer: Mapping[str, Any], asked: tuple[str, ...]) -> Grant:
 
 
 class UnknownKey(UpstreamError):
-    """Signed with a key that the provider does not publish."""
+    """The id token is signed with a key that the provider does not publish."""
 
 
 def check_id_token(
     text: str, keys: KeySet, *, issuer: str, client_id: str, nonce: str, access_token: str
 ) -> dict[str, Any]:
-    """The claims of an id token that is the issuer's, for this client and this sign-in, and still holds.
+    """Validate an id token (OpenID Connect Core, 3.1.3.7) and return its claims.
 
-    By OpenID Connect Core, 3.1.3.7. Raises UnknownKey, and UpstreamError for whatever else is wrong.
+    Raises UnknownKey, and UpstreamError for anything else that is wrong.
     """
     from authlib.oidc.core import CodeIDToken
     from joserfc import jwt
@@ -313,10 +307,10 @@ def check_id_token(
         claims.validate(leeway=LEEWAY_SECONDS)
     except InvalidKeyIdError:
         raise UnknownKey(
-            "the id token is signed with a key that the identity provider does not name"
+            "the id token is signed with a key that the identity provider does not publish"
         ) from None
     except (JoseError, ValueError, TypeError, KeyError, AttributeError) as error:
-        # The library reads the claims as if their types were right.
+        # The library does not check the types of claims.
         raise UpstreamError(
             f"the identity provider's id token is not accepted ({type(error).__name__})"
         ) from None

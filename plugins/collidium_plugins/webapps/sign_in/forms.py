@@ -1,4 +1,4 @@
-"""Before a page is made: which session the browser has, and whether what it sends comes from our forms."""
+"""The session of a request, CSRF protection of forms, and the page to return to after a sign-in."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from collidium_plugins.webapps import context
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Of a form, what the header :data:`~collidium.api.browsers.CSRF_HEADER` is of a script.
+#: The form field for the CSRF secret; scripts send :data:`~collidium.api.browsers.CSRF_HEADER` instead.
 FIELD: Final = "csrf_token"
 FRONT: Final = "/"
 LONGEST: Final = 2000
 
 _STATIC: Final = "/web/static/"
-_READS_ITS_FORM: Final = "_reads_its_form"
-#: A path from the root. To browsers a backslash is a slash, two slashes begin a host, and breaks are nothing.
+_STREAMS_FORM: Final = "_reads_its_form"
+#: An absolute path. Browsers treat a backslash as a slash and two slashes as the start of a host.
 _LOCAL: Final = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 
@@ -30,8 +30,8 @@ _LOCAL: Final = re.compile(r"/(?!/)[!-\[\]-~]*")
 
 
 async def find_session() -> None:
-    """Find the session of the request, if there is one. Raises Forbidden for another site's request."""
-    # A page has many of these, which are the same for all users.
+    """Find the session of the request, if any. Raises Forbidden for a request from another site."""
+    # Static files are the same for all users.
     if request.path.startswith(_STATIC):
         return
     key = browsers.read_cookie(context.web().settings, browsers.SESSION)
@@ -42,50 +42,50 @@ async def find_session() -> None:
 
 
 async def _require_own(session: Session) -> None:
-    """Raise Forbidden for what was not sent by a page of this session."""
+    """Raise Forbidden unless a page of this session sent the request."""
     browsers.require_own_origin(context.web().settings)
     if browsers.CSRF_HEADER in request.headers:
         secret = request.headers[browsers.CSRF_HEADER]
-    elif _is_read_by_its_handler():
+    elif _is_streamed():
         return
     else:
         secret = (await request.form).get(FIELD, "") if is_form() else ""
     browsers.require_secret(session.key, secret)
 
 
-def reads_its_form(handler: F) -> F:
-    """Mark a handler that reads a form with a file as it comes, and checks the field of the secret itself."""
-    setattr(handler, _READS_ITS_FORM, True)
+def streams_form(handler: F) -> F:
+    """Mark a handler that reads a form with a file as a stream, and checks the CSRF secret itself."""
+    setattr(handler, _STREAMS_FORM, True)
     return handler
 
 
-def _is_read_by_its_handler() -> bool:
+def _is_streamed() -> bool:
     handler = current_app.view_functions.get(request.endpoint or "")
-    return request.mimetype == "multipart/form-data" and getattr(handler, _READS_ITS_FORM, False)
+    return request.mimetype == "multipart/form-data" and getattr(handler, _STREAMS_FORM, False)
 
 
 def is_form() -> bool:
-    """Whether the body is a form without files, which is small."""
+    """Whether the body is a form without files."""
     return request.mimetype == "application/x-www-form-urlencoded"
 
 
-# -- where a sign-in leads back to --------------------------------------------------------------------
+# -- the page to return to ----------------------------------------------------------------------------
 
 
 def local(address: str) -> str:
-    """The address if it is a page of ours, else the front page."""
+    """Return the address if it is one of our pages, else the front page."""
     if len(address) > LONGEST or not _LOCAL.fullmatch(address) or address.startswith("/web/"):
         return FRONT
     return address
 
 
 def this_page() -> str:
-    """The address that is asked for, with its query."""
+    """Return the path of the request, with its query."""
     return local(request.full_path.rstrip("?"))
 
 
 async def page_to_return_to() -> str:
-    """The page to show after a sign-in, with what the user typed into its form."""
+    """Return the page to show after a sign-in, with the values typed into its form."""
     if request.method in {"GET", "HEAD"}:
         return this_page()
     came_from = urlsplit(request.headers.get("Referer", ""))

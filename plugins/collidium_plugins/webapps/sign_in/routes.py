@@ -1,4 +1,4 @@
-"""The addresses of signing in and out, and the balance in the account's menu."""
+"""Routes to sign in and out, and the balance in the account menu."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ async def _count_attempt(kind: str) -> None:
 
 
 async def sign_in() -> Response:
-    """``GET /web/sign-in?next=&for=&with=``: on to the hub, and from there back to the page ``next``.
+    """``GET /web/sign-in?next=&for=&with=``: redirects to the hub, and from there to the page ``next``
 
-    The hub is asked for what the action ``for`` needs, and for what the session has already. Where people
-    sign in with another provider, too, they choose first, but for ``with=hub``.
+    Requests the scopes of the action ``for`` and those that the session has. If there is another provider,
+    users choose one first, except with ``with=hub``.
     """
     web, viewer = context.web(), context.viewer()
     if web.single_sign_on and viewer is None and request.args.get("with") != "hub":
         ways = {"next": request.args.get("next", ""), "for": request.args.get("for", "")}
         return await render("sign-in.html", ways=ways, issuer=urlsplit(web.settings.oidc_issuer).netloc)
     scopes = {*web.settings.oauth_scopes, *context.scopes_for(request.args.get("for", ""))}
-    return await leave(web.sign_in, CALLBACK, sorted(scopes | viewer.scopes if viewer else scopes))
+    return await start(web.sign_in, CALLBACK, sorted(scopes | viewer.scopes if viewer else scopes))
 
 
-async def leave(client: flow.Client, callback: str, scopes: Sequence[str]) -> Response:
-    """On to a provider, and from there to the address ``callback`` of ours, which no other provider has."""
+async def start(client: flow.Client, callback: str, scopes: Sequence[str]) -> Response:
+    """Redirect to a provider, which redirects to our path ``callback``; each provider has its own."""
     await _count_attempt("sign-in")
     settings = context.web().settings
     pending = await sessions.begin(
@@ -53,13 +53,13 @@ async def leave(client: flow.Client, callback: str, scopes: Sequence[str]) -> Re
 
 
 async def callback() -> Response:
-    """``GET /web/callback?code=&state=``: back from the hub; a session begins, under a new key."""
-    pending, grant = await back(context.web().sign_in, CALLBACK)
-    return await admitted(pending, grant.token, grant.expires_in, grant.scopes)
+    """``GET /web/callback?code=&state=``: redirect from the hub; begins a session with a new key"""
+    pending, grant = await finish(context.web().sign_in, CALLBACK)
+    return await begin_session(pending, grant.token, grant.expires_in, grant.scopes)
 
 
-async def back(client: flow.Client, callback: str) -> tuple[sessions.PendingSignIn, flow.Grant]:
-    """The sign-in that a browser comes back from, and what the provider granted.
+async def finish(client: flow.Client, callback: str) -> tuple[sessions.PendingSignIn, flow.Grant]:
+    """Return the pending sign-in of a callback, and the provider's grant.
 
     Raises BadRequest, Forbidden, TooManyRequests, UpstreamError and Unavailable.
     """
@@ -76,12 +76,12 @@ async def back(client: flow.Client, callback: str) -> tuple[sessions.PendingSign
     return pending, await client.redeem(pending, code)
 
 
-async def admitted(
+async def begin_session(
     pending: sessions.PendingSignIn, token: str, expires_in: float | None, scopes: Iterable[str]
 ) -> Response:
-    """Begin the session of a token, and go on to the page where the sign-in began."""
+    """Begin a session with a token, and redirect to the page where the sign-in began."""
     web = context.web()
-    # As any first call does, it signs the account up; and it raises for a banned one.
+    # Creates the account on first use; raises for a banned one.
     account = await context.backend().acting_as(token).me()
     await context.end_session()
     session = await web.sessions.begin(account.hub_username, token, expires_in, scopes)
@@ -94,16 +94,16 @@ async def admitted(
 
 
 async def sign_out() -> Response:
-    """``POST /web/sign-out``: the session ends, on the server too."""
+    """``POST /web/sign-out``: ends the session"""
     await context.end_session()
     response = see_other(forms.FRONT)
-    # Here alone: a late response to the session before would delete the cookie of the next.
+    # Only here: elsewhere, a late response of the old session could delete the cookie of the next.
     browsers.delete_cookie(context.web().settings, response, browsers.SESSION)
     return response
 
 
 async def balance() -> Response:
-    """``GET /web/balance``: the credits of the account, for the script of its menu."""
+    """``GET /web/balance``: the account's credits, for the script of the account menu"""
     account = await context.backend_as_user().me()
     return jsonify(credits=float(account.credits))
 

@@ -153,7 +153,7 @@ def test_killed_anywhere_it_is_finished_by_the_same_command(site: Site, source: 
     [
         (("--withhold-truth", EVALUATION), 2, "go together"),
         (("--config", "ttbar_pu200"), 1, "there is no config ttbar_pu200"),
-        (("--repo", "guest/theirs"), 3, "does not let"),
+        (("--repo", "guest/theirs"), 3, "does not permit this"),
         (("--hub", "http://127.0.0.1:9"), 4, "cannot be reached"),
     ],
 )
