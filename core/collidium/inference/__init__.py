@@ -1,4 +1,4 @@
-"""Submitted models: checked, run and timed in a sandbox, on this machine.
+"""Checks, runs and times submitted models in a sandbox on this machine.
 
 ::
 
@@ -8,8 +8,8 @@
     for table in predict(model, task, blocks, limits=limits): ...   # predictions, block by block
     block = time_block(model, task, tables, limits=limits)   # in fresh processes; `combine` three
 
-What submitters do at home and what a server does on hidden events is this code; a server runs it with
-``details=False``, and refuses with codes alone (:class:`~collidium.inference.messages.Code`). It loads
-neither server nor database. ``onnxruntime`` and ``onnx`` are imported by the sandboxed process alone
-(:mod:`~collidium.inference.worker`), which gets bytes and returns bytes.
+Submitters run this code locally, and servers run it on hidden events with ``details=False``: errors then have
+only a :class:`~collidium.inference.messages.Code`. The package loads neither server nor database. Only the
+sandboxed process (:mod:`~collidium.inference.worker`) imports ``onnxruntime`` and ``onnx``; it receives and
+returns bytes.
 """

@@ -1,4 +1,4 @@
-"""Inputs of a graph from tables of events, and predictions from its outputs; arrays in, arrays out."""
+"""Converts tables of events to inputs of a graph, and its outputs to predictions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from collidium.inference.messages import Code, ModelRefused
 from collidium.inference.sandbox import Batch
 from collidium.physics.ragged import Ragged, from_arrow
 
-#: Bytes of the inputs of one call of many events; a single event may have more.
+#: Maximum bytes of the inputs of a batch of several events.
 BATCH_BYTES: Final = 32 * 1024**2
-#: Bytes of the inputs of one event: a manifest may name each column often, and pad lists to any length.
+#: Maximum bytes of the inputs of an event: a manifest may repeat columns, and pad lists to any length.
 EVENT_BYTES: Final = 256 * 1024**2
-#: Track ids of one event lie below this, so that those of different events differ.
+#: Upper limit of track ids in an event, by which ids of different events differ.
 IDS_PER_EVENT: Final = 2**20
 
 Integers = npt.NDArray[np.int64]
@@ -34,19 +34,18 @@ class Inputs:
     Parameters
     ----------
     manifest, interface
-        What the model reads.
+        The inputs of the model and of the task.
     tables : mapping of str to pyarrow.Table
-        One row per event, of the same events in the same order.
-
+        One row per event, the same events in the same order.
     one_event : bool
-        Whether each batch is one event, whatever the manifest allows.
+        Make batches of one event even if the manifest allows more.
 
     Raises
     ------
     UnusableDataset
-        Where a column is missing or has nulls.
+        If a column is missing or has nulls.
     ModelRefused
-        Where the inputs of an event are larger than :data:`EVENT_BYTES`.
+        If the inputs of an event are larger than :data:`EVENT_BYTES`.
     """
 
     def __init__(
@@ -56,7 +55,7 @@ class Inputs:
         self._manifest = manifest
         self._tables = tables
         self.event_ids: Integers = np.asarray(next(iter(tables.values())).column("event_id")).astype(np.int64)
-        #: Rows of predictions of each event.
+        #: Number of predicted rows of each event.
         self.rows = self._rows(interface)
         self._edges = np.concatenate([[0], np.cumsum(self.rows)])
         features = {given.feature for given in manifest.inputs.values()} - {""}
@@ -71,12 +70,12 @@ class Inputs:
             raise ModelRefused(Code.MEMORY, f"inputs of an event have more than {EVENT_BYTES:,} bytes")
 
     def batches(self) -> Iterator[tuple[range, Batch]]:
-        """The inputs of one event after the other, or of many, as the manifest wants; with their places."""
+        """Yield batches of one or several events, as the manifest requests, with the indices of events."""
         for events in self._ranges():
             yield events, self.batch(events)
 
     def batch(self, events: range) -> Batch:
-        """The inputs of events that follow each other, by their places."""
+        """The inputs of consecutive events, by index."""
         start, stop = int(self._edges[events.start]), int(self._edges[events.stop])
         return Batch(stop - start, [self._array(given, events) for given in self._manifest.inputs.values()])
 
@@ -99,7 +98,7 @@ class Inputs:
                 size += self.rows * (width * values[:1].size)
                 continue
             column = self._columns[given.table, given.column]
-            if given.padded:  # a row for each list: one of the event, or one for each row of its table
+            if given.padded:  # one list per event, or per row of the table
                 size += width * given.padded * (column.lengths if isinstance(column.values, Ragged) else 1)
             elif isinstance(column.values, Ragged):
                 size += width * np.diff(column.values.offsets[column.offsets])
@@ -129,7 +128,7 @@ class Inputs:
             rows = slice(int(self._edges[events.start]), int(self._edges[events.stop]))
             return self._features[given.feature][rows].astype(dtype, copy=False)
         lists: Ragged = self._columns[given.table, given.column][events.start : events.stop]
-        if isinstance(lists.values, Ragged):  # lists of lists: theirs are the inner ones
+        if isinstance(lists.values, Ragged):  # the inner lists
             lists = lists.values
         if given.kind == "row_splits":
             return lists.offsets
@@ -142,14 +141,14 @@ class Inputs:
 
 
 class Outputs:
-    """The predictions of a block of events, of the outputs of its batches.
+    """Converts the outputs of a block's batches to predictions.
 
     Parameters
     ----------
     inputs
-        Of the block.
+        The inputs of the block.
     manifest, interface, card
-        What the model predicts, and the bounds of its columns.
+        The outputs of the model, and the columns of the task with their bounds.
     measured : mapping of str to int or array of float, shape (events,)
         ``parameters`` and ``seconds``, for columns that the platform fills in.
     """
@@ -169,7 +168,7 @@ class Outputs:
         self._measured = measured
 
     def table(self, tables: Tables, outputs: Sequence[Sequence[npt.NDArray[Any]]]) -> pa.Table:
-        """The predictions, a row for each row of the inputs. Raises ModelRefused."""
+        """Return the predictions, one row per predicted row of the inputs. Raises ModelRefused."""
         rows = self._inputs.rows
         events = np.repeat(self._inputs.event_ids, rows)
         columns: dict[str, Any] = {"event_id": events}
@@ -180,7 +179,7 @@ class Outputs:
             columns[name] = from_arrow(keys.column(source)).values if has_keys else positions_in_event(rows)
         columns |= self._predicted(outputs)
         for name in self._interface.ids:
-            columns[name] = _numbered(columns[name], rows, self._inputs.event_ids)
+            columns[name] = _unique_ids(columns[name], rows, self._inputs.event_ids)
         for column, what in self._interface.measured.items():
             value = self._measured[what]
             columns[column] = np.full(len(events), value) if np.ndim(value) == 0 else np.repeat(value, rows)
@@ -202,8 +201,8 @@ class Outputs:
         return found
 
 
-def _numbered(ids: npt.NDArray[Any], rows: Integers, event_ids: Integers) -> Integers:
-    """Ids that differ between events; -1 stays. Raises ModelRefused for smaller ones."""
+def _unique_ids(ids: npt.NDArray[Any], rows: Integers, event_ids: Integers) -> Integers:
+    """Make ids of different events differ, and keep -1. Raises ModelRefused for other negative ids."""
     if len(ids) and ids.min() < -1:
         raise ModelRefused(Code.OUT_OF_BOUNDS, "ids are 0 or more, or -1 for none")
     if len(ids) and ids.max() >= IDS_PER_EVENT:

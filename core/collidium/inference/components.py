@@ -1,4 +1,4 @@
-"""Tracks as connected components of hits; imported in the sandbox alone, where a manifest wants it."""
+"""Finds tracks as connected components of hits; imported only in the sandbox, if the manifest requests it."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from collidium.inference.messages import Code, Edges, ModelRefused
+from collidium.inference.messages import Code, Components, ModelRefused
 
-#: Edges of one event.
+#: Maximum number of edges of an event.
 MAX_EDGES: Final = 5_000_000
 
 
-def tracks(wanted: Edges, edges: Any, scores: Any, hits: int) -> npt.NDArray[np.int64]:
+def tracks(wanted: Components, edges: Any, scores: Any, hits: int) -> npt.NDArray[np.int64]:
     """Number the components of at least ``min_hits`` hits that edges with scores above ``cut`` connect.
 
     Parameters
     ----------
     wanted
-        The manifest's part.
+        The options of the manifest.
     edges : array of int, shape (2, edges)
-        Places of hits.
+        Indices of hits.
     scores : array of float, shape (edges,) or (edges, 1)
     hits
         Number of hits.

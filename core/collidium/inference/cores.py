@@ -1,4 +1,4 @@
-"""The cores that models run on: one is for those that are timed, for one process of the machine at a time."""
+"""Assigns CPU cores to models. One core is reserved for timing, for one process of the machine at a time."""
 
 from __future__ import annotations
 
@@ -12,43 +12,44 @@ from typing import Final
 from collidium.errors import CollidiumError
 from collidium.files.held import lock
 
-#: A directory for each core, which any process can lock, and seconds between two attempts.
+#: Has a directory for each core, which any process can lock.
 _CORES: Final = Path("/sys/devices/system/cpu")
+#: Time between two attempts to lock a core.
 _WAIT_SECONDS: Final = 0.2
 
 
 class CoreBusy(CollidiumError):
-    """Another process of this machine has the core on which models are timed."""
+    """Another process of this machine holds the core for timing."""
 
 
 @contextmanager
-def timing_core(look: Callable[[], None] | None = None, *, wait: bool = True) -> Iterator[int]:
-    """The last core that this process may use, for the context: one process of this machine has it at a time.
+def timing_core(on_wait: Callable[[], None] | None = None, *, wait: bool = True) -> Iterator[int]:
+    """Hold the core for timing, the last that this process may use, within the context.
 
-    Models are timed there, and no other model runs there if there is another core.
+    Only one process of the machine holds it at a time. Other models run there only if it is the only core.
 
     Parameters
     ----------
-    look
-        Called while it waits; what it raises ends that.
+    on_wait
+        Called repeatedly while waiting; an exception ends the wait.
     wait
-        Whether it waits for a process that has the core.
+        Whether to wait for a process that holds the core.
 
     Raises
     ------
     CoreBusy
-        Where it does not wait.
+        If another process holds the core and ``wait`` is False.
     """
     core = max(os.sched_getaffinity(0))
     descriptor = None
     try:
-        with suppress(FileNotFoundError):  # no /sys: there is nothing that all processes can lock
+        with suppress(FileNotFoundError):  # without /sys there is no lock
             descriptor = os.open(_CORES / f"cpu{core}", os.O_RDONLY)
         while descriptor is not None and not lock(descriptor):
             if not wait:
                 raise CoreBusy("another process times a model")
-            if look is not None:
-                look()
+            if on_wait is not None:
+                on_wait()
             time.sleep(_WAIT_SECONDS)
         yield core
     finally:
@@ -57,11 +58,11 @@ def timing_core(look: Callable[[], None] | None = None, *, wait: bool = True) ->
 
 
 @contextmanager
-def running_core(look: Callable[[], None] | None) -> Iterator[int]:
-    """Any core but that of models that are timed, where there is another one."""
+def running_core(on_wait: Callable[[], None] | None) -> Iterator[int]:
+    """Provide any core except that for timing, unless it is the only one."""
     others = sorted(os.sched_getaffinity(0))[:-1]
     if others:
         yield others[os.getpid() % len(others)]
     else:
-        with timing_core(look) as core:
+        with timing_core(on_wait) as core:
             yield core

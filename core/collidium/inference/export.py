@@ -1,6 +1,6 @@
-"""What Python has trained as models: estimators of scikit-learn, and functions of JAX.
+"""Exports trained models to ONNX: estimators of scikit-learn, and functions of JAX.
 
-They need skl2onnx, of the extra ``onnx``, and jax2onnx, of the extra ``jax``.
+This needs skl2onnx, of the extra ``onnx``, or jax2onnx, of the extra ``jax``.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from collidium.contracts.task import Task
 from collidium.errors import ConfigurationError, InvalidInput
 from collidium.inference.manifest import Input, Manifest, interface_of
 
-#: The opsets of what is written: onnxruntime 1.20 and later load them.
+#: Opsets of exported models, which onnxruntime 1.20 and later load.
 _OPSETS: Final = {"": 17, "ai.onnx.ml": 3}
 
 
 def exported(address: str, manifest: Manifest, task: Task) -> bytes:
-    """The file of a fitted estimator, or of a function of JAX.
+    """Export a fitted estimator, or a function of JAX, as an ONNX file.
 
     Parameters
     ----------
     address
-        ``MODULE:NAME``; a module of the current directory is found, too. What has a method ``predict`` is an
-        estimator, all else is called with the inputs of the manifest, in its order.
+        ``MODULE:NAME``, also of a module in the current directory. Objects with a method ``predict`` or
+        ``transform`` are estimators; functions take the inputs of the manifest in its order.
     manifest
-        Of an estimator it has one input: features of the task, float32.
+        The manifest; for an estimator its only input is features of the task, float32.
 
     Raises
     ------
     InvalidInput
-        For another manifest, or no such name.
+        If the manifest does not match, or the name does not exist.
     """
     found = _find(address)
     if hasattr(found, "predict") or hasattr(found, "transform"):
@@ -77,11 +77,9 @@ def _of_function(function: Callable[..., Any], manifest: Manifest, interface: Mo
         raise ConfigurationError("export of JAX needs jax2onnx: pip install 'collidium[jax]'") from None
     inputs = []
     for given in manifest.inputs.values():
-        tail = (
-            interface.features[given.feature].shape if given.feature else (given.padded,) * bool(given.padded)
-        )
-        # The first axis is free; arrays of the same rows share it.
-        shape: Any = (interface.rows or "events" if given.feature else _axis(given), *tail)
+        # The first axis has a symbolic length, which arrays of the same rows share.
+        axis = interface.rows or "events" if given.feature else _axis(given)
+        shape: Any = (axis, *given.tail(interface.features))
         struct: Any = jax.ShapeDtypeStruct
         inputs.append(struct(shape, np.dtype(given.dtype)))
     wide = any(given.dtype == "float64" for given in manifest.inputs.values())
@@ -96,7 +94,7 @@ def _of_function(function: Callable[..., Any], manifest: Manifest, interface: Mo
 
 
 def _axis(given: Input) -> str:
-    """What the rows of an input are of."""
+    """The symbolic length of an input's first axis."""
     is_nested = bool(given.column) and given.is_nested
     if given.padded:
         return given.table if is_nested else "events"

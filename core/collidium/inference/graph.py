@@ -1,6 +1,6 @@
-"""What a model's file is: parsed, refused or counted, without running it; imported in the sandbox alone.
+"""Parses, checks and counts a model's graph without running it; imported only in the sandbox.
 
-Everything that the file declares may be a lie. Walks are iterative, and end at the first node too many.
+Nothing that the file declares is trusted. Traversals are iterative, and stop above the maximum of nodes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collidium.inference.messages import Code, InputSpec, ModelRefused
 
 MAX_NODES: Final = 20_000
 MIN_OPSET: Final = 13
-#: Bytes of a number of each type that tensors may have.
+#: Accepted tensor types and their bytes per value.
 BYTES: Final[Mapping[int, int]] = {
     TensorProto.BOOL: 1,
     TensorProto.INT8: 1,
@@ -42,8 +42,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-#: Domain -> operators: all of numbers that give the same values every time. None is random, none takes text,
-#: sequences, optional values or images.
+#: Accepted operators by domain: deterministic ones of numbers, without text, sequences, optional values and
+#: images.
 OPERATORS: Final[Mapping[str, frozenset[str]]] = {
     "": _names(
         """
@@ -74,30 +74,33 @@ OPERATORS: Final[Mapping[str, frozenset[str]]] = {
     ),
 }
 _ML: Final = "ai.onnx.ml"
-#: Attributes of trees that are counted by split and leaf.
+#: Prefixes of tree attributes, which are counted by split and leaf instead.
 _OF_TREES: Final = ("nodes_", "leaf_", "tree_roots", "target_", "class_")
-#: Larger integers of attributes are numbers, not options as an axis is.
+#: Larger integer attributes count as parameters; smaller ones are options such as an axis.
 _OPTION: Final = 255
-#: Details of one code that are named.
+#: Maximum number of reported details per code.
 _NAMED: Final = 5
 
 
 @dataclass(slots=True)
 class Summary:
-    """What a walk through a model finds: reasons to refuse it, and its numbers."""
+    """Reasons to reject a model, and its counts."""
 
     problems: dict[Code, list[str]] = field(default_factory=dict)
     operators: Counter[str] = field(default_factory=Counter)
-    #: All numbers of the file and their bytes; of trees, two numbers for a split and one for a leaf's weight.
+    #: Stored numbers and their bytes; trees have two numbers per split and one per weight of a leaf.
     numbers: int = 0
     number_bytes: int = 0
-    #: Of all nodes: which of many values each is, is a number, too.
+    #: Inputs of all nodes: the choice of an input could encode a number.
     inputs: int = 0
     opset: int = 0
 
     @property
     def parameters(self) -> int:
-        """Numbers, or a quarter of their bytes or of the inputs of nodes: these can hold several, or one."""
+        """Numbers, or a quarter of their bytes or of the inputs of nodes if that is more.
+
+        A wide number can encode several, and the choice of an input part of one.
+        """
         return max(self.numbers, math.ceil(self.number_bytes / 4), math.ceil(self.inputs / 4))
 
     def add(self, code: Code, detail: str) -> None:
@@ -110,7 +113,7 @@ class Summary:
         self.number_bytes += numbers * width
 
     def refuse(self) -> None:
-        """Raise ModelRefused with the first code, and all that was found in the detail."""
+        """Raise ModelRefused with the first code and all problems in the detail."""
         for code, details in self.problems.items():
             others = [f"{other}: {', '.join(more)}" for other, more in self.problems.items() if other != code]
             raise ModelRefused(code, "; ".join([", ".join(details[:_NAMED]), *others]))
@@ -125,15 +128,15 @@ def parse(content: bytes) -> onnx.ModelProto:
         raise ModelRefused(Code.NOT_ONNX, str(error)) from None
     if not model.HasField("graph") or not model.graph.output:
         raise ModelRefused(Code.NOT_ONNX, "it has no graph with an output")
-    model.DiscardUnknownFields()  # onnxruntime may be built with a newer ONNX, and know them
+    model.DiscardUnknownFields()  # onnxruntime may know them: it may be built with a newer ONNX
     return model
 
 
 def summarize(model: onnx.ModelProto) -> Summary:
-    """Walk through graphs and subgraphs: what is refused, and how many numbers there are.
+    """Check and count all graphs and subgraphs.
 
-    Shapes that the file declares are removed, but for those of inputs: onnxruntime believes them when it
-    computes constants, so that they could hold numbers.
+    Removes declared shapes, except those of inputs: onnxruntime uses them when it computes constants, so they
+    could encode numbers.
     """
     found = Summary()
     if model.functions:
@@ -151,8 +154,8 @@ def summarize(model: onnx.ModelProto) -> Summary:
     graphs, nodes = [model.graph], 0
     while graphs:
         graph = graphs.pop()
-        _values(graph, found)
-        _forget_shapes(graph, is_outermost=graph is model.graph)
+        _check_values(graph, found)
+        _remove_shapes(graph, is_outermost=graph is model.graph)
         nodes += len(graph.node)
         if nodes > MAX_NODES:
             found.add(Code.TOO_MANY_NODES, f"{nodes} or more")
@@ -162,7 +165,7 @@ def summarize(model: onnx.ModelProto) -> Summary:
     return found
 
 
-def _values(graph: onnx.GraphProto, found: Summary) -> None:
+def _check_values(graph: onnx.GraphProto, found: Summary) -> None:
     for value in (*graph.input, *graph.output, *graph.value_info):
         kind = value.type.WhichOneof("value")
         if kind not in (None, "tensor_type") or (
@@ -170,23 +173,23 @@ def _values(graph: onnx.GraphProto, found: Summary) -> None:
         ):
             found.add(Code.TENSOR_TYPE, value.name[:100])
     for tensor in graph.initializer:
-        _tensor(tensor, found)
+        _count_tensor(tensor, found)
     if graph.sparse_initializer:
         found.add(Code.SPARSE_TENSOR, f"{len(graph.sparse_initializer)} initializers")
 
 
-def _forget_shapes(graph: onnx.GraphProto, *, is_outermost: bool) -> None:
+def _remove_shapes(graph: onnx.GraphProto, *, is_outermost: bool) -> None:
     stored = {tensor.name for tensor in graph.initializer}
     graph.ClearField("value_info")
     declared = (value for value in graph.input if not is_outermost or value.name in stored)
     for value in (*graph.output, *declared):
         for axis in value.type.tensor_type.shape.dim if value.type.HasField("tensor_type") else ():
-            if axis.dim_value != 1:  # Loop wants to know that its counter has one value
+            if axis.dim_value != 1:  # Loop needs the shape of its counter
                 axis.ClearField("dim_value")
 
 
-def _tensor(tensor: TensorProto, found: Summary) -> None:
-    """Count what is stored, not what is declared."""
+def _count_tensor(tensor: TensorProto, found: Summary) -> None:
+    """Count the stored values, whatever shape is declared."""
     if tensor.data_location == TensorProto.EXTERNAL or tensor.external_data:
         found.add(Code.EXTERNAL_DATA, tensor.name[:100])
     width = BYTES.get(tensor.data_type)
@@ -202,12 +205,12 @@ def _tensor(tensor: TensorProto, found: Summary) -> None:
     )
     stored += len(tensor.raw_data) // width
     found.count(stored, width)
-    if not stored or 0 in tensor.dims:  # the operator Shape reads them
+    if not stored or 0 in tensor.dims:  # the operator Shape can read the dimensions
         found.count(max(len(tensor.dims) - 1, 0), 8)
 
 
 def _node(node: onnx.NodeProto, found: Summary) -> Iterator[onnx.GraphProto]:
-    """Look at a node; yields its subgraphs."""
+    """Check and count a node, and yield its subgraphs."""
     domain = "" if node.domain == "ai.onnx" else node.domain
     found.inputs += len(node.input)
     found.operators[node.op_type if not domain else f"{domain}.{node.op_type}"[:200]] += 1
@@ -234,11 +237,11 @@ def _attribute(
     tensors = [*([attribute.t] if attribute.HasField("t") else ()), *attribute.tensors]
     held = Summary()
     for tensor in tensors:
-        _tensor(tensor, held)
+        _count_tensor(tensor, held)
     held.count(len(attribute.floats) + attribute.HasField("f"), 4)
     is_number = attribute.name == "value_int" or abs(attribute.i) > _OPTION
     held.count(len(attribute.ints) + is_number, 8)
-    if attribute.name == "equation":  # the order of fifty axes holds as much as seven numbers
+    if attribute.name == "equation":  # the order of fifty axes encodes as much as seven numbers
         held.number_bytes += len(attribute.s)
     for code in held.problems:
         found.add(code, name)
@@ -255,9 +258,9 @@ def _attribute(
 
 
 def _trees(node: onnx.NodeProto) -> int | None:
-    """Two numbers for each split of trees and one for each weight of a leaf; None for other operators."""
+    """Count two numbers per split and one per weight of a leaf; None for other operators."""
     lists = {attribute.name: attribute for attribute in node.attribute}
-    if node.op_type == "TreeEnsemble":  # it has its leaves apart
+    if node.op_type == "TreeEnsemble":  # has separate lists of leaves
         return 2 * _length(lists.get("nodes_featureids")) + _length(lists.get("leaf_weights"))
     if node.op_type not in ("TreeEnsembleClassifier", "TreeEnsembleRegressor"):
         return None
@@ -270,14 +273,14 @@ def _length(attribute: Any) -> int:
     if attribute is None:
         return 0
     stored = Summary()
-    _tensor(attribute.t, stored)
+    _count_tensor(attribute.t, stored)
     return len(attribute.ints) + len(attribute.floats) + stored.numbers
 
 
 def compare(
     parsed: onnx.GraphProto, inputs: Iterable[InputSpec], outputs: Iterable[str], found: Summary
 ) -> None:
-    """Compare inputs and outputs of a graph with those of the manifest."""
+    """Compare the inputs and outputs of a graph with those of the manifest."""
     stored = {tensor.name for tensor in parsed.initializer}
     given = {value.name: value for value in parsed.input if value.name not in stored}
     wanted = {spec.name: spec for spec in inputs}

@@ -1,13 +1,13 @@
-"""The manifest of a model: which columns its inputs are, and which predictions its outputs.
+"""The manifest of a model, which maps columns to inputs of the graph and its outputs to predictions.
 
 ::
 
     contract = 1
     task = "jets"
-    batch = "events"                     # or "event": one event a call
+    batch = "events"                     # or "event": one event per call
     license = "Apache-2.0"               # optional
 
-    [inputs]                             # input of the graph = where it comes from
+    [inputs]                             # input of the graph = its source
     d0 = { source = "tracks.d0", dtype = "float32", unit = "mm" }
     jet = { source = "jets", dtype = "int64", layout = "row_splits" }
     x = { source = "features/trees", dtype = "float32" }
@@ -15,9 +15,9 @@
     [outputs]                            # output of the graph = one column, or one for each of its columns
     probabilities = ["prob_light", "prob_c", "prob_b"]
 
-    [postprocess]                        # tracks of edges, where the task offers it
+    [postprocess]                        # tracks from edges, if the task supports it
     kind = "components"
-    edges = "edges"                      # int64, shape (2, edges): places of hits in the event
+    edges = "edges"                      # int64, shape (2, edges): indices of hits in the event
     scores = "scores"                    # shape (edges,)
     cut = 0.5                            # edges of a higher score connect
     min_hits = 3
@@ -34,20 +34,21 @@ import msgspec
 import pyarrow as pa
 from msgspec import Meta, Struct
 
-from collidium.contracts.model import ModelInterface
+from collidium.contracts.model import Feature, ModelInterface
 from collidium.contracts.tables import is_list
 from collidium.contracts.task import Task
 from collidium.datasets.schemas import EXTENDED
 from collidium.errors import InvalidInput
+from collidium.inference.messages import Components, Name
 
-#: Bytes of a manifest, and inputs and outputs of a graph.
+#: Maximum bytes of a manifest, and maximum number of inputs or outputs.
 MAX_BYTES: Final = 64 * 1024
 MAX_NAMES: Final = 256
-#: Dots in a line: parsing a key takes as long as the square of its parts. In a line that begins a table: its
-#: parts are added to those of each key in it.
+#: Maximum dots in a line, and in the header of a table: the time to parse a key grows with the square of its
+#: parts, to which those of its table are added.
 _MAX_DOTS: Final = 300
 _MAX_DOTS_OF_TABLES: Final = 20
-#: Entries of a padded list.
+#: Maximum length of padded lists.
 MAX_PADDED: Final = 100_000
 _PADDED: Final = re.compile(r"(padded|mask):([1-9]\d{0,5})")
 
@@ -57,7 +58,6 @@ Number = Literal[
     "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
 ]
 # fmt: on
-Name = Annotated[str, Meta(min_length=1, max_length=200)]
 
 
 class Input(Struct, frozen=True, forbid_unknown_fields=True):
@@ -66,16 +66,16 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True):
     Parameters
     ----------
     source
-        ``table.column``; a table, for its layout alone; or ``features/NAME``.
+        ``table.column``; a table, for its layout; or ``features/NAME``.
     dtype
-        The type that the graph takes; columns are converted to it.
+        The type of the graph's input, to which columns are converted.
     layout
-        ``flat``: all rows of a batch, shape (rows,); lists within lists are flat, too. ``row_splits``: int64
+        ``flat``: all rows of a batch, shape (rows,); nested lists are flattened. ``row_splits``: int64
         offsets, shape (lists + 1,), of the events of a table or the lists of a column. ``segment``: int64
-        number of the event, or of the list, of each row. ``padded:P``: shape (lists, P), filled up with 0,
-        longer lists cut; ``mask:P``: bool, which entries of these there are.
+        index of the event, or of the list, of each row. ``padded:P``: shape (lists, P), padded with 0 or cut.
+        ``mask:P``: bool, True where a padded list has a value.
     unit
-        That of the column, to be sure.
+        The unit of the column, which is checked.
     """
 
     source: str
@@ -111,44 +111,36 @@ class Input(Struct, frozen=True, forbid_unknown_fields=True):
         """Whether the column has a list for each row of its table."""
         return is_list(_field(self.table, self.column).type.value_type)
 
-
-class Components(Struct, frozen=True, forbid_unknown_fields=True):
-    """Tracks as connected components: hits that edges of a score above ``cut`` connect."""
-
-    kind: Literal["components"]
-    edges: Name
-    scores: Name
-    cut: float = 0.5
-    #: Smaller components are no tracks.
-    min_hits: Annotated[int, Meta(ge=1, le=1000)] = 1
+    def tail(self, features: Mapping[str, Feature]) -> tuple[int, ...]:
+        """The lengths of the axes after the first."""
+        if self.feature:
+            return features[self.feature].shape
+        return (self.padded,) if self.padded else ()
 
 
 class Manifest(Struct, frozen=True):
-    """A manifest that is valid for its task. ``kind`` has one value yet."""
+    """A valid manifest."""
 
     task: str
     batch: Literal["event", "events"]
     inputs: dict[str, Input]
-    #: Output of the graph -> the columns of predictions that its columns are.
+    #: Output of the graph -> the predicted columns.
     outputs: dict[str, tuple[str, ...]]
     postprocess: Components | None = None
     kind: Literal["onnx"] = "onnx"
     contract: Literal[1] = 1
-    #: Of the model, as an SPDX identifier; shown with its scores.
+    #: Licence of the model, an SPDX identifier, which is shown with its scores.
     license: str = ""
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The outputs of the graph that are computed."""
+        """The outputs of the graph that are read."""
         made = (self.postprocess.edges, self.postprocess.scores) if self.postprocess else ()
         return (*self.outputs, *made)
 
 
 def summary(content: bytes) -> dict[str, Any]:
-    """Inputs and outputs in words, and the licence, as :class:`~collidium.records.ModelGraph` has them.
-
-    Of a manifest that was valid for the task when it was read.
-    """
+    """Describe a valid manifest, with the fields of :class:`~collidium.records.ModelGraph`."""
     manifest = _convert(_toml(content), _Problems())
     outputs = {name: ", ".join(columns) for name, columns in manifest.outputs.items()}
     if (made := manifest.postprocess) is not None:
@@ -161,7 +153,7 @@ def summary(content: bytes) -> dict[str, Any]:
 
 
 def interface_of(task: Task) -> ModelInterface:
-    """The interface of a task's models. Raises InvalidInput for a task without models."""
+    """The interface of a task's models. Raises InvalidInput if the task accepts no models."""
     interface = task.model_interface()
     if interface is None:
         raise InvalidInput(f"task {task.card.name} takes predictions, not models")
@@ -174,7 +166,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
     Raises
     ------
     InvalidInput
-        With all problems in ``errors``, each with its field.
+        With all problems and their fields in ``errors``.
     """
     interface = interface_of(task)
     raw = _toml(content)
@@ -191,7 +183,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
 
 
 def task_of(content: bytes) -> str:
-    """The name of the task in a manifest, whatever else is in it. Raises InvalidInput."""
+    """The name of the task in a manifest that may be invalid otherwise. Raises InvalidInput."""
     name = _toml(content).get("task")
     if not isinstance(name, str):
         raise InvalidInput("the manifest has problems", errors=[{"field": "task", "detail": "is missing"}])
@@ -202,9 +194,9 @@ def _toml(content: bytes) -> dict[str, Any]:
     if len(content) > MAX_BYTES:
         raise InvalidInput(f"the manifest has {len(content)} bytes; {MAX_BYTES} are allowed")
     for line in content.splitlines():
-        most = _MAX_DOTS_OF_TABLES if line.lstrip().startswith(b"[") else _MAX_DOTS
-        if line.count(b".") > most:
-            raise InvalidInput(f"the manifest has a line of more than {most} dots")
+        limit = _MAX_DOTS_OF_TABLES if line.lstrip().startswith(b"[") else _MAX_DOTS
+        if line.count(b".") > limit:
+            raise InvalidInput(f"the manifest has a line of more than {limit} dots")
     try:
         return tomllib.loads(content.decode())
     except (ValueError, RecursionError) as error:
@@ -232,7 +224,7 @@ class _Problems:
 
 
 def _convert(raw: Mapping[str, Any], problems: _Problems) -> Manifest:
-    """The manifest as far as it can be read; what cannot is a problem, and absent."""
+    """Convert the valid part of a manifest, and add the problems of the rest."""
 
     def read(field: str, kind: Any, value: Any, default: Any = None) -> Any:
         try:
@@ -331,7 +323,7 @@ def _problems_of_batch(manifest: Manifest, interface: ModelInterface) -> Iterato
 
 
 def _problems_of_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Pages and terminals show them."""
+    """Names that pages and terminals cannot show."""
     shown = {"inputs": manifest.inputs, "outputs": manifest.wanted, "license": [manifest.license]}
     for field, names in shown.items():
         for name in names:
@@ -340,7 +332,7 @@ def _problems_of_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _field(table: str, column: str) -> pa.Field[Any]:
-    """A column of the format; one that it does not name holds numbers without a unit."""
+    """The schema of a column; unknown ones have numbers without a unit."""
     schema = EXTENDED.get(table)
     index = -1 if schema is None else schema.get_field_index(column)
     return pa.field(column, pa.list_(pa.float32())) if schema is None or index < 0 else schema.field(index)

@@ -1,4 +1,4 @@
-"""What passes between a sandboxed process and its parent: frames of msgpack, plain data and bytes alone."""
+"""Messages between a sandboxed process and its parent: msgpack frames of plain data and bytes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import struct
 import time
 from collections.abc import Callable, Mapping
 from enum import StrEnum
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -19,19 +19,21 @@ from collidium.errors import InvalidInput
 
 _LENGTH: Final = struct.Struct("<Q")
 
-#: Calls of one message, arrays of a call, and axes of an array: replies are of models that may have taken
-#: over their process, and a byte of msgpack may become an object of a hundred.
+#: Maximum batches of a message, arrays of a batch, and axes of an array. A model may have taken over the
+#: process that replies, and a byte of msgpack may become an object of a hundred bytes.
 MAX_CALLS: Final = 256
 _MAX_ARRAYS: Final = 300
 _MAX_AXES: Final = 8
 _MAX_OPERATORS: Final = 500
-_LOOK_SECONDS: Final = 1.0
+#: Interval at which a waiting channel calls ``on_wait``.
+_INTERVAL_SECONDS: Final = 1.0
 
 Array = npt.NDArray[Any]
 Count = Annotated[int, Meta(ge=0, le=2**60)]
-#: They are kept and shown.
+Name = Annotated[str, Meta(min_length=1, max_length=200)]
+#: Restricted because operators are stored and shown.
 Operator = Annotated[str, Meta(max_length=200, pattern=r"^[\w.]+\Z")]
-#: The names of types that arrays have here.
+#: Types of arrays by name.
 DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
     name: np.dtype(name)
     for name in (
@@ -42,11 +44,11 @@ DTYPES: Final[Mapping[str, np.dtype[Any]]] = {
 
 
 class Code(StrEnum):
-    """Why a model is refused, or a run of it; the text is all that its author reads of a hidden run."""
+    """Why a model or a run of it is rejected. The text is all that authors see of a run on hidden events."""
 
     text: str
 
-    def __new__(cls, value: str, text: str) -> Code:
+    def __new__(cls, value: str, text: str = "") -> Code:
         code = str.__new__(cls, value)
         code._value_ = value
         code.text = text
@@ -80,24 +82,16 @@ class Code(StrEnum):
     HIDDEN_WORK = "hidden_work", "The model's process worked between calls."
     NOISY = "noisy", "The machine was too busy to measure; try again."
 
-    @classmethod
-    def of(cls, value: str) -> Code:
-        """The code of that name. Raises ValueError."""
-        for code in cls:
-            if code.value == value:
-                return code
-        raise ValueError(value)
-
 
 class ModelRefused(InvalidInput):
-    """A model, or a run of it, is refused.
+    """A model, or a run of it, is rejected.
 
     Parameters
     ----------
     code
-        Why.
+        The kind of problem.
     reason
-        What was wrong where; empty for runs on hidden events.
+        The details; empty for runs on hidden events.
     """
 
     title = "Model refused"
@@ -110,7 +104,7 @@ class ModelRefused(InvalidInput):
 
 
 class Sent(Struct, frozen=True, array_like=True):
-    """An array: name of its type, shape, and its bytes in C order."""
+    """An array: the name of its type, its shape, and its bytes in C order."""
 
     dtype: str
     shape: Annotated[tuple[int, ...], Meta(max_length=_MAX_AXES)]
@@ -122,12 +116,12 @@ class Sent(Struct, frozen=True, array_like=True):
         return cls(array.dtype.name, array.shape, array.reshape(-1).view(np.uint8).data)
 
     def array(self) -> Array:
-        """The array, which shares the frame's memory. Raises ValueError and KeyError."""
+        """Return an array that shares the frame's memory. Raises ValueError and KeyError."""
         return np.frombuffer(self.data, DTYPES[self.dtype]).reshape(self.shape)
 
 
 class InputSpec(Struct, frozen=True):
-    """An input of the graph: its type, and the lengths of its axes after the first."""
+    """An input of the graph, with its type and the lengths of its axes after the first."""
 
     name: str
     dtype: str
@@ -135,45 +129,50 @@ class InputSpec(Struct, frozen=True):
 
 
 class OutputSpec(Struct, frozen=True):
-    """An output of the graph: one column, or several; integers or floating-point numbers."""
+    """An output of the graph, with its number of columns, which are integers or floating-point numbers."""
 
     name: str
     columns: int
     is_integer: bool
 
 
-class Edges(Struct, frozen=True):
-    """Outputs of which tracks are made, and how."""
+class Components(Struct, frozen=True, forbid_unknown_fields=True):
+    """Tracks as connected components: hits that are connected by edges of a score above ``cut``.
 
-    edges: str
-    scores: str
-    cut: float
-    min_hits: int
+    ``edges`` and ``scores`` are outputs of the graph.
+    """
+
+    kind: Literal["components"]
+    edges: Name
+    scores: Name
+    cut: float = 0.5
+    #: Smaller components are no tracks.
+    min_hits: Annotated[int, Meta(ge=1, le=1000)] = 1
 
 
 # -- requests -------------------------------------------------------------------------------------------
 
 
 class Load(Struct, frozen=True, tag=True):
-    """Parse, check and load a model, or count it only; ``details``: errors may have texts."""
+    """Parse, check and load a model, or only count it. Errors have texts if ``details``."""
 
     content: bytes
     inputs: list[InputSpec]
     outputs: list[OutputSpec]
-    edges: Edges | None
+    edges: Components | None
     details: bool
     counts_only: bool
 
 
 class Batch(Struct, frozen=True, array_like=True):
-    """Inputs in the order of the manifest; ``rows`` is how many rows each output has."""
+    """Inputs in the order of the manifest, and the number of rows of each output."""
 
     rows: int
     arrays: list[Sent]
 
 
 class Predict(Struct, frozen=True, tag=True):
-    """Run batches one after the other: answered by Ready, and after another frame by Done and Predicted."""
+    """Run batches. The reply is Ready, and after further frames Done and Predicted."""
 
     batches: list[Batch]
 
@@ -182,13 +181,13 @@ class Predict(Struct, frozen=True, tag=True):
 
 
 class Started(Struct, frozen=True, tag=True):
-    """The process has given up what it can."""
+    """The process is confined."""
 
     confined_by: list[str]
 
 
 class Loaded(Struct, frozen=True, tag=True):
-    """The model was parsed and counted; Ready follows when onnxruntime has loaded it."""
+    """The model is parsed and counted. Ready follows when onnxruntime has loaded it."""
 
     n_params: Count
     numbers: Count
@@ -199,11 +198,11 @@ class Loaded(Struct, frozen=True, tag=True):
 
 
 class Ready(Struct, frozen=True, tag=True):
-    """The model is loaded; or batches are in memory, and the next frame starts the clock."""
+    """The model is loaded; or batches are in memory, and the next frame starts the measurement."""
 
 
 class Done(Struct, frozen=True, tag=True):
-    """All batches are done: nanoseconds of CPU of the process, and by the clock, for each."""
+    """All batches are done: CPU time and wall-clock time of each in nanoseconds."""
 
     cpu: Annotated[list[Count], Meta(max_length=MAX_CALLS)]
     wall: Annotated[list[Count], Meta(max_length=MAX_CALLS)]
@@ -216,7 +215,7 @@ class Predicted(Struct, frozen=True, tag=True):
 
 
 class Failed(Struct, frozen=True, tag=True):
-    """A code, and perhaps what was wrong; the process ends."""
+    """A rejection with its code; the process ends."""
 
     code: str
     detail: str
@@ -227,7 +226,7 @@ Reply = Started | Loaded | Ready | Done | Predicted | Failed
 
 
 class Closed(Exception):
-    """The other side has closed the connection."""
+    """The peer has closed the connection."""
 
 
 class Oversized(Exception):
@@ -235,11 +234,11 @@ class Oversized(Exception):
 
 
 class Channel:
-    """One end of a pair of sockets; ``look`` is called each second of waiting, and may raise."""
+    """One end of a pair of sockets. ``on_wait`` is called each second of waiting, and may raise."""
 
-    def __init__(self, connection: socket.socket, look: Callable[[], None] | None = None) -> None:
+    def __init__(self, connection: socket.socket, on_wait: Callable[[], None] | None = None) -> None:
         self._connection = connection
-        self._look = look
+        self._on_wait = on_wait
 
     def send(self, message: Struct | None, deadline: float | None = None) -> None:
         """Send a message. Raises TimeoutError after ``deadline`` (``time.monotonic``), and Closed."""
@@ -268,9 +267,9 @@ class Channel:
         """Send all of the data, or receive it."""
         view = memoryview(data)
         while view:
-            if self._look:
-                self._look()
-            self._until(deadline, _LOOK_SECONDS if self._look else math.inf)
+            if self._on_wait:
+                self._on_wait()
+            self._set_timeout(deadline, _INTERVAL_SECONDS if self._on_wait else math.inf)
             try:
                 moved = move(view)
             except TimeoutError:
@@ -281,14 +280,16 @@ class Channel:
                 raise Closed
             view = view[moved:]
 
-    def _until(self, deadline: float | None, longest: float) -> None:
-        """Let a call take so long. Raises TimeoutError after the deadline, whatever was moved."""
+    def _set_timeout(self, deadline: float | None, longest: float) -> None:
+        """Limit the next call. Raises TimeoutError after the deadline, even if data keeps moving."""
         left = math.inf if deadline is None else deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError
-        timeout = None if math.inf == min(left, longest) else min(left, longest)
-        if timeout != self._connection.gettimeout():  # it is a system call that a sandbox does without
+        shortest = min(left, longest)
+        timeout = None if shortest == math.inf else shortest
+        if timeout != self._connection.gettimeout():  # settimeout is a system call that a sandbox may lack
             self._connection.settimeout(timeout)
 
 
+#: Errors of decoding untrusted data.
 UNDECODABLE: Final = (msgspec.DecodeError, ValueError, LookupError, TypeError, RecursionError)

@@ -1,8 +1,8 @@
-"""Runs a model on events: batches of its inputs in, predictions of the task out."""
+"""Checks models, and runs them on events to get predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Final
@@ -12,21 +12,20 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec import Struct
 
-from collidium.contracts.model import Feature
 from collidium.contracts.task import Card, EventRange, Tables, Task
 from collidium.datasets import Dataset
 from collidium.errors import InvalidInput
 from collidium.inference.batching import BATCH_BYTES, Inputs, Outputs
-from collidium.inference.manifest import Input, Manifest, interface_of
-from collidium.inference.messages import MAX_CALLS, Edges, InputSpec, ModelRefused, OutputSpec
+from collidium.inference.manifest import Manifest, interface_of
+from collidium.inference.messages import MAX_CALLS, InputSpec, ModelRefused, OutputSpec
 from collidium.inference.sandbox import Batch, Facts, Interface, Limits, Outcome, Sandbox, opened
 
-#: The shortest time that a prediction may have, in seconds.
+#: Minimum measured time of a prediction in seconds.
 _SHORTEST: Final = 1e-9
 
 
 class Model(Struct, frozen=True):
-    """A submitted model: its file and its manifest."""
+    """A submitted model: its ONNX file and its manifest."""
 
     content: bytes
     manifest: Manifest
@@ -40,14 +39,14 @@ def check(model: Model, task: Task, *, limits: Limits | None = None, details: bo
     model, task
         The model, and the task that its manifest names.
     limits
-        Of the sandbox; default: those of :class:`~collidium.inference.sandbox.Limits`.
+        Limits of the sandbox; default: those of :class:`~collidium.inference.sandbox.Limits`.
     details
-        Whether a refusal has a text: never for hidden events.
+        Whether errors have a text; must be False for hidden events.
 
     Raises
     ------
     ModelRefused
-        With its code, and with ``details`` what was wrong.
+        With a code, and a text if ``details``.
     """
     with open_model(model, task, limits=limits, details=details) as sandbox:
         return sandbox.facts
@@ -67,33 +66,32 @@ def predict(
     limits: Limits | None = None,
     details: bool = True,
 ) -> Iterator[pa.Table]:
-    """Run a model in one fresh sandbox and yield the predictions of each block of events.
+    """Run a model in a fresh sandbox and yield the predictions of each block of events.
 
     Parameters
     ----------
     model, task, limits, details
         As for :func:`check`.
     blocks
-        Tables of the dataset, those of :func:`tables_of`, as :meth:`~collidium.datasets.Dataset.read` yields
-        them.
+        The tables of :func:`tables_of`, as :meth:`~collidium.datasets.Dataset.read` yields them.
 
     Yields
     ------
     pyarrow.Table
-        The columns of the task's card, a row for each row that is predicted, in the order of the dataset.
-        Parameters are counted; seconds are the CPU time of the event in this run.
+        The columns of the task's card, in the order of the dataset. Measured columns contain the number of
+        parameters, or the CPU seconds of the event in this run.
 
     Raises
     ------
     ModelRefused
-        As :func:`check`, and for outputs of a wrong shape or type, not finite or out of bounds.
+        As :func:`check`, and if an output has the wrong shape or type, is not finite or out of bounds.
     """
     interface = interface_of(task)
     with open_model(model, task, limits=limits, details=details) as sandbox:
         for tables in blocks:
             inputs = Inputs(model.manifest, interface, tables)
             outcomes = list(run_batches(sandbox, (batch for _, batch in inputs.batches())))
-            # Batches are single events where the task measures their time.
+            # Batches are single events if the task measures their time.
             seconds = np.array([max(outcome.cpu_seconds, _SHORTEST) for outcome in outcomes])
             measured = {"parameters": sandbox.facts.n_params, "seconds": seconds}
             outputs = Outputs(inputs, model.manifest, interface, task.card, measured)
@@ -114,7 +112,7 @@ def write_predictions(
     details: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> int:
-    """Run a model on events of a dataset, and write its predictions as a parquet file; returns the rows.
+    """Run a model on events of a dataset, and write its predictions to a parquet file; returns their number.
 
     Parameters
     ----------
@@ -123,9 +121,9 @@ def write_predictions(
     dataset, events
         The events.
     path
-        The file; nothing is left of it after an error.
+        The file, which is deleted after an error.
     progress
-        Called with the number of events done, and of all.
+        Called with the number of events done and the total.
 
     Raises
     ------
@@ -152,7 +150,7 @@ def write_predictions(
 
 
 def tables_of(model: Model, task: Task) -> tuple[str, ...]:
-    """The tables that a run of the model reads."""
+    """The tables that the model reads."""
     interface = interface_of(task)
     named = {interface.rows}
     for given in model.manifest.inputs.values():
@@ -163,28 +161,26 @@ def tables_of(model: Model, task: Task) -> tuple[str, ...]:
 def open_model(
     model: Model, task: Task, *, limits: Limits | None = None, details: bool = True, core: int | None = None
 ) -> AbstractContextManager[Sandbox]:
-    """A sandbox with the model in it, as :func:`~collidium.inference.sandbox.opened`."""
+    """Load a model in a sandbox, as :func:`~collidium.inference.sandbox.opened`."""
     manifest = model.manifest
     if manifest.task != task.card.name:
         raise InvalidInput(f"the manifest is of task {manifest.task}, not {task.card.name}")
-    interface = interface_of(task)
-    edges = manifest.postprocess
+    features = interface_of(task).features
     specs = Interface(
         inputs=[
-            InputSpec(name, given.dtype, _tail(given, interface.features))
-            for name, given in manifest.inputs.items()
+            InputSpec(name, given.dtype, given.tail(features)) for name, given in manifest.inputs.items()
         ],
         outputs=[
             OutputSpec(name, len(columns), _is_integer(columns, task.card))
             for name, columns in manifest.outputs.items()
         ],
-        edges=None if edges is None else Edges(edges.edges, edges.scores, edges.cut, edges.min_hits),
+        edges=manifest.postprocess,
     )
     return opened(model.content, specs, limits or Limits(), details=details, core=core)
 
 
 def run_batches(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]:
-    """Run batches, several in a message as long as they are small."""
+    """Run batches, with several small ones per message."""
     waiting: list[Batch] = []
     size = 0
     for batch in batches:
@@ -195,13 +191,6 @@ def run_batches(sandbox: Sandbox, batches: Iterable[Batch]) -> Iterator[Outcome]
         size += batch.nbytes
     if waiting:
         yield from sandbox.predict(waiting)
-
-
-def _tail(given: Input, features: Mapping[str, Feature]) -> tuple[int, ...]:
-    """The lengths of the axes after the first."""
-    if given.feature:
-        return features[given.feature].shape
-    return (given.padded,) if given.padded else ()
 
 
 def _is_integer(columns: Sequence[str], card: Card) -> bool:

@@ -1,7 +1,6 @@
-"""A model in a process of its own: no network, no files, limits of memory and time, one core.
+"""Runs a model in a process without network and files, on one core, with limits of memory and time.
 
-The contract between an evaluation and what runs its model is :class:`Sandbox`: arrays in, arrays and times
-out. A second kind of model, a program in a container, is another class with the same methods.
+Everything that the process sends is untrusted: the model may have taken it over.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy.typing as npt
 from msgspec import Struct
@@ -25,26 +24,26 @@ from msgspec import Struct
 from collidium.errors import CollidiumError, ConfigurationError
 from collidium.inference import messages
 from collidium.inference.cores import running_core
-from collidium.inference.messages import Code, Edges, InputSpec, ModelRefused, OutputSpec
+from collidium.inference.messages import Code, Components, InputSpec, ModelRefused, OutputSpec
 from collidium.runtime import confinement as confining
 from collidium.runtime.confinement import cpu_seconds_of, has_run_out, kill, limit_cgroup, make_cgroup
 from collidium.runtime.subprocesses import signal_group
 
 __all__ = ["Batch", "Facts", "Interface", "Limits", "Outcome", "Sandbox", "Unconfined", "opened"]
 
-#: The largest file of a model.
 MAX_MODEL_BYTES: Final = 100_000_000
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _CGROUP: Final = "collidium-model-"
-#: What models cannot reach, unless a setting allows it: hidden events would leave by it.
+#: Restrictions that a server requires unless a setting allows less: hidden events could leak otherwise.
 CONFINED_BY: Final = ("calls", "files", "network")
-#: Beyond the limit of memory: what libraries take before a model is read.
-_ROOM: Final = 256 * 1024**2
-_SMALL_REPLY: Final = 4 * 1024**2
-#: A process that has closed its socket ends within so long, or is ended.
+#: Memory that libraries take before a model is read, in addition to the limit.
+_LIBRARIES_BYTES: Final = 256 * 1024**2
+#: Maximum size of replies, without the outputs of batches.
+_REPLY_BYTES: Final = 4 * 1024**2
+#: A process that has closed its socket must end within this time.
 _ENDING_SECONDS: Final = 10.0
-#: A process may use so much more CPU than its calls: a fraction, and seconds for a byte that it gets or
-#: sends, for a call and for a message. The overhead is about a third of that.
+#: CPU time that a process may use in addition to that of its calls: a fraction of it, and seconds per byte
+#: that is received or sent, per call and per message. Usual overheads are about a third of these.
 HIDDEN_WORK: Final = 0.05
 _OVERHEAD_SECONDS: Final = (2.5e-9, 25e-6, 5e-3)
 
@@ -52,39 +51,39 @@ _Message = TypeVar("_Message")
 
 
 class Limits(Struct, frozen=True):
-    """Limits of a sandbox."""
+    """Limits of a sandbox. Times are wall-clock."""
 
     memory_bytes: int = 4 * 1024**3
-    #: To start, to parse and to load a model; wall-clock.
+    #: Time to start, and to parse and load the model.
     load_seconds: float = 60.0
-    #: Of one call of :meth:`Sandbox.predict`; wall-clock.
+    #: Time of one call of :meth:`Sandbox.predict`.
     call_seconds: float = 600.0
-    #: Of all calls together, from when the model was loaded; wall-clock.
+    #: Time of all calls, from when the model was loaded.
     total_seconds: float = math.inf
-    #: Called each second of a call and before it; what it raises ends the sandbox.
-    look: Callable[[], None] | None = None
-    #: What has to be out of the process's reach, see :class:`Facts`.
+    #: Called before each call and each second of it; an exception ends the sandbox.
+    on_wait: Callable[[], None] | None = None
+    #: Required restrictions of the process, see :class:`Facts`.
     confined_by: tuple[str, ...] = ()
 
 
 class Unconfined(CollidiumError):
-    """This machine does not confine models as far as it has to."""
+    """This machine does not support the required restrictions of models."""
 
 
 class Facts(Struct, frozen=True):
-    """What a model is: its size as leaderboards show it, and a summary of its graph.
+    """The size of a model as leaderboards show it, and a summary of its graph.
 
     Parameters
     ----------
     n_params
-        Numbers in the file, or a quarter of their bytes if that is more; for trees two for each split and
-        one for each leaf's weight; those of post-processing count.
+        Numbers in the file, or a quarter of their bytes if that is more, including those of post-processing.
+        Trees have two per split and one per weight of a leaf.
     numbers, number_bytes, file_bytes
         Numbers stored in the graph, their bytes, and the size of the file.
     nodes, opset, operators
-        Of the graph and its subgraphs; operators with how many nodes each has.
+        Number of nodes, opset and nodes by operator, of the graph and its subgraphs.
     confined_by
-        What is out of the process's reach on this machine: ``network``, ``files``, ``processes``, ...
+        Restrictions of the process on this machine: ``network``, ``files``, ``processes``, ...
     """
 
     n_params: int
@@ -98,7 +97,7 @@ class Facts(Struct, frozen=True):
 
 
 class Batch(Struct, frozen=True):
-    """Inputs of one call, in the order of the manifest, and the number of rows of each output."""
+    """Inputs of a call in the order of the manifest, and the number of rows of each output."""
 
     rows: int
     arrays: Sequence[npt.NDArray[Any]]
@@ -109,9 +108,9 @@ class Batch(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """The outputs of one batch, each of shape (rows, columns), tracks of shape (rows,), and their time.
+    """The outputs of a batch, of shape (rows, columns) or, for tracks, (rows,), and its times.
 
-    ``cpu_seconds`` is of the whole process, post-processing included, transfer excluded.
+    Times include post-processing, and exclude transfer.
     """
 
     outputs: list[npt.NDArray[Any]]
@@ -120,25 +119,11 @@ class Outcome(Struct, frozen=True):
 
 
 class Interface(Struct, frozen=True):
-    """Inputs and outputs of a graph, as the manifest has them."""
+    """Inputs and outputs of a graph according to the manifest."""
 
     inputs: list[InputSpec]
     outputs: list[OutputSpec]
-    edges: Edges | None = None
-
-
-class Sandbox(Protocol):
-    """A loaded model in a fresh process. All methods block."""
-
-    facts: Facts
-
-    def predict(self, batches: Sequence[Batch]) -> list[Outcome]:
-        """Run batches one after the other. After ModelRefused the process has ended."""
-        ...
-
-    def peak_bytes(self) -> int:
-        """The most memory that the process has held."""
-        ...
+    edges: Components | None = None
 
 
 @contextmanager
@@ -152,42 +137,42 @@ def opened(
     content
         The file.
     interface
-        What its inputs and outputs must be; None: the model is counted, and not loaded.
+        The required inputs and outputs; None: the model is counted and not loaded.
     limits
-        Of the process.
+        Limits of the process.
     details
-        Whether refusals say more than their code: never for hidden events.
+        Whether errors have a text in addition to their code; must be False for hidden events.
     core
-        The core that the process is bound to, which the caller holds (:func:`timing_core`); default: one that
-        no timed model has.
+        A core that the caller holds (:func:`timing_core`), to which the process is bound; default: a core
+        that is not used for timing.
 
     Raises
     ------
     ModelRefused
-        Where the model cannot be loaded.
+        If the model cannot be loaded.
     ConfigurationError
-        Without onnxruntime.
+        If onnxruntime is not installed.
     Unconfined
-        Before a byte of the model is read, where what the limits name is in its reach.
+        If a required restriction is not supported. The process then has not received the model.
     """
     if len(content) > MAX_MODEL_BYTES:
         raise ModelRefused(Code.TOO_LARGE, f"It has {len(content):,} bytes." if details else "")
     if not (find_spec("onnxruntime") and find_spec("onnx")):
         raise ConfigurationError("this machine runs no models: pip install 'collidium[onnx]'")
     has_edges = interface is not None and interface.edges is not None
-    with running_core(limits.look) if core is None else nullcontext(core) as core:
-        process = _Process(limits, core, has_edges=has_edges)
+    with running_core(limits.on_wait) if core is None else nullcontext(core) as core:
+        sandbox = Sandbox(limits, core, has_edges=has_edges)
         try:
-            process.load(content, interface, details=details)
-            yield process
+            sandbox.load(content, interface, details=details)
+            yield sandbox
         finally:
-            process.close()
+            sandbox.close()
 
 
 def confinement() -> tuple[str, ...]:
-    """What is out of the reach of models on this machine, as :class:`Facts` has it.
+    """The restrictions of models on this machine, as in :class:`Facts`.
 
-    Found out by a process without onnxruntime. Raises CollidiumError where none starts.
+    Starts a process without onnxruntime to detect them. Raises CollidiumError if it does not start.
     """
     words = (os.getpid(), max(os.sched_getaffinity(0)), Limits().memory_bytes)
     try:
@@ -204,13 +189,13 @@ def confinement() -> tuple[str, ...]:
         raise CollidiumError(f"a sandbox does not start: {error}") from error
     cgroup = make_cgroup(_CGROUP, os.getpid())
     if cgroup is not None:
-        with suppress(OSError):  # a sandbox of this process is in it
+        with suppress(OSError):  # in use by a sandbox of this process
             cgroup.rmdir()
     return (*done.stdout.split(), *(("cgroup",) if cgroup else ()))
 
 
-class _Process:
-    """The sandboxed process, our end of its socket, and its cgroup where there can be one."""
+class Sandbox:
+    """A loaded model in a fresh process. All methods block."""
 
     facts: Facts
 
@@ -221,7 +206,7 @@ class _Process:
         self._cgroup: Path | None = None
         self._deadline = time.monotonic() + limits.load_seconds
         ours, theirs = socket.socketpair()
-        self._channel = messages.Channel(ours, limits.look)
+        self._channel = messages.Channel(ours, limits.on_wait)
         words = (os.getpid(), core, limits.memory_bytes, *(("components",) if has_edges else ()))
         with theirs:
             self._process = subprocess.Popen(  # noqa: S603 -- our own script
@@ -235,9 +220,10 @@ class _Process:
             )
 
     def load(self, content: bytes, interface: Interface | None, *, details: bool) -> None:
+        """Wait for the process to start, check its restrictions, and load the model."""
         try:
             started = self._receive(messages.Started)
-        except ModelRefused as error:  # no byte of a model was read yet
+        except ModelRefused as error:  # not the fault of the model, which was not sent yet
             raise CollidiumError(f"a sandbox does not start: {error.code.value}") from error
         if missing := set(self._limits.confined_by).difference(started.confined_by):
             raise Unconfined(f"this machine keeps no model from: {', '.join(sorted(missing))}")
@@ -265,6 +251,7 @@ class _Process:
         )
 
     def predict(self, batches: Sequence[Batch]) -> list[Outcome]:
+        """Run batches one after the other. After ModelRefused the process has ended."""
         began = time.monotonic()
         if began >= self._last:
             raise self._refused(Code.TIME)
@@ -280,7 +267,7 @@ class _Process:
         self._send(None)
         rows = sum(batch.rows for batch in batches)
         columns = sum(output.columns for output in self._interface.outputs) + 1
-        made = self._receive(messages.Predicted, 8 * rows * columns + _SMALL_REPLY)
+        made = self._receive(messages.Predicted, 8 * rows * columns + _REPLY_BYTES)
         if not len(done.cpu) == len(done.wall) == len(made.outputs) == len(batches):
             raise self._refused(Code.CRASHED)
         outcomes = [
@@ -290,15 +277,15 @@ class _Process:
         used, self._used = self._used, self._cpu_seconds()
         moved = sum(array.nbytes for outcome in outcomes for array in outcome.outputs)
         moved += sum(batch.nbytes for batch in batches)
-        of_byte, of_each, of_message = _OVERHEAD_SECONDS
-        allowed = (
-            sum(done.cpu) / 1e9 * (1 + HIDDEN_WORK) + moved * of_byte + len(batches) * of_each + of_message
-        )
+        per_byte, per_call, per_message = _OVERHEAD_SECONDS
+        overhead = moved * per_byte + len(batches) * per_call + per_message
+        allowed = sum(done.cpu) / 1e9 * (1 + HIDDEN_WORK) + overhead
         if self._used - used > allowed:
             raise self._refused(Code.HIDDEN_WORK)
         return outcomes
 
     def peak_bytes(self) -> int:
+        """The peak memory of the process."""
         with suppress(OSError):
             for line in Path(f"/proc/{self._process.pid}/status").read_text().splitlines():
                 if line.startswith("VmHWM:"):
@@ -306,19 +293,20 @@ class _Process:
         return 0
 
     def close(self) -> None:
+        """Kill the process and all processes that it may have started."""
         signal_group(self._process.pid, signal.SIGKILL)
         self._process.kill()
         self._process.wait()
-        self._channel.close()  # before, it would be asked to end, too
+        self._channel.close()  # last, because closing also asks the process to end
         if self._cgroup is not None:
-            with suppress(OSError):  # what has left the session, and ends before long
+            with suppress(OSError):  # processes outside of the session may take a moment to end
                 for process in (self._cgroup / "cgroup.procs").read_text().split():
                     kill(int(process))
                 self._cgroup.rmdir()
             self._cgroup = None
 
     def _arrays(self, outputs: Sequence[messages.Sent], rows: int) -> list[npt.NDArray[Any]]:
-        """The outputs; the process has checked them, unless the model has taken it over."""
+        """Decode the outputs and check types and shapes again: the process may have been taken over."""
         kinds: list[tuple[str, tuple[int, ...]]] = [
             ("iu" if spec.is_integer else "f", (rows, spec.columns)) for spec in self._interface.outputs
         ]
@@ -337,22 +325,22 @@ class _Process:
         return arrays
 
     def _send(self, message: Struct | None) -> None:
-        with self._answering():
+        with self._channel_errors():
             self._channel.send(message, self._deadline)
 
-    def _receive(self, kind: type[_Message], largest: int = _SMALL_REPLY) -> _Message:
-        with self._answering():
+    def _receive(self, kind: type[_Message], largest: int = _REPLY_BYTES) -> _Message:
+        with self._channel_errors():
             reply = self._channel.receive(messages.Reply, largest=largest, deadline=self._deadline)
         if isinstance(reply, messages.Failed):
             with suppress(ValueError):
-                raise self._refused(Code.of(reply.code), reply.detail)
+                raise self._refused(Code(reply.code), reply.detail)
         if not isinstance(reply, kind):
             raise self._refused(Code.CRASHED)
         return reply
 
     @contextmanager
-    def _answering(self) -> Iterator[None]:
-        """Make a refusal of what becomes of the process."""
+    def _channel_errors(self) -> Iterator[None]:
+        """Convert errors of the channel to ModelRefused."""
         try:
             yield
         except TimeoutError:
@@ -363,6 +351,7 @@ class _Process:
             raise self._refused(Code.CRASHED) from None
 
     def _death(self) -> Code:
+        """Why the process has ended."""
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_ENDING_SECONDS)
         if self._cgroup is not None and has_run_out(self._cgroup):
@@ -370,7 +359,7 @@ class _Process:
         return Code.TIME if self._process.returncode == -signal.SIGXCPU else Code.CRASHED
 
     def _refused(self, code: Code, detail: str = "") -> ModelRefused:
-        """A refusal; what a process that was taken over sends as detail could be what is hidden."""
+        """End the process and create the error, without details of hidden events that it could leak."""
         self.close()
         return ModelRefused(code, detail if self._details else "")
 
@@ -383,15 +372,15 @@ class _Process:
     def _in_cgroup(self) -> Path | None:
         cgroup = make_cgroup(_CGROUP, self._process.pid)
         if cgroup is not None:
-            limit_cgroup(cgroup, self._limits.memory_bytes + _ROOM)
+            limit_cgroup(cgroup, self._limits.memory_bytes + _LIBRARIES_BYTES)
             (cgroup / "cgroup.procs").write_text(str(self._process.pid))
         return cgroup
 
 
 def _environment() -> dict[str, str]:
-    """No secrets, no telemetry of onnxruntime, one thread for each library, no memory with old content."""
+    """The environment of the process, without secrets."""
     own = {"ORT_DISABLE_TELEMETRY": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    # Some operators leave outputs as they were allocated: a model could keep results in them between calls.
+    # Some operators do not initialize outputs: a model could pass results between calls in freed memory.
     own["GLIBC_TUNABLES"] = "glibc.malloc.perturb=85"
     kept = ("LD_LIBRARY_PATH", "LANG", "LC_ALL")
     return own | {name: os.environ[name] for name in kept if name in os.environ}

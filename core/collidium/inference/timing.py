@@ -1,8 +1,8 @@
-"""The speed of a model: CPU seconds of an event on one core of a nominal machine.
+"""Measures the speed of a model: CPU seconds per event on one core of a nominal machine.
 
-Per-event minimum over passes of the CPU time, one event a call, in random order, post-processing included,
-loading and warm-up excluded; divided by a reference model that is timed in the same run, in a process of its
-own on the same core, and scaled to a machine where that takes :data:`NOMINAL_SECONDS`.
+Events are run one per call, in random order, in several passes. The time of an event is the minimum over
+passes, with post-processing and without loading and warm-up. It is divided by the time of a reference model,
+which runs on the same core in turn, and scaled to a machine where that takes :data:`NOMINAL_SECONDS`.
 """
 
 from __future__ import annotations
@@ -31,40 +31,39 @@ PASSES: Final = 5
 WARM_UP: Final = 2
 #: Blocks of a measurement, each in fresh processes; a server runs them minutes apart.
 BLOCKS: Final = 3
-#: CPU seconds of one call of the reference model on the nominal machine: the unit of all speeds. To set it,
-#: run `perf/model_timing.py` on the machine that is to be nominal, idle, and take the `reference` that it
-#: prints, rounded to one digit. A new value is a new scale: what is on leaderboards has to be run again,
-#: and a faster machine is no reason for one.
+#: CPU seconds of a call of the reference model on the nominal machine, the unit of all speeds. To set it, run
+#: `perf/model_timing.py` on the idle nominal machine and take the `reference` that it prints, rounded to one
+#: digit. All models on leaderboards must be timed again after a change, so a faster machine is no reason.
 NOMINAL_SECONDS: Final = 0.3e-3
-#: Where the kernel counts energy.
+#: Energy counters of the kernel.
 POWERCAP: Final = Path("/sys/class/powercap")
-#: ``reference.onnx``: a dense network of so many rows and columns; docs/make_reference_model.py writes it.
+#: Shape of the input of ``reference.onnx``, a dense network that docs/make_reference_model.py writes.
 REFERENCE_ROWS, REFERENCE_COLUMNS = 4000, 16
 #: Calls of the reference in each pass.
 _REFERENCE_CALLS: Final = 20
-#: The reference may scatter by so much, and an error has at least this part of the value.
+#: Maximum relative scatter of the reference, and minimum relative error of a speed.
 _MAX_SCATTER: Final = 0.05
-_FLOOR: Final = 0.02
-#: Sum of the minima over the median sum of a pass: below it, the times of calls were not those of the work.
-_LEAST_SHARE: Final = 0.6
+_MIN_ERROR: Final = 0.02
+#: Minimum ratio of the sum of minima to the median sum of a pass. If it is lower, work moves between calls.
+_MIN_SHARE: Final = 0.6
 
 
 class TimedBlock(Struct, frozen=True):
-    """One block of a measurement; plain data, to be kept until the others are there.
+    """One block of a measurement.
 
     Parameters
     ----------
     seconds
-        CPU seconds of each event on the nominal machine, in the order of the events.
+        CPU seconds of each event on the nominal machine.
     cpu_seconds, wall_seconds
-        Of an event on this machine: the mean over events of minima over passes.
+        Seconds per event on this machine: the mean over events of minima over passes.
     memory_bytes
-        The most memory that the process has held.
+        Peak memory of the process.
     reference_seconds, reference_scatter
-        CPU seconds of a call of the reference model here, and how they scatter between passes, as a fraction.
+        CPU seconds of a call of the reference model on this machine, and their relative scatter between
+        passes.
     joules
-        Energy of the processors for an event, the mean over passes, with all else that they did; None where
-        the kernel does not let this process read it.
+        Energy of all processors per event, the mean over passes; None if this process cannot read it.
     """
 
     seconds: list[float]
@@ -77,7 +76,7 @@ class TimedBlock(Struct, frozen=True):
 
 
 class Timing(Struct, frozen=True):
-    """A measured speed: CPU seconds of an event on the nominal machine, with the standard error."""
+    """A measured speed: CPU seconds per event on the nominal machine, with the standard error."""
 
     seconds: float
     error: float
@@ -86,7 +85,7 @@ class Timing(Struct, frozen=True):
 
     @property
     def in_addition(self) -> dict[str, Any]:
-        """Wall-clock seconds and energy of an event, and memory, to one digit: models choose them, too."""
+        """Seconds and joules per event, and memory, rounded to one digit because models can choose them."""
         joules = [block.joules for block in self.blocks if block.joules is not None]
         return {
             "wall_seconds": _one_digit(median(block.wall_seconds for block in self.blocks)),
@@ -107,44 +106,44 @@ def time_block(
     details: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> TimedBlock:
-    """Time a model on events in memory, once, in fresh processes; one at a time on a machine.
+    """Measure one block of a model's speed in fresh processes. A machine times one model at a time.
 
     Parameters
     ----------
     model, task, limits, details
         As for :func:`~collidium.inference.running.check`.
     tables
-        Events, as for :func:`~collidium.inference.running.predict`; never published ones, for a leaderboard.
+        Events, as for :func:`~collidium.inference.running.predict`. Leaderboards need unpublished events.
     passes
-        How often each event is run.
+        Number of times that each event is run.
     seed
-        Of the order of events; random by default.
+        Seed of the order of events; default: random.
     core
-        The core of both processes, which the caller holds; default: that of
-        :func:`~collidium.inference.sandbox.timing_core`, when it is free.
+        Core of both processes, which the caller holds; default: wait for that of
+        :func:`~collidium.inference.cores.timing_core`.
     progress
-        Called with the number of passes done, warm-up included, and of all.
+        Called with the number of passes done, warm-up included, and the total.
 
     Raises
     ------
     ModelRefused
-        As for predictions; UNSTEADY where two passes give different outputs, HIDDEN_WORK where the process
-        works between calls, and NOISY where the reference scatters by more than 5%: repeat it later.
+        As for predictions; with UNSTEADY if outputs differ between passes, HIDDEN_WORK if the process works
+        between calls, and NOISY if the reference scatters by more than 5%: try again later.
     """
     inputs = Inputs(model.manifest, interface_of(task), tables, one_event=True)
     events = len(inputs.event_ids)
-    chance = np.random.default_rng(seed)
+    random = np.random.default_rng(seed)
     limits = limits or Limits()
     cpu, wall, of_reference, joules, seen = [], [], [], [], set()
     with (
-        timing_core(limits.look) if core is None else nullcontext(core) as core,
+        timing_core(limits.on_wait) if core is None else nullcontext(core) as core,
         open_model(model, task, limits=limits, details=details, core=core) as sandbox,
         opened(_reference(), _REFERENCE, limits, details=True, core=core) as reference,
     ):
         _pass(reference, [_REFERENCE_BATCH] * _REFERENCE_CALLS)
         for number in range(WARM_UP + passes):
-            order = chance.permutation(events)
-            # The first call of a pass costs more, whichever event it is of: it does not count.
+            order = random.permutation(events)
+            # The first call of a pass takes longer whatever its event is, and does not count.
             calls = [order[-1], *order]
             before = _energy()
             seconds, digest = _pass(sandbox, (inputs.batch(range(place, place + 1)) for place in calls))
@@ -158,7 +157,7 @@ def time_block(
                 cpu.append(seconds[0][1:][back])
                 wall.append(seconds[1][1:][back])
                 of_reference.append(again[0].min())
-                if spent and min(spent) >= 0:  # a counter that is full begins at 0
+                if spent and min(spent) >= 0:  # counters wrap around
                     joules.append(sum(spent) / 1e6 / len(calls))
             if progress:
                 progress(number + 1, WARM_UP + passes)
@@ -168,24 +167,24 @@ def time_block(
 
 
 def combine(blocks: Sequence[TimedBlock]) -> Timing:
-    """The median of blocks, with the errors of events and of blocks, and 2% that no repetition shows.
+    """Return the median of blocks with its error, which has a systematic part of 2%.
 
     Parameters
     ----------
     blocks
-        Of the same events.
+        Blocks of the same events.
     """
     seconds = np.array([block.seconds for block in blocks])
     means = seconds.mean(axis=1)
     value = float(np.median(means))
     of_events = seconds.mean(axis=0).std(ddof=1) / np.sqrt(seconds.shape[1]) if seconds.shape[1] > 1 else 0.0
     of_blocks = means.std(ddof=1) if len(blocks) > 1 else 0.0
-    error = float(np.sqrt(of_events**2 + of_blocks**2 / 2 + (_FLOOR * value) ** 2))
+    error = float(np.sqrt(of_events**2 + of_blocks**2 / 2 + (_MIN_ERROR * value) ** 2))
     return Timing(value, error, seconds.shape[1], list(blocks))
 
 
 def _pass(sandbox: Sandbox, batches: Iterable[Batch]) -> tuple[npt.NDArray[np.float64], list[bytes]]:
-    """CPU and wall-clock seconds of each batch, shape (2, batches), and digests of its outputs."""
+    """Return CPU and wall-clock seconds of batches, shape (2, batches), and digests of their outputs."""
     outcomes = list(run_batches(sandbox, batches))
     digests = [
         hashlib.sha256(b"".join(array.tobytes() for array in outcome.outputs)).digest()
@@ -198,17 +197,17 @@ def _pass(sandbox: Sandbox, batches: Iterable[Batch]) -> tuple[npt.NDArray[np.fl
 def _summary(
     cpu: npt.NDArray[np.float64], wall: npt.NDArray[np.float64], reference: npt.NDArray[np.float64], peak: int
 ) -> TimedBlock:
-    """Minima over passes, relative to the reference. Raises ModelRefused."""
+    """Take minima over passes, relative to the reference. Raises ModelRefused."""
     scatter = float(reference.std() / reference.mean())
     if scatter > _MAX_SCATTER:
         raise ModelRefused(Code.NOISY)
-    least = cpu.min(axis=0)
-    if least.sum() < _LEAST_SHARE * np.median(cpu.sum(axis=1)):
+    minima = cpu.min(axis=0)
+    if minima.sum() < _MIN_SHARE * np.median(cpu.sum(axis=1)):
         raise ModelRefused(Code.HIDDEN_WORK)
     of_reference = float(reference.min())
     return TimedBlock(
-        seconds=(least * (NOMINAL_SECONDS / of_reference)).tolist(),
-        cpu_seconds=float(least.mean()),
+        seconds=(minima * (NOMINAL_SECONDS / of_reference)).tolist(),
+        cpu_seconds=float(minima.mean()),
         wall_seconds=float(wall.min(axis=0).mean()),
         memory_bytes=peak,
         reference_seconds=of_reference,
@@ -217,7 +216,7 @@ def _summary(
 
 
 def _energy() -> list[int]:
-    """Microjoules that each processor has counted (RAPL); empty where they cannot be read."""
+    """Energy counters (RAPL) of all processors in microjoules; empty if they cannot be read."""
     try:
         return [int(file.read_text()) for file in sorted(POWERCAP.glob("intel-rapl:?/energy_uj"))]
     except (OSError, ValueError):

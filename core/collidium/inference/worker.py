@@ -1,7 +1,7 @@
-"""The sandboxed process: gives up what it can, then reads a model and runs it. A script, never imported.
+"""The sandboxed process: confines itself, then loads and runs a model. A script that is never imported.
 
-It reads from one socket and writes to it; everything else is out of reach: no network, no files, no other
-process. Whatever onnxruntime raises becomes a code here, with a text on public events alone.
+It communicates over one socket, and has no access to network, files and other processes. Errors of
+onnxruntime become codes, with a text for public events only.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ from collidium.inference.messages import (
 )
 from collidium.runtime.confinement import confine
 
-#: Requests are the parent's, who bounds them.
+#: The parent is trusted, and limits its requests.
 _LARGEST_REQUEST: Final = 2**40
 _LONGEST_DETAIL: Final = 500
-#: The cost of a track finder by components: its cut and the minimum number of hits.
-_CUTS: Final = 2
+#: Parameters of post-processing by components: cut and minimum number of hits.
+_COMPONENTS_PARAMETERS: Final = 2
 
-#: Makes tracks of edges and scores: the manifest's part, both arrays, and the number of hits.
+#: :func:`collidium.inference.components.tracks`.
 Tracks = Callable[..., Any]
 
 
@@ -53,9 +53,9 @@ def main() -> NoReturn:
     """Confine this process, then serve its parent: ``worker.py PARENT CORE MEMORY [components]``."""
     parent, core, memory, *steps = sys.argv[1:]
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # What is not imported now cannot be read later.
+    # Files cannot be read later.
     tracks = import_module("collidium.inference.components").tracks if steps else None
-    gc.disable()  # nothing has cycles, and a collection between calls would be hidden work
+    gc.disable()  # a collection between calls would count as hidden work
     channel = Channel(socket.socket(fileno=0))
     channel.send(Started(confine(int(parent), int(core), int(memory))))
     try:
@@ -78,12 +78,12 @@ def _serve(channel: Channel, tracks: Tracks | None) -> NoReturn:
 
 
 def _predict(channel: Channel, model: _Model, batches: Sequence[Batch]) -> None:
-    """Run batches between two messages: the parent reads this process's clock when they arrive."""
+    """Run batches between two messages, at which the parent reads the CPU time of this process."""
     decoded = [(batch.rows, [sent.array() for sent in batch.arrays]) for batch in batches]
     channel.send(Ready())
     channel.receive(None, largest=1)
     outputs, cpu, wall = [], [], []
-    # Of this thread, as it can have no other: RLIMIT_CPU makes the clock of the process inexact from within.
+    # The process has one thread, and RLIMIT_CPU makes the CPU time of the process inexact from within.
     for rows, arrays in decoded:
         cpu_began, wall_began = time.thread_time_ns(), time.perf_counter_ns()
         outputs.append(model.run(rows, arrays))
@@ -95,7 +95,7 @@ def _predict(channel: Channel, model: _Model, batches: Sequence[Batch]) -> None:
 
 
 class _Model:
-    """A model that onnxruntime has loaded. Raises ModelRefused."""
+    """A model in onnxruntime. Raises ModelRefused."""
 
     def __init__(self, load: Load, tracks: Tracks | None, channel: Channel) -> None:
         self._load = load
@@ -107,14 +107,14 @@ class _Model:
         try:
             parsed = graph.parse(load.content)
             facts = self._facts(parsed)
-            channel.send(facts)  # before onnxruntime reads the file: whatever that does, the size is known
+            channel.send(facts)  # before onnxruntime reads the file, and could be taken over by it
             if not load.counts_only:
                 self._session = onnxruntime.InferenceSession(
                     parsed.SerializeToString(), _options(), ["CPUExecutionProvider"]
                 )
         except (ModelRefused, Closed):
             raise
-        except Exception as error:  # onnxruntime has classes of its own
+        except Exception as error:  # onnxruntime has its own classes
             raise _refusal(Code.LOAD_FAILED, error) from None
 
     def _facts(self, parsed: Any) -> Loaded:
@@ -123,7 +123,7 @@ class _Model:
             graph.compare(parsed.graph, self._load.inputs, self._outputs, found)
         found.refuse()
         return Loaded(
-            n_params=found.parameters + (_CUTS if self._load.edges else 0),
+            n_params=found.parameters + (_COMPONENTS_PARAMETERS if self._load.edges else 0),
             numbers=found.numbers,
             number_bytes=found.number_bytes,
             nodes=found.operators.total(),
@@ -132,7 +132,7 @@ class _Model:
         )
 
     def run(self, rows: int, arrays: Sequence[Any]) -> list[Any]:
-        """The outputs of one batch, each with as many rows."""
+        """Run one batch; each output has ``rows`` rows."""
         try:
             made = self._session.run(self._outputs, dict(zip(self._inputs, arrays, strict=True)))
             outputs = [
@@ -148,7 +148,7 @@ class _Model:
 
 
 def _checked(spec: OutputSpec, array: Any, rows: int) -> Any:
-    """An output of the shape (rows,) or (rows, columns)."""
+    """Check type and shape of an output, and return it with the shape (rows, columns)."""
     kind = array.dtype.name if isinstance(array, np.ndarray) else type(array).__name__
     if not kind.startswith(("int", "uint") if spec.is_integer else "float"):
         raise ModelRefused(Code.OUTPUT_TYPE, f"{spec.name} is {kind}")

@@ -40,7 +40,7 @@ ROOT = Path(__file__).parents[3]
 #: In place of an evaluation: the process ends the challenge of tracking, sends it a model, or deletes models.
 END, SEND, SWEEP = "end", "send", "sweep"
 #: Of `timing`, however busy this machine is: which speed was measured is no matter of these tests.
-PATIENT = {"_MAX_SCATTER": 1e9, "_LEAST_SHARE": 0.0}
+PATIENT = {"_MAX_SCATTER": 1e9, "_MIN_SHARE": 0.0}
 
 MANIFEST = """contract = 1
 task = "{task}"

@@ -229,11 +229,11 @@ async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> Non
     run = evaluating._Run(platform, await models.claimed())
     limits = run._limits
     assert limits.total_seconds == platform.settings.model_seconds
-    assert limits.look is not None
-    limits.look()
+    assert limits.on_wait is not None
+    limits.on_wait()
     run.stopped = True
     with pytest.raises(evaluations.LeaseLost):
-        limits.look()
+        limits.on_wait()
 
 
 async def test_a_machine_that_confines_no_model_runs_none(

@@ -44,7 +44,7 @@ def test_a_look_ends_a_call_before_its_time() -> None:
         if looks.count(True) == 5:
             raise InterruptedError
 
-    limits = structs.replace(PATIENT, look=look)
+    limits = structs.replace(PATIENT, on_wait=look)
     with opened(endless_loop().SerializeToString(), INTERFACE, limits, details=False) as sandbox:
         calling = True
         with pytest.raises(InterruptedError):

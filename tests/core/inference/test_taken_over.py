@@ -134,7 +134,7 @@ def test_a_cancelled_run_waits_for_no_reader(tmp_path: Path, monkeypatch: pytest
     large = Batch(3, [np.zeros((3, 4), np.float32), np.zeros(2**24, np.int8)])
     (tmp_path / "worker.py").write_text(WORKER + LOADED + "time.sleep(3600)")
     monkeypatch.setattr(sandbox, "_WORKER", tmp_path / "worker.py")
-    with opened(b"", INTERFACE, Limits(look=look), details=False) as box:
+    with opened(b"", INTERFACE, Limits(on_wait=look), details=False) as box:
         calling = True
         with pytest.raises(InterruptedError):
             box.predict([large])

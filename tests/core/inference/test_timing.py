@@ -27,7 +27,7 @@ pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run
 def test_a_block_times_every_event(monkeypatch: pytest.MonkeyPatch) -> None:
     """However busy the machine is: then a server would repeat it."""
     monkeypatch.setattr(timing, "_MAX_SCATTER", np.inf)
-    monkeypatch.setattr(timing, "_LEAST_SHARE", 0)
+    monkeypatch.setattr(timing, "_MIN_SHARE", 0)
     made = example("jets", "deepsets")
     seen: list[tuple[int, int]] = []
     block = time_block(
@@ -58,7 +58,7 @@ def test_the_first_call_of_a_pass_does_not_count(monkeypatch: pytest.MonkeyPatch
 def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the kernel counts it: the mean over passes, without those in which a counter began again."""
     monkeypatch.setattr(timing, "_MAX_SCATTER", np.inf)
-    monkeypatch.setattr(timing, "_LEAST_SHARE", 0)
+    monkeypatch.setattr(timing, "_MIN_SHARE", 0)
     # Warm-up, then 3, 5 and less than nothing; of two processors.
     counts = iter([0, 9, 9, 9, 10, 13, 20, 25, 25, 1])
     monkeypatch.setattr(timing, "_energy", lambda: [next(counts) * 1_000_000] * 2)
@@ -85,12 +85,12 @@ def test_a_timed_model_has_its_core_alone() -> None:
 
     with timing_core() as core:
         with pytest.raises(InterruptedError):
-            time_block(made, task("jets"), events(made, last=2), limits=Limits(look=look))
+            time_block(made, task("jets"), events(made, last=2), limits=Limits(on_wait=look))
         if len(os.sched_getaffinity(0)) > 1:
             with open_model(made, task("jets")) as sandbox:
                 assert os.sched_getaffinity(sandbox._process.pid).isdisjoint({core})
     assert asked == [True]
-    with timing_core(look=look):
+    with timing_core(on_wait=look):
         pass
 
 

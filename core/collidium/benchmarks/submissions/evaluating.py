@@ -195,7 +195,7 @@ class _Run:
             settings.model_memory_bytes,
             call_seconds=min(CALL_SECONDS, settings.model_seconds),
             total_seconds=settings.model_seconds,
-            look=self._look,
+            on_wait=self._look,
             confined_by=() if settings.model_unconfined else CONFINED_BY,
         )
 

@@ -94,7 +94,7 @@ def view(row: Evaluation, *, of_operators: bool = False) -> records.Evaluation:
     times = {name: getattr(row, name) for name in ("checking_at", "running_at", "ended_at")}
     text = ""
     if row.code:
-        text = REASONS.get(row.code) or Code.of(row.code).text
+        text = REASONS.get(row.code) or Code(row.code).text
     return records.Evaluation.of(
         row,
         evaluation_id=row.id,

@@ -63,7 +63,7 @@ async def why_not_run(submission_id: str, truth_version: str) -> str:
         return "its model was not run on these events"
     if run.code is None:
         return f"its run on these events is {run.state}"
-    return f"its model failed on these events: {evaluations.REASONS.get(run.code) or Code.of(run.code).text}"
+    return f"its model failed on these events: {evaluations.REASONS.get(run.code) or Code(run.code).text}"
 
 
 async def queue(
