@@ -1,8 +1,8 @@
-"""Executor ``processes``: worker processes of this machine, each with its own socket, memory and time limit.
+"""Executor ``processes``: runs calls in worker processes of this machine, with limits of memory and time.
 
-A worker that hangs, runs out of memory or crashes takes nothing with it but its own call: every worker has
-a socket of its own (a shared queue breaks when one of its readers is killed), and a new one takes its place.
-Each has a supervisor, which ends it with all processes that its calls have started (scoring_worker.py).
+A worker that hangs, runs out of memory or crashes affects only its own call: each worker has its own socket,
+because a shared queue breaks when one of its readers is killed, and is replaced by a new one. Each has a
+supervisor, which ends it with all processes that its calls have started (scoring_worker.py).
 """
 
 from __future__ import annotations
@@ -47,26 +47,26 @@ if TYPE_CHECKING:
 
 _SCRIPT: Final = Path(__file__).with_name("scoring_worker.py")
 _LENGTH: Final = struct.Struct("<Q")
-#: How long a worker may take to start, or to import what a call needs.
+#: Time that a worker may take to start, or to import what a call needs.
 _START_SECONDS: Final = 120.0
-#: How long a worker's processes may take to end before it is replaced.
+#: Time that a worker's processes may take to end before it is replaced.
 _END_SECONDS: Final = 5.0
 #: Exit status of a supervisor that ended a call over its memory limit; as in scoring_worker.py.
 _OVER_MEMORY: Final = -signal.SIGUSR1
-#: Largest answer in bytes: the tallies of a job, or an event that is shown.
+#: Maximum bytes of an answer, such as tallies or a displayed event.
 _LARGEST_ANSWER: Final = 128 * 1024**2
-#: Bytes of an error, whose parts scoring_worker.py cuts, and :class:`Opaque` parts of a result.
+#: Maximum bytes of an error, whose parts scoring_worker.py cuts, and maximum opaque parts of a result.
 _LARGEST_ERROR: Final = 256 * 1024
 _MAX_OPAQUE: Final = 1000
-#: Largest part of an answer that is decoded, which takes the event loop 0.2 s per MiB of the worst: one byte
-#: becomes 72 of objects at most, an empty mapping and its place in a list.
+#: Maximum bytes of a value that is decoded. In the worst case this blocks the event loop for 0.2 s per MiB,
+#: and a byte becomes 72 bytes of objects: an empty mapping in a list.
 _LARGEST_VALUE: Final = 2 * 1024**2
-#: Calls of one map that wait for a worker, for each worker there is: enough to keep all of them busy.
+#: Queued calls of a map per worker, which keep all workers busy.
 _AHEAD: Final = 2
 
-#: What msgspec raises over hostile data.
+#: Errors of decoding untrusted data.
 _UNDECODABLE: Final = (DecodeError, ValueError, LookupError, TypeError, RecursionError)
-#: Variables that a worker gets: where programs, libraries and modules are, language and time zone.
+#: Environment variables of a worker: paths, language and time zone.
 _KEPT: Final = frozenset(
     {
         "HOME",
@@ -83,9 +83,9 @@ _KEPT: Final = frozenset(
     }
 )
 
-#: What became of a call: the word for it, the encoded result or error, the bytes of :class:`Opaque` parts.
+#: The outcome of a call: its kind, the encoded result or error, and the :class:`Opaque` parts.
 Answer = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)]]
-#: The same, and whether processes are left that it started.
+#: An answer, and whether processes that the call started still run.
 _Finished = tuple[str, bytes, Annotated[list[bytes], Meta(max_length=_MAX_OPAQUE)], bool]
 
 logger = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ def collidium_executors(settings: Settings) -> list[Executor]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A call as it is sent: function, item and limit of memory, pickled with numbers in place of files."""
+    """A serialized call: function, item and memory limit, pickled with numbers instead of file paths."""
 
     pickled: bytes
     limits: Limits
@@ -107,12 +107,12 @@ class Call:
 
 
 class EncodedCalls(Executor):
-    """Executors that pass calls on as bytes; what comes back is decoded here, and nothing of it executed."""
+    """Base of executors that serialize calls. Answers are untrusted: they are decoded, never unpickled."""
 
     @property
     @abstractmethod
     def slots(self) -> int:
-        """How many calls run at the same time."""
+        """The number of calls that run concurrently."""
 
     async def map(
         self,
@@ -159,7 +159,7 @@ class EncodedCalls(Executor):
 
 
 def _pickled(value: Any, paths: Sequence[Path]) -> bytes:
-    """Pickle a value, with numbers in place of ``paths``."""
+    """Pickle a value, with the index of each of the ``paths`` instead of the path."""
     if not paths:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
     numbers = {path: number for number, path in enumerate(paths)}
@@ -174,14 +174,14 @@ def _pickled(value: Any, paths: Sequence[Path]) -> bytes:
 
 
 class Processes(EncodedCalls):
-    """Runs calls in worker processes: started when first needed, used again, shared in turn."""
+    """Runs calls in worker processes, which are started on demand and reused."""
 
     name = "processes"
 
     def __init__(self, workers: int = 0) -> None:
-        """``workers`` processes at the most; 0 means one for each core."""
+        """``workers`` is the maximum number of processes; 0 means one per core."""
         self.workers = workers or os.cpu_count() or 1
-        # First come, first served: callers that each keep a few calls waiting take turns.
+        # First come, first served: concurrent maps take turns, as each queues only a few calls.
         self._free = asyncio.Semaphore(self.workers)
         self._idle: list[_Worker] = []
         self._all: set[_Worker] = set()
@@ -206,17 +206,17 @@ class Processes(EncodedCalls):
             try:
                 *answer, has_children = await worker.finish(call.limits)
             except BaseException:
-                # Over its limit, dead, or cancelled: it cannot be used again.
+                # The call failed or was cancelled: the worker cannot be reused.
                 await self._end(worker)
                 raise
             if has_children or call.fresh:
-                await self._end(worker)  # and the children with it
+                await self._end(worker)  # also ends the children
             else:
                 self._idle.append(worker)
         return cast("Answer", tuple(answer))
 
     async def _begin(self, call: bytes) -> _Worker:
-        """A worker that has taken the call; one that died while it was idle is replaced."""
+        """Hand the call to a worker, and replace workers that died while they were idle."""
         while True:
             if self._closed:
                 raise RuntimeError("the executor is closed")
@@ -250,7 +250,7 @@ class Processes(EncodedCalls):
 
 
 class _Worker:
-    """One worker: its supervisor's process, and our end of its socket."""
+    """A worker: the process of its supervisor, and the server's end of its socket."""
 
     def __init__(
         self,
@@ -264,13 +264,13 @@ class _Worker:
 
     @classmethod
     async def start(cls) -> _Worker:
-        hide_memory()  # of a command, too: what it was started with may have secrets
+        hide_memory()  # this process may have secrets in memory and environment
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                # No pipes: with them, asyncio's wait for a process lasts until they are closed, too.
+                # No pipes: asyncio would wait until they are closed, in addition to the end of the process.
                 process = await asyncio.create_subprocess_exec(
-                    # -P: the worker must not find the modules next to its script as top-level ones.
+                    # -P: modules next to the script must not be importable as top-level ones.
                     *(sys.executable, "-P", str(_SCRIPT)),
                     stdin=theirs.fileno(),
                     stdout=theirs.fileno(),
@@ -286,11 +286,11 @@ class _Worker:
         await self._exchange(pickle.dumps(sys.path), "ready")
 
     async def begin(self, call: bytes) -> None:
-        """Hand over a call and wait until its code is imported. Raises WorkerDied."""
+        """Send a call and wait until its code is imported. Raises WorkerDied."""
         await self._exchange(call, "started")
 
     async def finish(self, limits: Limits) -> _Finished:
-        """Wait for what becomes of the call. Raises OverLimit and WorkerDied."""
+        """Wait for the outcome of the call. Raises OverLimit and WorkerDied."""
         try:
             async with asyncio.timeout(limits.seconds):
                 answer: _Finished = await self._receive(_Finished)
@@ -303,7 +303,7 @@ class _Worker:
         return answer
 
     async def end(self) -> None:
-        """Close the socket, upon which the supervisor ends all processes and itself."""
+        """Close the socket, which makes the supervisor end all processes and itself."""
         self._writer.transport.abort()
         try:
             async with asyncio.timeout(_END_SECONDS):
@@ -368,7 +368,7 @@ def _returned_type(function: Callable[[Any], Any]) -> Any:
 
 
 def _error(value: bytes, raises: tuple[type[Exception], ...]) -> Exception:
-    """The error that a call raised, with its traceback as a note."""
+    """Decode the error that a call raised, with its traceback as a note."""
     if len(value) > _LARGEST_ERROR:
         return WorkerDied(f"a worker's error has {len(value)} bytes")
     try:
@@ -381,7 +381,7 @@ def _error(value: bytes, raises: tuple[type[Exception], ...]) -> Exception:
     )
     error: Exception = CallFailed(text)
     if found is not CallFailed:
-        with suppress(TypeError, ValueError):  # a constructor that takes others
+        with suppress(TypeError, ValueError):  # other arguments than the constructor takes
             error = found(*arguments)
     error.add_note(trace)
     return error
@@ -397,7 +397,7 @@ def _with_subclasses(kinds: Iterable[type[Exception]]) -> Iterator[type[Exceptio
 
 
 def _environment() -> dict[str, str]:
-    """The environment of a worker, which reads untrusted files and may run third-party tasks: no secrets."""
+    """The environment of a worker, without secrets: it reads untrusted files and runs third-party tasks."""
     kept = {name: value for name, value in os.environ.items() if name in _KEPT or name.startswith("LC_")}
     return kept | {
         "ARROW_DEFAULT_MEMORY_POOL": "system",
@@ -408,14 +408,14 @@ def _environment() -> dict[str, str]:
 
 
 def numpy_features(processor: str) -> dict[str, str]:
-    """Keep NumPy from AVX-512 on Zen 4, where it sorts eight times as slowly as with AVX2.
+    """Disable AVX-512 in NumPy on Zen 4, where its sort is eight times slower than with AVX2.
 
-    Its sort relies on an instruction that is microcoded there; see
-    https://github.com/numpy/x86-simd-sort/issues/6. ``processor`` is what Linux reports in /proc/cpuinfo.
+    It uses an instruction that is microcoded there, see https://github.com/numpy/x86-simd-sort/issues/6.
+    ``processor`` is the content of /proc/cpuinfo.
     """
     if not re.search(r"AuthenticAMD\ncpu family\s*: 25\n.* avx512f ", processor, re.DOTALL):
         return {}
-    # The first is the name since NumPy 2.4; those that a version does not know are ignored.
+    # The first name is that of NumPy 2.4 and later. Unknown names are ignored.
     return {"NPY_DISABLE_CPU_FEATURES": "X86_V4 AVX512_SKX AVX512_ICL AVX512_SPR"}
 
 

@@ -1,11 +1,10 @@
-"""A worker of the executor ``processes`` and its supervisor; run as a script, never imported by the server.
+"""A worker of the executor ``processes`` and its supervisor; a script that the server never imports.
 
-The worker reads calls from a socket and answers on it, a frame each: eight bytes of length, then a pickle
-from the server, or msgpack from the worker, of which the server executes nothing. The worker imports only
-what the pickled function and item need. The supervisor, from which it is forked, ends it with all processes
-below it: when the worker ends, when the server closes its end of the socket or ends itself, and when the
-processes of a call use more memory than the call may. A memory cgroup of its own enforces that where the
-server may make one; elsewhere the supervisor looks at the processes.
+The worker reads calls from a socket and sends answers, one frame each: eight bytes of length, then a pickle
+from the server, or msgpack from the worker, which the server does not trust. The worker imports only what
+the pickled function and item need. The supervisor forks it, and ends it with all of its descendants when the
+worker ends, when the server closes its end of the socket or ends, and when the processes of a call exceed its
+memory limit. A memory cgroup enforces the limit if the server can create one; otherwise the supervisor polls.
 """
 
 from __future__ import annotations
@@ -31,32 +30,32 @@ from collidium.runtime.confinement import drop_capabilities, has_run_out, kill, 
 from collidium.runtime.subprocesses import end_with_parent, prctl
 
 LENGTH: Final = struct.Struct("<Q")
-#: The supervisor ends by this signal when it ended a call over its memory limit.
+#: The supervisor ends with this signal after a call that exceeded its memory limit.
 OVER_MEMORY: Final = signal.SIGUSR1
 
 _PR_SET_CHILD_SUBREAPER: Final = 36
 _CAP_DAC_OVERRIDE: Final = 1
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
-#: Below the server, so that it answers while all cores score.
+#: Lower priority than the server, which stays responsive while all cores score.
 _NICENESS: Final = 5
-#: Between two looks at the memory of a call's processes.
+#: Interval of checks of the memory of a call's processes.
 _WATCH_SECONDS: Final = 0.1
-#: Characters of an error's message, and of its traceback, and bytes of its arguments, that are sent.
+#: Maximum characters of an error's message and of its traceback, and maximum bytes of its arguments.
 _LONGEST_TEXT: Final = 20_000
-#: Names of cgroups, before the supervisor's process id.
+#: Prefix of the names of cgroups, which end with the supervisor's process id.
 _CGROUP: Final = "collidium-scoring-"
-#: Of a cgroup's limit beyond a call's: pages of the kernel, and of files, count for a cgroup alone.
+#: Added to a call's limit for its cgroup, which also counts pages of the kernel and of files.
 _CGROUP_ROOM: Final = 32 * 1024**2
-#: Between two attempts to end what does not end at once.
+#: Maximum interval of attempts to end processes.
 _LONGEST_PAUSE_SECONDS: Final = 0.1
 
 
 def main() -> None:
     """Fork a worker and supervise it."""
-    # They outlive signals meant for the server, but never the server itself.
+    # Signals to the server's process group do not end them; the end of the server does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    # Orphans of the worker's processes become children of the supervisor, whatever their session.
+    # Orphaned descendants of the worker become children of the supervisor, whatever their session.
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
     drop_capabilities(_CAP_DAC_OVERRIDE)
     supervisor = os.getpid()
@@ -71,9 +70,9 @@ def main() -> None:
 
 
 def _supervise(worker: int, cgroup: Path | None) -> None:
-    """Wait for a reason to end the worker and all below it; then end as the worker did."""
+    """Wait for a reason to end the worker and its descendants; then end as the worker did."""
     server = select.poll()
-    server.register(0, 0)  # reports that the server's end is closed, and nothing else
+    server.register(0, 0)  # reports only that the server's end is closed
     code = 0
     while not server.poll(_WATCH_SECONDS * 1000):
         ended, status = os.waitpid(worker, os.WNOHANG)
@@ -102,12 +101,12 @@ def _supervise(worker: int, cgroup: Path | None) -> None:
 def _end_all(worker: int) -> None:
     """Kill the worker and its descendants until none is left."""
     pause = 0.001
-    with contextlib.suppress(ChildProcessError):  # none is left
+    with contextlib.suppress(ChildProcessError):  # no child is left
         while True:
             if sys.platform == "linux":
                 for process in _descendants(os.getpid()):
                     kill(process)
-            else:  # daemons escape
+            else:  # does not find processes in other groups
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(worker, signal.SIGKILL)
             while os.waitpid(-1, os.WNOHANG)[0]:
@@ -117,25 +116,25 @@ def _end_all(worker: int) -> None:
 
 
 def _descendants(ancestor: int) -> list[int]:
-    """The processes below one, parents first."""
+    """The descendants of a process, parents first."""
     found = [ancestor]
     for process in found:
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has ended
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the process has ended
             for thread in Path(f"/proc/{process}/task").iterdir():
                 found += map(int, (thread / "children").read_text().split())
     return found[1:]
 
 
 def _is_over_memory(worker: int) -> bool:
-    """Whether a call's processes together hold more than each of them may."""
+    """Whether the processes of a call together exceed its limit."""
     if sys.platform != "linux":
         return False
     limit = resource.prlimit(worker, resource.RLIMIT_DATA)[0]
     if limit == resource.RLIM_INFINITY:
         return False
-    # A single process, too: the kernel's limit does not count memory that could be shared.
+    # Needed even for a single process: the kernel's limit does not count memory that could be shared.
     processes = _descendants(os.getpid())
-    # Pages that a fork shares count for each process in the first figure, which costs little to read.
+    # The first file is cheap to read, but counts pages shared by forks for each process. The second does not.
     return all(
         sum(_bytes(process, file, names) for process in processes) > limit
         for file, names in (
@@ -146,7 +145,7 @@ def _is_over_memory(worker: int) -> bool:
 
 
 def _bytes(process: int, file: str, names: tuple[str, ...]) -> int:
-    """The sum of some lines of proc(5), which are in kibibytes; 0 when the process has ended."""
+    """The sum of some lines of a file in /proc, given in KiB; 0 if the process has ended."""
     try:
         lines = Path(f"/proc/{process}/{file}").read_text(errors="replace").splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -161,10 +160,10 @@ def _work(supervisor: int, cgroup: Path | None) -> None:
     """Serve calls until the server closes its end of the socket."""
     requests = os.fdopen(os.dup(0), "rb")
     answers = os.fdopen(os.dup(1), "wb")
-    # What a task prints goes to the server's log, not into the answers; there is nothing for it to read.
+    # Output of tasks goes to the server's log, not to the socket; their standard input is empty.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     os.dup2(2, 1)
-    _settle(supervisor)
+    _become_worker(supervisor)
     if cgroup is not None:
         (cgroup / "cgroup.procs").write_text(str(os.getpid()))
     with contextlib.suppress(EOFError, ConnectionError):
@@ -175,14 +174,14 @@ def _work(supervisor: int, cgroup: Path | None) -> None:
 
 
 def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
-    """Answer a call: ``started`` when its code is imported, then what became of it."""
+    """Run a call: answers ``started`` when its code is imported, then the outcome."""
     worker = os.getpid()
     size = LENGTH.unpack(_exactly(requests, LENGTH.size))[0]
     data = _exactly(requests, size)
     try:
         paths, call = pickle.loads(data)  # noqa: S301 -- from the server, over our own socket
         function, item, memory_bytes = _Unpickler(call, paths).load()
-    except Exception as error:  # any exception of importing a third-party task is the answer
+    except Exception as error:  # importing a third-party task may raise anything
         write_frame(answers, "started")
         answer = "raised", *_encoded(_portable(error))
     else:
@@ -193,12 +192,12 @@ def _serve(requests: BinaryIO, answers: BinaryIO, cgroup: Path | None) -> None:
         answer = _call(function, item)
         _limit_memory(resource.RLIM_INFINITY)
     if os.getpid() != worker:
-        os._exit(0)  # a child that the function forked and let return
+        os._exit(0)  # in a child that the function forked
     write_frame(answers, (*answer, _has_children()))
 
 
 class _Unpickler(pickle.Unpickler):
-    """Unpickles a call, in which paths of files of this machine are numbers."""
+    """Unpickles a call, which has indices instead of the paths of files."""
 
     def __init__(self, call: bytes, paths: Sequence[str]) -> None:
         super().__init__(io.BytesIO(call))
@@ -209,7 +208,7 @@ class _Unpickler(pickle.Unpickler):
 
 
 def _has_children() -> bool:
-    """Whether processes still run that a call has started; reaps those that do not."""
+    """Reap ended children, and return whether others still run."""
     try:
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -223,16 +222,16 @@ def _call(function: Callable[[Any], Any], item: Any) -> tuple[str, bytes, list[b
         return "returned", *_encoded(function(item))
     except MemoryError:
         return "memory", b"", []
-    except Exception as error:  # the function's own, raised again by the caller
+    except Exception as error:  # raised again by the caller
         return "raised", *_encoded(_portable(error))
 
 
 def _encoded(value: Any) -> tuple[bytes, list[bytes]]:
-    """A value as msgpack, and apart from it the bytes that its receiver does not read."""
+    """Encode a value as msgpack, with its opaque parts separate."""
     opaque: list[bytes] = []
 
     def plain(part: Any) -> Any:
-        if isinstance(part, bytes):  # of a class of its own
+        if isinstance(part, bytes):  # a subclass: Opaque
             opaque.append(bytes(part))
             return len(opaque) - 1
         return os.fspath(part) if isinstance(part, os.PathLike) else part.item()  # a NumPy scalar
@@ -241,7 +240,7 @@ def _encoded(value: Any) -> tuple[bytes, list[bytes]]:
 
 
 def _portable(error: Exception) -> tuple[str, Sequence[Any], str, str]:
-    """Class, arguments of its constructor, message and traceback of an error."""
+    """The class of an error, its constructor's arguments, message and traceback."""
     kind = type(error)
     text, trace = (
         "".join(lines).strip()[-_LONGEST_TEXT:].encode(errors="backslashreplace").decode()
@@ -251,7 +250,7 @@ def _portable(error: Exception) -> tuple[str, Sequence[Any], str, str]:
         arguments = error.__reduce__()[1]
         if len(_encoded(arguments)[0]) > _LONGEST_TEXT:
             arguments = ()
-    except Exception:  # a third-party class may fail in any way
+    except Exception:  # a third-party class may raise anything
         arguments = ()
     return f"{kind.__module__}.{kind.__qualname__}", arguments, text, trace
 
@@ -259,9 +258,9 @@ def _portable(error: Exception) -> tuple[str, Sequence[Any], str, str]:
 # -- the process ----------------------------------------------------------------------------------------
 
 
-def _settle(supervisor: int) -> None:
-    """Make this process the worker: it leads its group, adopts its orphans and ends with the supervisor."""
-    # Not a session: Linux schedules those as groups, so niceness would not count and small calls would wait.
+def _become_worker(supervisor: int) -> None:
+    """Set process group, priority and memory allocation of the worker."""
+    # Not a new session: Linux schedules sessions as groups, within which niceness counts only.
     os.setpgid(0, 0)
     os.nice(_NICENESS)
     prctl(_PR_SET_CHILD_SUBREAPER, 1)
@@ -270,7 +269,7 @@ def _settle(supervisor: int) -> None:
 
 
 def _keep_memory() -> None:
-    """Let malloc keep what it has: blocks follow each other, and fresh pages cost a third of the scoring."""
+    """Let malloc keep freed memory for the next block: fresh pages took a third of the time of scoring."""
     if sys.platform == "linux":
         import ctypes
 
@@ -283,7 +282,7 @@ def _keep_memory() -> None:
 
 
 def _limit_memory(size: int) -> None:
-    """Limit anonymous memory; mapped files, which may be larger than memory, do not count."""
+    """Limit anonymous memory. Mapped files do not count, which may be larger than memory."""
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     soft = size if hard == resource.RLIM_INFINITY else min(size, hard) if size >= 0 else hard
     resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
@@ -300,7 +299,7 @@ def write_frame(stream: BinaryIO, value: Any) -> None:
 
 
 def read_frame(stream: BinaryIO) -> Any:
-    """Wait for one value; raises EOFError when there will be none."""
+    """Wait for one value. Raises EOFError if the peer has closed the socket."""
     size = LENGTH.unpack(_exactly(stream, LENGTH.size))[0]
     return pickle.loads(_exactly(stream, size))  # noqa: S301 -- from the server, over our own socket
 

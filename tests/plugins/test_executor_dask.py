@@ -139,11 +139,11 @@ async def test_workers_with_other_code_get_no_calls(
 ) -> None:
     monkeypatch.setattr(executor_dask, "same_code", lambda: "collidium-other")
     async with connected(cluster, 2, dask_wait_seconds=1) as executor:
-        with pytest.raises(Unavailable, match="no worker of this release"):
+        with pytest.raises(Unavailable, match="no worker with this release"):
             await collect(executor, [tmp_path / "never"])
-        with pytest.raises(Unavailable, match="no worker of this release"):
+        with pytest.raises(Unavailable, match="no worker with this release"):
             await executor.check()
-    assert (await scoring_check(cluster)).found.startswith("no worker of this release")
+    assert (await scoring_check(cluster)).found.startswith("no worker with this release")
     assert not (tmp_path / "never").exists()
 
 

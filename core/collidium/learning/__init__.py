@@ -1,4 +1,4 @@
-"""Loaders: events of a dataset as batches of ragged arrays, for NumPy, torch, JAX and awkward.
+"""Data loaders: batches of events as ragged arrays for NumPy, torch, JAX and awkward.
 
 ::
 
@@ -9,8 +9,8 @@
         batch["x"].values, batch["x"].offsets
         batch.padded(2048).to_torch()
 
-:mod:`collidium.learning.torch` and :mod:`collidium.learning.grain` make datasets of these frameworks of a
-stream.
+:mod:`collidium.learning.torch` and :mod:`collidium.learning.grain` wrap a stream as a dataset of these
+frameworks.
 """
 
 from collidium.learning.batch import Batch, Padded, concatenate

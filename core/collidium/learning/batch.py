@@ -1,4 +1,4 @@
-"""Some events as arrays, for the frameworks that models are trained with: columns of tables, by event."""
+"""Batches of events as ragged or padded arrays, their conversion to frameworks, and how they are read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.physics.ragged import ALIGNMENT, Array, Integers, Ragged, from_arrow, joined
 
-#: Arrays by name, in dicts by table.
+#: A dict of arrays, or of such dicts.
 Tree = dict[str, Any]
 _END: Final = 2**63 - 1
 
@@ -26,15 +26,15 @@ _END: Final = 2**63 - 1
 class Batch:
     """Ragged columns of some events.
 
-    ``batch["tracks"]`` is a table, ``batch["tracks"]["d0"]`` or ``batch["tracks.d0"]`` a column, and so is
-    ``batch["d0"]`` where there is only one table. All columns of a table have the same offsets.
+    ``batch["tracks"]`` is a table, and ``batch["tracks"]["d0"]`` or ``batch["tracks.d0"]`` a column. With
+    only one table, so is ``batch["d0"]``. All columns of a table have the same offsets.
 
     Parameters
     ----------
     event_id : numpy.ndarray of int64, shape (events,)
         The events.
     tables : mapping of str to mapping of str to Ragged
-        The columns by table and name, each with a list for each event.
+        The columns by table and name, with one list per event.
     """
 
     event_id: Integers
@@ -54,19 +54,19 @@ class Batch:
         return self.tables[table][column]
 
     def padded(self, length: int | Mapping[str, int], fill: float = 0) -> Padded:
-        """Cut and fill the lists so that all have one length.
+        """Pad or cut all lists to the same length.
 
         Parameters
         ----------
         length
-            Of all tables, or by table.
+            Length for all tables, or by table.
         fill
-            The value after the end of a list.
+            Padding value.
 
         Raises
         ------
         InvalidInput
-            For columns with lists of lists.
+            If a column has lists of lists.
         """
         lengths = length if isinstance(length, Mapping) else dict.fromkeys(self.tables, length)
         tables, cut = {}, {}
@@ -82,7 +82,7 @@ class Batch:
         return Padded(self.event_id, tables, cut)
 
     def arrays(self) -> Tree:
-        """Return ``event_id`` and by table ``offsets`` and the values of each column, without a copy."""
+        """Return ``event_id``, and by table ``offsets`` and the values of each column, without a copy."""
         return {
             "event_id": self.event_id,
             **{
@@ -92,24 +92,21 @@ class Batch:
         }
 
     def to_torch(self) -> Tree:
-        """Return :meth:`arrays` as tensors, which share the arrays' memory. Needs torch."""
+        """Return :meth:`arrays` as tensors that share the arrays' memory. Needs torch."""
         return _mapped(_torch(), self.arrays())
 
     def to_jax(self) -> Tree:
-        """Return :meth:`arrays` as JAX arrays, without a copy where memory allows it. Needs jax.
+        """Return :meth:`arrays` as JAX arrays, without a copy if memory is aligned. Needs jax.
 
         Raises
         ------
         InvalidInput
-            For integers that need 64 bits, as the hosted particle ids do, while ``jax_enable_x64`` is off.
+            If integers need 64 bits, as hosted particle ids do, and ``jax_enable_x64`` is off.
         """
         return _mapped(_jax(), self.arrays())
 
     def to_awkward(self) -> Any:
-        """Return a record for each event, a list of records in it for each table, without a copy.
-
-        Needs awkward.
-        """
+        """Return an array of events, with a list of records for each table, without a copy. Needs awkward."""
         import awkward
 
         def content(of: Any) -> Any:
@@ -131,16 +128,16 @@ class Batch:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Padded:
-    """Columns of some events as rectangles.
+    """Padded columns of some events.
 
     Parameters
     ----------
     event_id : numpy.ndarray of int64, shape (events,)
         The events.
     tables : mapping of str to mapping of str to numpy.ndarray, shape (events, length)
-        The columns by table and name, and ``mask``: True where there is a value.
+        The columns by table and name, and ``mask``, which is False for padding.
     cut : mapping of str to int
-        How many rows of each table were cut off.
+        Number of rows of each table that were cut off.
     """
 
     event_id: Integers
@@ -176,12 +173,12 @@ def _mapped(convert: Callable[[str, Array], Any], tree: Tree) -> Tree:
 
 
 def _torch() -> Callable[[str, Array], Any]:
-    # By its name: type checkers would take this package's torch.py where torch is not installed.
+    # Type checkers would resolve an import statement to this package's torch.py if torch is not installed.
     torch: Any = import_module("torch")
 
     def convert(_: str, array: Array) -> Any:
         with warnings.catch_warnings():
-            # The memory of decoded row groups is arrow's, and only this batch has these values of it.
+            # Memory of Arrow is read-only, but only this batch uses these values.
             warnings.filterwarnings("ignore", message=".*not writable")
             return torch.from_numpy(array)
 
@@ -208,12 +205,12 @@ def _beyond(array: Array, limits: np.iinfo[Any]) -> bool:
 
 
 class Pool:
-    """Decoded events of several parts, which batches are made of.
+    """Decoded events from which batches are taken.
 
     Parameters
     ----------
     parts
-        Batches with the same tables and columns. Events are counted through all of them.
+        Batches with the same tables and columns, whose events are numbered consecutively.
     """
 
     def __init__(self, parts: Sequence[Batch]) -> None:
@@ -223,14 +220,14 @@ class Pool:
             table: {name: [part.tables[table][name].values for part in parts] for name in columns}
             for table, columns in parts[0].tables.items()
         }
-        #: Those of a part have one entry more than it has events.
+        # A part has one offset more than events.
         self._offsets = {
             table: np.concatenate([next(iter(part.tables[table].values())).offsets for part in parts])
             for table in self._columns
         }
 
     def take(self, events: Integers) -> Batch:
-        """Return some of the events; values are copied unless they lie one after the other."""
+        """Return some of the events. Values are copied unless they are contiguous."""
         part = self.part[events]
         cuts = np.flatnonzero((np.diff(events) != 1) | (np.diff(part) != 0))
         begins, ends = np.concatenate([[0], cuts + 1]), np.concatenate([cuts, [len(events) - 1]])
@@ -256,8 +253,8 @@ def concatenate(batches: Iterable[Batch]) -> Batch:
     return pool.take(np.arange(len(pool.event_id)))
 
 
-class ChosenColumns:
-    """Chosen columns of a table, by ranges of events."""
+class ColumnReader:
+    """Reads some columns of a table by ranges of events."""
 
     def __init__(self, table: EventTable, columns: Sequence[str] | None) -> None:
         self.table = table
@@ -265,18 +262,18 @@ class ChosenColumns:
             name for name in (table.columns if columns is None else columns) if name != "event_id"
         ]
         self.bytes_per_event = table.decoded_bytes(self.columns)
-        #: Row groups that were read last: neighbours need them again.
-        self._held: tuple[int, int, Batch] | None = None
+        #: The range of events and content of the last row groups, which the next range often needs again.
+        self._cached: tuple[int, int, Batch] | None = None
 
     def read(self, ids: Integers, start: int, stop: int) -> Mapping[str, Ragged]:
-        """The columns of events ``ids``, from ``start`` to before ``stop``; empty lists for missing ones."""
-        held = self._held
-        if held is None or start < held[0] or stop > held[1]:
+        """Read the events ``ids``, which are in the range; missing ones have empty lists."""
+        cached = self._cached
+        if cached is None or start < cached[0] or stop > cached[1]:
             edges = np.concatenate([[0], self.table.group_starts[1:], [_END]])
             low = int(edges[np.searchsorted(edges, start, side="right") - 1])
             high = int(edges[np.searchsorted(edges, stop)])
-            held = self._held = low, high, self._load(EventRange(low, high))
-        known = held[2]
+            cached = self._cached = low, high, self._load(EventRange(low, high))
+        known = cached[2]
         place = np.searchsorted(known.event_id, ids)
         found = place < len(known)
         found[found] = known.event_id[place[found]] == ids[found]
@@ -304,7 +301,7 @@ class ChosenColumns:
                 column = from_arrow(rows.column(name))
             except (ValueError, pa.ArrowException) as error:
                 raise UnusableDataset(f"table {self.table.name}, column {name}: {error}") from error
-            if not isinstance(column, Ragged):  # one value an event
+            if not isinstance(column, Ragged):  # one value per event
                 column = Ragged(column, np.arange(len(column) + 1))
             first = next(iter(lists.values()), column)
             if not np.array_equal(first.offsets, column.offsets):
@@ -316,7 +313,7 @@ class ChosenColumns:
 class JoinedTables:
     """The events of several tables, in units that are decoded at once: row groups of the largest table."""
 
-    def __init__(self, tables: Sequence[ChosenColumns], events: EventRange | None) -> None:
+    def __init__(self, tables: Sequence[ColumnReader], events: EventRange | None) -> None:
         self._tables = tables
         first = tables[0].table
         ids = first.event_ids

@@ -1,4 +1,4 @@
-"""A stream as a dataset of grain. Needs grain, which this package does not bring."""
+"""A stream as a dataset of grain, which must be installed separately."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from collidium.learning.stream import EventStream
 
 
 class EventDataset(grain.IterDataset):  # type: ignore[misc]  # grain is not installed where types are checked
-    """Batches of one epoch of a stream, for grain's transformations and its checkpoints.
+    """Batches of one epoch of a stream, for grain's transformations and checkpoints.
 
     Parameters
     ----------
     stream
-        What is loaded. Its place in the data is not moved by iterating.
+        The stream, whose state does not change.
     transform
-        What is made of each batch; dicts of arrays by default.
+        Converts each batch; default: to dicts of arrays.
     """
 
     def __init__(self, stream: EventStream, transform: Callable[[Batch], Any] = Batch.arrays) -> None:

@@ -1,6 +1,6 @@
-"""Events of a dataset as batches of arrays: in order or shuffled, for one process of many, resumable.
+"""Streams of batches from a dataset: ordered or shuffled, for distributed training, resumable.
 
-Which events are for training and which for validation is on the dataset's card.
+Splits into training and validation are defined on the dataset's card.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ from collidium.datasets.cards import SPLITS, split_card
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.hub.sources import locate
-from collidium.learning.batch import Batch, ChosenColumns, JoinedTables, Pool
+from collidium.learning.batch import Batch, ColumnReader, JoinedTables, Pool
 from collidium.physics.ragged import Integers
 
-#: Decoded bytes that events are shuffled within.
+#: Decoded bytes within which events are shuffled.
 BUFFER_BYTES: Final = 64 * 1024**2
-#: A worker's share ends with a row group that ends within this fraction of a share, here inverted.
+#: Inverse of the distance, as a fraction of a share, by which a worker's share may be moved to a row group.
 _NEAR: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class _Options:
-    """What decides which events come when."""
+    """The options that determine the order of events."""
 
     shuffle: bool
     seed: int
@@ -60,54 +60,52 @@ class _Options:
             yield f"seed is not negative, not {self.seed}"
 
 
-#: Some events of a unit, from a place to another in its order: unit, first, last.
+#: Some events of a unit: its number, and the first and last position in its order.
 _Segment = tuple[int, int, int]
 
 
 class EventStream:
-    """Batches of events from a directory or a hub. An iteration is an epoch.
+    """Batches of events from a directory or a hub. Each iteration is an epoch.
 
-    Every event comes exactly once in an epoch, from one worker of one rank. The shares of ranks differ by one
-    event at most; a rank's workers have whole row groups where that makes their shares differ by less than a
-    quarter, as a row group that two share is decoded twice. Shuffled epochs differ from each other and are
-    the same for the same ``seed``: row groups in random order, events in random order within ``buffer_bytes``
-    of them.
+    Every event occurs exactly once per epoch, in one worker of one rank. The shares of ranks differ by at
+    most one event. Workers of a rank get whole row groups if their shares then differ by less than a quarter,
+    because a shared row group is decoded twice. Shuffled epochs differ from each other, and are reproducible
+    with the same ``seed``: row groups have a random order, and events a random order within ``buffer_bytes``.
 
-    Memory: what is given out and what is decoded ahead are each at most ``buffer_bytes``, which the
-    ``workers`` of a process share, or one row group of the largest table, whichever is more; in addition one
-    row group of each other table, and 8 bytes an event and table.
+    The current and the next pool of decoded events each take at most ``buffer_bytes``, divided by
+    ``workers``, or one row group of the largest table if that is more. In addition, one row group of each
+    other table and 8 bytes per event and table are in memory.
 
     Parameters
     ----------
     source, config, endpoint, revision, token, cache
         As for :func:`~collidium.datasets.download`, which downloads the shards before the first batch.
     tables
-        Name of one table, or several. The events are those of the first; a table that lacks one has an empty
-        list there.
+        Name of one table, or several. The first defines the events; others have empty lists for missing ones.
     columns
-        Canonical names of columns, for several tables by table; all by default.
+        Canonical names of columns, by table if there are several; default: all.
     events
-        For example ``"0:1000"``, or ``"train"`` or another split of the dataset's card; all by default.
+        For example ``"0:1000"``, or ``"train"`` or another split of the dataset's card; default: all.
     batch
-        Events of a batch; the last of an epoch may have fewer.
+        Number of events in a batch; the last of an epoch may have fewer.
     shuffle, seed
-        Whether epochs are shuffled, and by which number.
+        Whether epochs are shuffled, and the seed.
     rank, world
-        Which of how many processes this is, each with a share of its own.
+        Index of this process and number of processes in distributed training.
     worker, workers
-        Which of how many loaders of this process; :class:`collidium.learning.torch.EventDataset` sets them.
+        Index and number of loaders in this process; :class:`collidium.learning.torch.EventDataset` sets them.
     equal
-        Give all shares the same number of events: fewer than ``world * workers`` events are left out of an
-        epoch, others in each shuffled one. None is repeated.
+        Give all shares the same number of events. An epoch then lacks fewer than ``world * workers`` events,
+        which differ between shuffled epochs.
     buffer_bytes
-        See above.
+        Size of the pool in which events are shuffled.
 
     Raises
     ------
     InvalidInput
-        For arguments that contradict each other.
+        If arguments contradict each other.
     CollidiumError
-        When it is first used, as :func:`~collidium.datasets.load` does.
+        On first use, as :func:`~collidium.datasets.load`.
 
     Examples
     --------
@@ -155,7 +153,7 @@ class EventStream:
         self._epoch = self._position = self._resumed = 0
 
     def share(self, worker: int, workers: int) -> EventStream:
-        """Return the stream of one of the loaders of this process, at the beginning of the same epoch."""
+        """Return the stream of one loader of this process, at the beginning of the current epoch."""
         made = copy(self)
         made._options = replace(self._options, worker=worker, workers=workers)  # noqa: SLF001 -- a copy
         made.set_epoch(self._epoch)
@@ -164,20 +162,20 @@ class EventStream:
     # -- epochs ---------------------------------------------------------------------------------------
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the epoch of the next iteration; by default each is the next one after a whole one."""
+        """Set the epoch of the next iteration. A complete iteration increments it."""
         self._epoch, self._position, self._resumed = epoch, 0, 0
 
     def state_dict(self) -> dict[str, Any]:
-        """Return where the stream is: after the batch that was given out last. It can be written as JSON."""
+        """Return the state after the last batch, which can be serialized as JSON."""
         return {"epoch": self._epoch, "events": self._position, "of": self._identity}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Let the next iteration begin where :meth:`state_dict` was taken, with any size of batches.
+        """Resume the next iteration from a state; the batch size may differ.
 
         Raises
         ------
         InvalidInput
-            For the state of a stream of other events, another share, seed or buffer.
+            If the state is of a stream with other events or options.
         """
         of = state["of"]
         if different := [name for name, value in self._identity.items() if of.get(name) != value]:
@@ -191,12 +189,12 @@ class EventStream:
         return {**asdict(self._options), "events": ids, "columns": self._opened.columns}
 
     def __len__(self) -> int:
-        """The number of batches of this share in an epoch."""
+        """The number of batches per epoch in this share."""
         return -(-sum(last - first for _, first, last in self._segments(0)) // self.batch)
 
     @property
     def bytes_per_event(self) -> float:
-        """Bytes of an event's columns in memory, on average, or somewhat less."""
+        """Approximate mean bytes of an event in memory."""
         return self._opened.bytes_per_event
 
     def __iter__(self) -> Iterator[Batch]:
@@ -223,7 +221,7 @@ class EventStream:
     def _decoded(
         self, epoch: int, pools: Sequence[Sequence[_Segment]], begin: int
     ) -> Iterator[tuple[list[Batch], Integers]]:
-        """Pools from ``begin`` on, each decoded while the one before is given out."""
+        """Yield pools from ``begin`` on. The next one is decoded in a thread meanwhile."""
         with ThreadPoolExecutor(1, "collidium-decoding") as thread:
             ahead = None
             for number in range(begin, len(pools) + 1):
@@ -236,7 +234,7 @@ class EventStream:
     # -- which events come when -----------------------------------------------------------------------
 
     def _segments(self, epoch: int) -> list[_Segment]:
-        """The share of an epoch: all units one after the other, cut into parts of equal length."""
+        """The segments of this share: all units in the order of the epoch, cut into equal parts."""
         options, counts = self._options, self._opened.counts
         order = np.arange(len(counts))
         if options.shuffle:
@@ -251,7 +249,7 @@ class EventStream:
         return list(zip(order[chosen].tolist(), first[chosen].tolist(), last[chosen].tolist(), strict=True))
 
     def _edge(self, part: int, parts: int, total: int, starts: Integers) -> int:
-        """Where a part begins; between workers of a rank at a unit, if one begins near."""
+        """The start of a part, which between workers of a rank is moved to a unit that begins near."""
         exact = total * part // parts
         if self._options.equal or part % self._options.workers == 0:
             return exact
@@ -259,7 +257,7 @@ class EventStream:
         return nearest if abs(nearest - exact) * parts * _NEAR <= total else exact
 
     def _pools(self, epoch: int) -> list[list[_Segment]]:
-        """The segments that are decoded at a time."""
+        """The segments of each pool, which is decoded at once."""
         segments = self._segments(epoch)
         if not self._options.shuffle:
             return [[segment] for segment in segments]
@@ -275,14 +273,14 @@ class EventStream:
         return pools
 
     def _decode(self, epoch: int, number: int, segments: Sequence[_Segment]) -> tuple[list[Batch], Integers]:
-        """The decoded units of a pool, and which of their events are given out, in which order."""
+        """Decode the units of a pool, and return them with the indices of the pool's events in order."""
         options = self._options
         parts = [self._opened.unit(unit) for unit, _, _ in segments]
         begins = np.cumsum([0, *map(len, parts)])
         orders = []
         for begin, part, (unit, first, last) in zip(begins, parts, segments, strict=False):
             order = np.arange(len(part))
-            if options.shuffle:  # as the other share of the unit does
+            if options.shuffle:  # the same order in each share of the unit
                 order = np.random.default_rng([options.seed, epoch, unit, 1]).permutation(order)
             orders.append(begin + order[first:last])
         order = np.concatenate(orders)
@@ -292,7 +290,7 @@ class EventStream:
 
     @cached_property
     def _opened(self) -> JoinedTables:
-        """The tables; downloads what is not there."""
+        """The tables, downloaded if necessary."""
         events = self._events
         if isinstance(events, str) and ":" not in events:
             splits = read_splits(self._source, self._config, **self._access)
@@ -305,7 +303,7 @@ class EventStream:
         tables = []
         for name in self._names:
             table = EventTable(name, [fetched.directory / path for path in fetched.shards[name]])
-            tables.append(ChosenColumns(table, self._columns.get(name)))
+            tables.append(ColumnReader(table, self._columns.get(name)))
         return JoinedTables(tables, wanted)
 
 
@@ -328,7 +326,7 @@ def read_splits(
     revision: str | None = None,
     token: str | None = None,
 ) -> dict[str, EventRange]:
-    """Return the splits that the card of a dataset names.
+    """Read the splits on the card of a dataset.
 
     Parameters
     ----------
@@ -338,13 +336,13 @@ def read_splits(
     Returns
     -------
     dict of str to EventRange
-        ``train`` and ``validation``, in the cards of this platform; nothing where the card names none. Events
-        whose truth is withheld are in no split.
+        ``train`` and ``validation`` in cards of the platform; empty if the card has no splits. Events with
+        withheld truth are in no split.
 
     Raises
     ------
     UnusableDataset
-        For a card that cannot be read.
+        If the card is invalid.
     CollidiumError
         As :func:`~collidium.datasets.download`.
     """

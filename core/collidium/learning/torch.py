@@ -1,5 +1,5 @@
 # pyright: reportMissingImports=false, reportAttributeAccessIssue=false
-"""A stream as a dataset of torch. Needs torch, which this package does not bring."""
+"""A stream as a dataset of torch, which must be installed separately."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from collidium.learning.batch import Batch
 from collidium.learning.stream import EventStream
 from collidium.physics.ragged import ALIGNMENT, ALLOCATE, Array
 
-#: Batches on their way from all workers at a time, in memory that is used again. More take new memory.
+#: Number of reusable slots of shared memory for batches of all workers. Further batches get new memory.
 SLOTS: Final = 16
 
 
 class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not installed where types are checked
     """Batches of a stream for ``torch.utils.data.DataLoader(dataset, batch_size=None)``.
 
-    Each worker of the loader has a share of its own. Persistent workers go on to the next epoch by
-    themselves; others start anew and need :meth:`~collidium.learning.EventStream.set_epoch` before each one.
+    Each worker of the loader has its own share. Persistent workers advance to the next epoch; others need
+    :meth:`~collidium.learning.EventStream.set_epoch` before each epoch.
 
     Parameters
     ----------
     stream
-        What is loaded; its ``rank`` and ``world`` are those of the process.
+        The stream, with ``rank`` and ``world`` of the process.
     transform
-        What is made of each batch, in the worker; tensors by default. For example
+        Converts each batch in the worker; default: to tensors. For example
         ``lambda batch: batch.padded(2048).to_torch()``.
     """
 
@@ -40,11 +40,11 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
         self.stream = stream
         self.transform = transform
         self._own: EventStream | None = None
-        #: Padding may make more of a batch than it is.
+        # Four times the mean, because batches differ in size and may be padded.
         self._slots: _Slots | None = _Slots(int(4 * stream.batch * stream.bytes_per_event))
 
     def _share(self) -> EventStream:
-        """The stream of this worker."""
+        """The stream of the current worker."""
         worker = get_worker_info()
         if worker is None:
             return self.stream
@@ -60,7 +60,7 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
         return self._packed(iter(self._share()), own)
 
     def _packed(self, batches: Iterator[Batch], own: range) -> Iterator[_Packed]:
-        """What is made of each batch, in memory of a slot from the beginning where it is copied at all."""
+        """Convert batches. Copies of values are written directly to a slot, if one is free."""
         while True:
             room = self._slots.room(own) if self._slots else None
             token = ALLOCATE.set(room.allocate if room else None)
@@ -74,7 +74,7 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
             del tree, room
 
     def state_dict(self) -> dict[str, Any]:
-        """As :meth:`~collidium.learning.EventStream.state_dict`, of the worker that it is called in."""
+        """As :meth:`~collidium.learning.EventStream.state_dict`, of the current worker."""
         return self._share().state_dict()
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -83,30 +83,30 @@ class EventDataset(IterableDataset):  # type: ignore[misc]  # torch is not insta
 
 
 class _Slots:
-    """Memory that workers fill and the process that started them reads, and gives back.
+    """Shared memory that workers fill and the main process reads and releases.
 
-    New shared memory costs more than decoding what is put in.
+    Allocating new shared memory takes longer than decoding its content.
     """
 
     def __init__(self, slot_bytes: int) -> None:
         self.slot_bytes = -(-slot_bytes // mmap.PAGESIZE) * mmap.PAGESIZE
         self._memory = mmap.mmap(-1, mmap.PAGESIZE + SLOTS * self.slot_bytes)
-        #: Set by the worker that fills the slot, cleared when nothing refers to it any more.
+        #: Set by the worker that fills a slot, cleared when the main process no longer refers to it.
         self.busy = np.frombuffer(self._memory, np.uint8, SLOTS)
-        #: What this worker fills or filled: its own references count, too.
+        #: Slots to which this worker may still refer.
         self._filled: dict[int, weakref.ref[Array]] = {}
         self.key = len(_SLOTS)
         _SLOTS.append(weakref.ref(self))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(None), ()  # only a process that was forked shares it
+        return type(None), ()  # only forked processes share the memory
 
     def buffer(self, slot: int) -> Array:
-        """The memory of a slot, as an array of its own."""
+        """A new array of the memory of a slot."""
         return np.frombuffer(self._memory, np.uint8, self.slot_bytes, mmap.PAGESIZE + slot * self.slot_bytes)
 
     def room(self, own: range) -> _Room | None:
-        """One of a worker's slots that nothing refers to; None if there is none."""
+        """A free slot of those that a worker owns; None if there is none."""
         for slot in own:
             filled = self._filled.get(slot)
             if not self.busy[slot] and (filled is None or filled() is None):
@@ -116,7 +116,7 @@ class _Slots:
         return None
 
     def claimed(self, slot: int) -> Array:
-        """The memory of a slot, which is free when nothing refers to the array any more."""
+        """The memory of a filled slot, which becomes free with the returned array."""
         memory = self.buffer(slot)
         weakref.finalize(memory, self.busy.__setitem__, slot, 0).atexit = False
         return memory
@@ -127,7 +127,7 @@ _SLOTS: list[weakref.ref[_Slots]] = []
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a tensor is in the memory that is sent."""
+    """The location of a tensor in shared memory."""
 
     start: int
     size: int
@@ -136,7 +136,7 @@ class _Place:
 
 
 class _Room:
-    """Memory that is filled from its beginning, and by what another process finds it."""
+    """Memory that is filled from its beginning; another process gets it by ``sent``."""
 
     def __init__(self, memory: Array, sent: Any) -> None:
         self.memory = memory
@@ -144,7 +144,7 @@ class _Room:
         self._used = 0
 
     def allocate(self, size: int) -> Array:
-        """Return memory in it, or new memory where it is full."""
+        """Allocate memory in it, or new memory if it is full."""
         start = -(-self._used // ALIGNMENT) * ALIGNMENT
         if start + size > len(self.memory):
             return np.empty(size, np.uint8)
@@ -157,7 +157,7 @@ class _Room:
         return self._used + others <= len(self.memory)
 
     def place(self, tensor: torch.Tensor) -> _Place:
-        """Return where a tensor is, which is copied unless it is there already."""
+        """Return the location of a tensor, which is copied into the memory if necessary."""
         start = self._start(tensor)
         if start is None:
             memory = torch.from_numpy(self.allocate(tensor.nbytes))
@@ -173,7 +173,7 @@ class _Room:
 
 
 class _Packed:
-    """A tree of tensors that is sent as one piece of shared memory."""
+    """A tree of tensors that is sent as one block of shared memory."""
 
     def __init__(self, tree: Any, room: _Room | None) -> None:
         self.tree = tree
@@ -196,7 +196,7 @@ class _Packed:
 
 
 def _each(tree: Any, convert: Callable[[Any], Any], kind: type = torch.Tensor) -> Any:
-    """The tree with each leaf of a kind converted."""
+    """Convert the leaves of a type in a tree."""
     if isinstance(tree, dict):
         return {name: _each(of, convert, kind) for name, of in tree.items()}
     return convert(tree) if isinstance(tree, kind) else tree

@@ -1,7 +1,7 @@
-"""Chromium with users in it, a watch on forbidden actions of pages, and checks of a loaded page.
+"""Tests of web pages in Chromium: records errors of pages, and checks a loaded page.
 
-Checks look at a page as it is, in its window, colours and medium: accessibility, overflow, layout shift and
-the way for the keyboard. Needs Playwright, which the extra ``test`` brings, and an installed Chromium.
+Checks cover accessibility, overflow, layout shift and keyboard access, for the page's current window size,
+colours and medium. Needs Playwright, which the extra ``test`` installs, and Chromium.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from playwright.sync_api import (
     sync_playwright,
 )
 
-#: Nothing that it does by itself, no other machine, and WebGL in software.
+#: No background activity, no other hosts, and WebGL in software.
 ARGUMENTS: Final = (
     "--headless",
     "--no-sandbox",
@@ -35,12 +35,12 @@ ARGUMENTS: Final = (
     "--use-angle=swiftshader",
     "--enable-unsafe-swiftshader",
 )
-#: Milliseconds that anything on a page may take; a bound, not a measurement.
+#: Timeout of actions on a page in milliseconds.
 PATIENCE: Final = 30_000
 
 
 def program() -> str:
-    """Where Chromium is; fails, never skips, where there is none."""
+    """The path of Chromium. Raises RuntimeError, instead of skipping tests, if it is not installed."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
         raise RuntimeError("the tests of the web apps need Chromium: Debian's package chromium")
@@ -49,9 +49,9 @@ def program() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser without a history.
+    """A browser with a fresh profile.
 
-    While it is open no event loop can be run in this process: a module that uses it has no ``async`` test.
+    No event loop can run in this process while it is open, so modules that use it must not have async tests.
     """
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=program(), args=list(ARGUMENTS))
@@ -62,9 +62,9 @@ def chromium() -> Iterator[Browser]:
 
 
 class Watch:
-    """Collects errors on the console, exceptions of scripts and calls to other hosts.
+    """Collects console errors, uncaught exceptions and requests to other hosts.
 
-    A breach of the content security policy is reported on the console, and so is a response of 400 or more.
+    Console errors include violations of the content security policy and responses with status 400 or more.
     """
 
     def __init__(self, context: BrowserContext, *origins: str) -> None:
@@ -76,7 +76,7 @@ class Watch:
         context.on("request", self._request)
 
     def allow(self, pattern: str) -> None:
-        """What a test brings about on purpose: ``status of 404``."""
+        """Ignore problems that match a regular expression, such as ``status of 404``."""
         self._expected.append(re.compile(pattern))
 
     @property
@@ -98,14 +98,14 @@ class Watch:
 
 
 def sign_in(page: Page, token: str) -> None:
-    """Sign in as people do: by the pages' own link and the local hub's consent page."""
+    """Sign in by the consent page of the local hub."""
     page.goto("/web/sign-in")
     page.get_by_label("token").fill(token)
     page.get_by_role("button", name="Allow", exact=True).click()
     page.wait_for_url(lambda url: "/hub/" not in url and "/web/" not in url)
 
 
-#: What the first paint and everything after it moved, without what a user's own action moved.
+#: Layout shift since the page began to load, without that after user input.
 _SHIFT = """() => new Promise(resolve => {
     let sum = 0;
     const add = list => { for (const shift of list) if (!shift.hadRecentInput) sum += shift.value; };
@@ -114,7 +114,7 @@ _SHIFT = """() => new Promise(resolve => {
     requestAnimationFrame(() => requestAnimationFrame(() => { add(observer.takeRecords()); resolve(sum); }));
 })"""
 
-#: All that can be used and seen; and what the focus was on so far.
+#: Starts a walk by keyboard: stores all visible controls, and resets the focus.
 _BEGIN = """() => {
     const usable = 'a[href], button, input:not([type=hidden]), select, textarea, summary, [tabindex="0"]';
     const wanted = [...document.querySelectorAll(usable)].filter(element =>
@@ -123,7 +123,7 @@ _BEGIN = """() => {
     document.activeElement.blur();
 }"""
 
-#: Where the focus is now; whether it is there for the first time.
+#: A step of the walk: null at the end, "" for a visible focus, else the element without one.
 _STEP = """() => {
     const element = document.activeElement, {seen} = window.walk;
     if (element === document.body || seen.has(element)) return null;
@@ -133,7 +133,7 @@ _STEP = """() => {
     return shown ? "" : element.outerHTML.slice(0, 120);
 }"""
 
-#: Of radio buttons with one name the keyboard reaches one; arrows lead to the others.
+#: Controls that the walk missed. Of a group of radio buttons the Tab key reaches only one.
 _MISSED = """() => {
     const {seen, wanted} = window.walk;
     const groups = new Set([...seen].filter(element => element.type === "radio").map(radio => radio.name));
@@ -143,7 +143,7 @@ _MISSED = """() => {
 
 
 def serious_findings(page: Page) -> list[str]:
-    """What axe finds to be a serious or critical barrier, a line each."""
+    """Serious and critical accessibility problems found by axe, one line each."""
     page.evaluate(AXE_SCRIPT)
     found: list[dict[str, Any]] = page.evaluate("() => axe.run({resultTypes: ['violations']})")["violations"]
     return [
@@ -155,19 +155,19 @@ def serious_findings(page: Page) -> list[str]:
 
 
 def layout_shift(page: Page) -> float:
-    """How much of the page moved since it began to load, as browsers count it; below 0.1 is good."""
+    """The cumulative layout shift since the page began to load; below 0.1 is good."""
     return float(page.evaluate(_SHIFT))
 
 
 def overflow(page: Page) -> int:
-    """Pixels by which the page is wider than its window: what one would have to scroll sideways."""
+    """Pixels by which the page is wider than its window."""
     return int(
         page.evaluate("() => document.documentElement.scrollWidth - document.documentElement.clientWidth")
     )
 
 
 def keyboard_gaps(page: Page) -> list[str]:
-    """What the Tab key does not lead to, and what does not show that it has the focus."""
+    """Controls that the Tab key does not reach, or that show no focus."""
     page.evaluate(_BEGIN)
     gaps = []
     while True:

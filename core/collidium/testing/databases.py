@@ -1,4 +1,4 @@
-"""Fresh databases for tests: empty ones, and migrated ones that are copied from a template."""
+"""Temporary databases for tests: empty ones, and migrated ones, which are copies of a template."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _SQLITE = "sqlite:///"
 
 
 class Databases(Protocol):
-    """Makes databases of one kind."""
+    """Creates databases of one kind. Context managers return the address, and drop the database on exit."""
 
     def empty(self) -> AbstractContextManager[str]:
-        """The address of a database without any table, dropped on leaving."""
+        """A database without tables."""
         ...
 
     def migrated(self) -> AbstractContextManager[str]:
-        """The address of a database with the platform's schema, dropped on leaving."""
+        """A database with the platform's schema."""
         ...
 
     def copy(self, url: str) -> AbstractContextManager[str]:
-        """The address of a copy of a database without connections, dropped on leaving."""
+        """A copy of a database, which must have no connections."""
         ...
 
 
 def migrate(url: str) -> None:
-    """Bring the database to the platform's newest schema; may be called inside an event loop."""
+    """Migrate the database to the latest schema. May be called within an event loop."""
     from collidium import database
 
     with ThreadPoolExecutor(1) as thread:
@@ -41,7 +41,7 @@ def migrate(url: str) -> None:
 
 
 def required_settings(url: str) -> dict[str, str]:
-    """The variables that a platform needs to be set with a database of this kind."""
+    """The environment variables that are required with a database of this kind."""
     if url.startswith(_SQLITE):
         return {}
     return {
@@ -75,7 +75,7 @@ class SqliteDatabases:
     def copy(self, url: str) -> Iterator[str]:
         original = Path(url.removeprefix(_SQLITE))
         if original.with_name(original.name + "-wal").exists():
-            raise RuntimeError("there is a write-ahead log: a copy of the file would be torn")
+            raise RuntimeError("the database has a write-ahead log: a copy of the file would be inconsistent")
         path = self._next()
         shutil.copyfile(original, path)
         yield sqlite_url(path)
@@ -86,7 +86,7 @@ class SqliteDatabases:
 
 
 class PostgresDatabases:
-    """Databases of one throwaway server."""
+    """Databases of a temporary server."""
 
     def __init__(self, server: PostgresServer) -> None:
         self._server = server
@@ -117,5 +117,5 @@ class PostgresDatabases:
 
 
 def sqlite_url(path: Path) -> str:
-    """The address of an SQLite file, as the setting ``PLATFORM_DATABASE_URL`` takes it."""
+    """The address of an SQLite file for the setting ``PLATFORM_DATABASE_URL``."""
     return f"{_SQLITE}{path}"

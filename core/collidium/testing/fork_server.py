@@ -1,8 +1,8 @@
-"""Starts ``python -m collidium``, and scripts, by forking a process that has the platform imported (Linux).
+"""Starts ``python -m collidium`` and scripts by forking a process that has imported the platform (Linux).
 
-Imports are most of what a server costs to start. A forked process has its own environment, working directory
-and output, and runs a module or a script as ``__main__``. It has what it would have after its imports and no
-more: nothing of the platform has run in the process it comes from.
+Imports take most of the time to start a server. A forked process has its own environment, working directory
+and output, and runs a module or a script as ``__main__``. Its parent has only imported modules, and has run
+nothing of the platform.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from typing import IO, Any, NoReturn
 
 from collidium.testing.processes import end_with_parent
 
-#: Prefixes of variables that count when an interpreter or a library starts.
+#: Prefixes of environment variables that are read when the interpreter or a library starts.
 _READ_AT_START = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC_", "OMP_", "OPENBLAS_", "ARROW_", "TZ")
 _MESSAGE_BYTES = 1 << 20
 
 
 class ForkedProcess:
-    """A process that was forked; a zombie until its exit code was asked for, as with ``subprocess.Popen``."""
+    """A forked process, with the interface of ``subprocess.Popen``."""
 
     def __init__(self, server: ForkServer, pid: int) -> None:
         self.pid = pid
@@ -47,13 +47,13 @@ class ForkedProcess:
         self._reaping = threading.Lock()
 
     def poll(self) -> int | None:
-        """Its exit code, if it has ended."""
+        """Return the exit code; None if the process is running."""
         with suppress(subprocess.TimeoutExpired):
             self.wait(0)
         return self._code
 
     def wait(self, timeout: float | None = None) -> int:
-        """Wait for its end. Raises subprocess.TimeoutExpired."""
+        """Wait for the process to end. Raises subprocess.TimeoutExpired."""
         with self._reaping:
             if self._code is None:
                 poll = select.poll()
@@ -65,13 +65,13 @@ class ForkedProcess:
         return self._code
 
     def send_signal(self, sig: int) -> None:
-        """Send a signal, if it runs."""
+        """Send a signal if the process is running."""
         if self.poll() is None:
             os.kill(self.pid, sig)
 
 
 class ForkServer:
-    """The process that is forked, and the connection to it."""
+    """The process that forks, and the connection to it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -94,9 +94,9 @@ class ForkServer:
         errors: IO[bytes],
         program: str = "collidium",
     ) -> ForkedProcess | None:
-        """Start a module (as with ``-m``) or a script with these arguments in a session of its own.
+        """Start a module (as with ``-m``) or a script in a new session.
 
-        None where a new interpreter would not be the same as this one, because of the environment.
+        Returns None if the environment requires a new interpreter.
         """
         asked = {
             "program": program,
@@ -108,11 +108,11 @@ class ForkServer:
         return ForkedProcess(self, pid) if pid else None
 
     def reap(self, pid: int) -> int:
-        """The exit code of a process that has ended."""
+        """Return the exit code of a process that has ended."""
         return self._ask({"reap": pid}, [])
 
     def close(self) -> None:
-        """End it, and with it what it started."""
+        """End the process and all processes that it has forked."""
         self._connection.close()
         self._process.wait()
 
@@ -121,18 +121,18 @@ class ForkServer:
             socket.send_fds(self._connection, [json.dumps(asked).encode()], files)
             answered = self._connection.recv(_MESSAGE_BYTES)
         if not answered:
-            raise RuntimeError("the process that is forked has ended; its errors are above")
+            raise RuntimeError("the fork server has ended; its errors are above")
         return int(answered)
 
 
 @cache
 def fork_server() -> ForkServer:
-    """The one of this process."""
+    """The fork server of this process."""
     return ForkServer()
 
 
 def _serve(connection: socket.socket) -> None:
-    """Fork and reap until all callers have gone; the kernel then ends what was forked."""
+    """Fork and reap until the connection is closed. The kernel then ends forked processes."""
     _import()
     while True:
         message, files, _, _ = socket.recv_fds(connection, _MESSAGE_BYTES, 2)
@@ -153,7 +153,7 @@ def _serve(connection: socket.socket) -> None:
 
 
 def _fits(environment: Mapping[str, str]) -> bool:
-    """Whether an interpreter with this environment would be as this one is now, but for its path."""
+    """Whether a new interpreter with this environment would be equal to this one, except for its path."""
     if _read_at_start(environment) != _read_at_start(os.environ):
         return False
     names = {path.name.partition(".")[0] for folder in _path(environment) for path in folder.glob("*")}
@@ -169,20 +169,20 @@ def _read_at_start(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def _path(environment: Mapping[str, str]) -> list[Path]:
-    """Folders of PYTHONPATH that this interpreter has not on its path, after the working directory."""
+    """Folders of PYTHONPATH that are not on the path of this interpreter."""
     folders = environment.get("PYTHONPATH", "").split(os.pathsep)
     return [Path(folder) for folder in folders if folder and folder not in sys.path[1:]]
 
 
 def _fork() -> int:
     with warnings.catch_warnings():
-        # Its other threads are those of numpy and pyarrow, which see to it themselves.
+        # The only other threads are those of numpy and pyarrow, which support forking.
         warnings.simplefilter("ignore", DeprecationWarning)
         return os.fork()
 
 
 def _become(connection: socket.socket) -> None:
-    """Be a process of its own, and only then known to who asked: it may be killed with its group at once."""
+    """Become a session leader before the caller gets the process id, which it may kill as a group at once."""
     os.setsid()
     end_with_parent()
     connection.send(b"%d" % os.getpid())
@@ -190,13 +190,13 @@ def _become(connection: socket.socket) -> None:
 
 
 def _import() -> None:
-    """All of the platform and of its plugins: which of it a server or a command needs changes too often."""
+    """Import all modules of the platform and of its plugins."""
     plugins = {point.module.partition(".")[0] for point in entry_points(group="collidium")}
     for root in ("collidium", *plugins):
-        with suppress(Exception):  # the caller that asks for it reports it
+        with suppress(Exception):  # raised again in the process that needs the module
             _import_all(importlib.import_module(root))
     with suppress(ImportError):
-        importlib.import_module("pandas")  # pyarrow does, where it is installed
+        importlib.import_module("pandas")  # pyarrow imports it if it is installed
     if "huggingface_hub" in sys.modules:
         raise RuntimeError("huggingface_hub reads its variables when it is imported: too early here")
     gc.collect()
@@ -213,7 +213,7 @@ def _import_all(package: ModuleType) -> None:
 def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
     code: object = 1
     try:
-        # As with ``-m``: the working directory first.
+        # The working directory comes first, as with ``-m``.
         sys.path[:1] = [asked["directory"], *map(str, _path(asked["environment"]))]
         os.chdir(asked["directory"])
         os.environ.clear()
@@ -221,7 +221,7 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         for number, file in enumerate(files, 1):
             os.dup2(file, number)
             os.close(file)
-        # As an interpreter opens them at its start.
+        # With the interpreter's own options.
         sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115 -- open as long as the process
         sys.stderr = open(2, "w", 1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115 -- open as long as the process
         program = asked["program"]
@@ -239,7 +239,7 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
 
 
 def _end(code: object) -> NoReturn:
-    """End as an interpreter does, but leave its modules to the kernel: to take them apart costs 0.1 s."""
+    """End as an interpreter does, except for the clean-up of modules, which takes 0.1 s."""
     if code is None:
         code = 0
     elif not isinstance(code, int):

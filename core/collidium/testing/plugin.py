@@ -1,19 +1,19 @@
-"""The pytest plugin; ``pytest_plugins = ["collidium.testing.plugin"]`` brings it.
+"""The pytest plugin with the fixtures: ``pytest_plugins = ["collidium.testing.plugin"]``.
 
 ================================  =========================================================================
-``database_kind``                 ``sqlite`` or ``postgresql``; a test that uses it or any fixture below it
-                                  in this table runs once on each (``--database`` chooses)
-``database_url``                  address of an empty database of its own
-``migrated_database_url``         address of a database of its own with the platform's schema
+``database_kind``                 ``sqlite`` or ``postgresql``; a test that uses it or one of the next four
+                                  fixtures runs once on each (``--database`` chooses)
+``database_url``                  address of an empty database
+``migrated_database_url``         address of a database with the platform's schema
 ``server``                        a :class:`~collidium.testing.server.ServerProcess` on such a database
-``start_server``                  starts one with settings of the test's choice: ``start_server({…})``
-``postgres_server``               the session's throwaway PostgreSQL; started when first needed
-``isolated_environment``          the variables of a process that knows nothing of the caller's settings
+``start_server``                  starts a server with settings: ``start_server({…})``
+``postgres_server``               the session's temporary PostgreSQL, started on demand
+``isolated_environment``          environment of a process, without the caller's settings
 ================================  =========================================================================
 
-Tests that use a database get the marker ``database``: ``-m database`` runs them alone.
+Tests that use a database get the marker ``database``: ``-m database`` selects them.
 
-During the run the caller's own settings, tokens and caches are out of ``os.environ``.
+During the run, ``os.environ`` lacks the caller's settings, tokens and caches.
 """
 
 from __future__ import annotations
@@ -46,21 +46,21 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--database",
         choices=(*KINDS, "all"),
         default="all",
-        help="database that tests run on (default: all); PostgreSQL is started for the run",
+        help="database of the tests (default: all); PostgreSQL is started for the run",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Started in the background, pytest would hand an ignored SIGINT down to every process of a test.
+    # If pytest runs in the background, processes of tests would inherit an ignored SIGINT.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    # So early because huggingface_hub reads its variables when it is imported.
+    # Early, because huggingface_hub reads its variables when it is imported.
     home = Path(tempfile.mkdtemp(prefix="collidium-home-"))
     config.stash[_home] = home
     config.stash[_environment_before] = dict(os.environ)
     config.addinivalue_line("markers", "database: set on every test that uses a database; not by hand")
     isolated = processes.isolated_environment(home)
-    # The interpreter's and pytest's own look-ups keep the caller's home; only the caches move.
+    # pytest and the interpreter keep the caller's home; only caches move.
     isolated["HOME"] = os.environ.get("HOME", str(home))
     _replace_environment(isolated)
 
@@ -97,7 +97,7 @@ def database_kind(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[PostgresServer]:
-    """A throwaway PostgreSQL; fails, never skips, where there is none."""
+    """A temporary PostgreSQL. Without its programs tests fail and are not skipped."""
     with PostgresServer() as server:
         yield server
 
@@ -113,27 +113,27 @@ def _databases(
 
 @pytest.fixture
 def database_url(_databases: Databases) -> Iterator[str]:
-    """An empty database."""
+    """The address of an empty database."""
     with _databases.empty() as url, _set(required_settings(url)):
         yield url
 
 
 @pytest.fixture
 def migrated_database_url(_databases: Databases) -> Iterator[str]:
-    """A database with the platform's schema."""
+    """The address of a database with the platform's schema."""
     with _databases.migrated() as url, _set(required_settings(url)):
         yield url
 
 
 @pytest.fixture
 def isolated_environment(tmp_path: Path) -> dict[str, str]:
-    """Environment for a subprocess: a home, caches and a data directory below ``tmp_path``."""
+    """The environment of a subprocess, with home, caches and data directory below ``tmp_path``."""
     return processes.isolated_environment(tmp_path, {"PLATFORM_DATA_DIR": str(tmp_path / "data")})
 
 
 @pytest.fixture
 def start_server(migrated_database_url: str, tmp_path: Path) -> Iterator[StartServer]:
-    """Starts servers that share a database and a data directory; all are ended after the test."""
+    """A function that starts servers, which share a database and a data directory and end after the test."""
     with ExitStack() as servers:
 
         def start(env: Mapping[str, str] | None = None) -> ServerProcess:
@@ -151,7 +151,7 @@ def server(start_server: StartServer) -> ServerProcess:
 
 @contextmanager
 def _set(variables: Mapping[str, str]) -> Iterator[None]:
-    """Variables for platforms that a test opens in its own process."""
+    """Set environment variables within the context."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
             patch.setenv(name, value)

@@ -1,6 +1,6 @@
-"""A throwaway PostgreSQL: in a temporary directory, on a unix socket, up in half a second, gone afterwards.
+"""A temporary PostgreSQL server in a temporary directory, on a unix socket.
 
-PostgreSQL refuses to run as root; for root it runs as the user ``postgres``, else ``nobody``.
+PostgreSQL does not run as root, so for root it runs as the user ``postgres`` or ``nobody``.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from types import TracebackType
@@ -24,7 +23,7 @@ from urllib.parse import quote
 
 from collidium.testing.processes import ending_with_parent, wait_until
 
-#: Superuser of the throwaway cluster; every client of the socket is trusted.
+#: Superuser; all clients of the socket are trusted.
 USER = "app"
 
 _PROGRAMS = ("initdb", "postgres")
@@ -35,7 +34,7 @@ _SERVER_OPTIONS = {
     "listen_addresses": "",
     "max_connections": "200",
     "shared_buffers": "32MB",
-    # This data is not needed after a crash.
+    # Data need not survive a crash.
     "fsync": "off",
     "synchronous_commit": "off",
     "full_page_writes": "off",
@@ -44,10 +43,7 @@ _SERVER_OPTIONS = {
 
 
 class NoPostgres(RuntimeError):
-    """PostgreSQL's programs are not on this machine.
-
-    The suite runs on PostgreSQL too, so it fails without it rather than testing less than it promises.
-    """
+    """PostgreSQL is not installed."""
 
     def __init__(self) -> None:
         super().__init__(
@@ -58,7 +54,7 @@ class NoPostgres(RuntimeError):
 
 
 def find_programs() -> Path:
-    """The directory of PostgreSQL's server programs; raises :class:`NoPostgres`."""
+    """The directory of PostgreSQL's server programs. Raises NoPostgres."""
     for directory in _candidates():
         if all(os.access(directory / program, os.X_OK) for program in _PROGRAMS):
             return directory
@@ -83,56 +79,38 @@ def _major_version(programs: Path) -> float:
         return 0
 
 
-@dataclass(frozen=True, slots=True)
-class _RunAs:
-    """Whom PostgreSQL runs as; None means the caller."""
-
-    uid: int | None = None
-    gid: int | None = None
-
-    @classmethod
-    def unprivileged(cls) -> _RunAs:
-        if os.geteuid() != 0:
-            return cls()
-        for name in ("postgres", "nobody"):
-            try:
-                entry = pwd.getpwnam(name)
-            except KeyError:
-                continue
-            return cls(entry.pw_uid, entry.pw_gid)
-        raise RuntimeError("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`")
-
-    @property
-    def groups(self) -> list[int] | None:
-        """No further groups for another user; the caller's own otherwise."""
-        return None if self.uid is None else []
-
-    def own(self, path: Path) -> None:
-        if self.uid is not None and self.gid is not None:
-            os.chown(path, self.uid, self.gid)
+def _other_user() -> pwd.struct_passwd | None:
+    """The user that PostgreSQL runs as; None stands for the caller."""
+    if os.geteuid() != 0:
+        return None
+    for name in ("postgres", "nobody"):
+        with suppress(KeyError):
+            return pwd.getpwnam(name)
+    raise RuntimeError("PostgreSQL refuses to run as root, and there is no user `postgres` or `nobody`")
 
 
-@dataclass(slots=True)
 class PostgresServer:
-    """A cluster of its own; a context manager. Databases are made and dropped in milliseconds.
+    """A PostgreSQL server; a context manager.
 
-    A ``durable`` one syncs what is committed to disk, as one that is installed does.
+    A ``durable`` server syncs commits to disk, as an installed one does.
     """
 
-    durable: bool = False
-    directory: Path = field(init=False)
-    _run_as: _RunAs = field(init=False)
-    _programs: Path = field(init=False)
-    _process: subprocess.Popen[bytes] = field(init=False)
-    _made: int = field(init=False, default=0)
+    directory: Path
+    _programs: Path
+    _process: subprocess.Popen[bytes]
+
+    def __init__(self, *, durable: bool = False) -> None:
+        self._durable = durable
+        self._user = _other_user()
+        self._created = 0
 
     def __enter__(self) -> Self:
-        # Not below pytest's directories: those are closed to other users, and too long for a socket.
+        # Directories of pytest are closed to other users, and their paths too long for a socket.
         self.directory = Path(tempfile.mkdtemp(prefix="collidium-pg-"))
         try:
-            self._make(_RunAs.unprivileged())
+            self._initialize()
             self.start()
-        except BaseException:  # also Ctrl-C leaves nothing running behind
+        except BaseException:  # including KeyboardInterrupt
             shutil.rmtree(self.directory, ignore_errors=True)
             raise
         return self
@@ -141,23 +119,23 @@ class PostgresServer:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._process.poll() is None:
-            self._process.send_signal(signal.SIGQUIT)  # immediate: nothing is worth writing down
+            self._process.send_signal(signal.SIGQUIT)  # immediate shutdown
             self._process.wait()
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def url(self, database: str) -> str:
-        """The address of a database, as the setting ``PLATFORM_DATABASE_URL`` takes it."""
+        """The address of a database for the setting ``PLATFORM_DATABASE_URL``."""
         return f"postgres://{USER}@/{database}?host={quote(str(self.directory), safe='/')}"
 
     def create(self, template: str = "template0") -> str:
-        """Make a database as a copy of ``template`` (empty by default) and return its name."""
-        self._made += 1
-        name = f"test_{self._made}"
+        """Create a database as a copy of ``template`` (default: empty) and return its name."""
+        self._created += 1
+        name = f"test_{self._created}"
         self._execute(f"CREATE DATABASE {name} TEMPLATE {template}")
         return name
 
     def drop(self, database: str) -> None:
-        """Drop a database, closing its connections."""
+        """Close the connections of a database and drop it."""
         self._execute(f"DROP DATABASE IF EXISTS {database} WITH (FORCE)")
 
     @property
@@ -165,26 +143,23 @@ class PostgresServer:
         return self._process.pid
 
     def start(self) -> None:
-        """Start it again after :meth:`stop`, on the same data."""
-        durability = dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
-        options = (
-            _SERVER_OPTIONS
-            | (durability if self.durable else {})
-            | {"unix_socket_directories": str(self.directory)}
-        )
+        """Start the server; also after :meth:`stop` or :meth:`kill`, on the same data."""
+        options = _SERVER_OPTIONS | {"unix_socket_directories": str(self.directory)}
+        if self._durable:
+            options |= dict.fromkeys(("fsync", "synchronous_commit", "full_page_writes"), "on")
         arguments = [f"--{name}={value}" for name, value in options.items()]
         with (self.directory / "log").open("ab") as log:
             command = [self._programs / "postgres", "-D", self._data, *arguments]
-            self._process = self._popen(command, log, self._run_as)
+            self._process = self._popen(command, log)
         wait_until(lambda: _accepts_connections(self._data), self._process, 30, self._log)
 
     def stop(self) -> None:
-        """End it as an operator does who restarts it: open connections are closed, in the middle."""
+        """Stop the server and close open connections (fast shutdown)."""
         self._process.send_signal(signal.SIGINT)
         self._process.wait()
 
     def kill(self) -> None:
-        """End it with all of its processes at once (SIGKILL), as a power cut does."""
+        """Kill all processes of the server by SIGKILL, as a power failure does."""
         children = Path(f"/proc/{self.pid}/task/{self.pid}/children").read_text().split()
         with ExitStack() as stack:
             ending = []
@@ -193,38 +168,40 @@ class PostgresServer:
                     ending.append(os.pidfd_open(pid))
                     stack.callback(os.close, ending[-1])
                     os.kill(pid, signal.SIGKILL)
-            for each in ending:  # the next one does not start while they have the shared memory
+            for each in ending:  # a new server does not start while they hold the shared memory
                 select.select([each], [], [])
         self._process.wait()
-        (self._data / "postmaster.pid").unlink()  # it says that the next one is ready
+        (self._data / "postmaster.pid").unlink()  # its state is read to wait for the next start
 
     @property
     def _data(self) -> Path:
         return self.directory / "data"
 
-    def _make(self, run_as: _RunAs) -> None:
-        self._run_as = run_as
-        run_as.own(self.directory)
-        self._programs = self._reachable(find_programs(), run_as)
+    def _initialize(self) -> None:
+        if self._user is not None:
+            os.chown(self.directory, self._user.pw_uid, self._user.pw_gid)
+        self._programs = self._executable_programs()
         with (self.directory / "log").open("wb") as log:
             initdb = [self._programs / "initdb", "-D", self._data, "-A", "trust", "-U", USER]
-            done = self._popen([*initdb, "--no-locale", "-E", "UTF8", "--no-sync"], log, run_as).wait()
+            done = self._popen([*initdb, "--no-locale", "-E", "UTF8", "--no-sync"], log).wait()
         if done != 0:
             raise RuntimeError(f"initdb failed with exit code {done}:\n{self._log()}")
 
-    def _reachable(self, programs: Path, run_as: _RunAs) -> Path:
-        """The programs where the other user can execute them: a wheel may lie in root's own home."""
-        if run_as.uid is None or all(_open_to_others(parent) for parent in programs.parents):
+    def _executable_programs(self) -> Path:
+        """The directory of programs, copied if the other user cannot access it: a wheel in root's home."""
+        programs = find_programs()
+        if self._user is None or all(_open_to_others(parent) for parent in programs.parents):
             return programs
         package = programs.parents[1]
         if package.name not in _WHEELS:
             raise RuntimeError(f"PostgreSQL runs as another user than root, who cannot reach {programs}")
-        # A wheel's programs find their libraries in a folder next to the package: copy both.
+        # The libraries of a wheel are in a folder next to the package.
         for folder in (package, package.with_name(f"{package.name}.libs")):
             shutil.copytree(folder, self.directory / "wheel" / folder.name, symlinks=True)
         return self.directory / "wheel" / programs.relative_to(package.parent)
 
-    def _popen(self, command: list[Any], log: IO[bytes], run_as: _RunAs) -> subprocess.Popen[bytes]:
+    def _popen(self, command: list[Any], log: IO[bytes]) -> subprocess.Popen[bytes]:
+        user = self._user
         return subprocess.Popen(
             ending_with_parent([str(part) for part in command]),
             stdin=subprocess.DEVNULL,
@@ -232,16 +209,16 @@ class PostgresServer:
             stderr=log,
             cwd=self.directory,
             env={"PATH": os.environ.get("PATH", os.defpath), "LC_ALL": "C"},
-            user=run_as.uid,
-            group=run_as.gid,
-            extra_groups=run_as.groups,
+            user=None if user is None else user.pw_uid,
+            group=None if user is None else user.pw_gid,
+            extra_groups=None if user is None else [],
         )
 
     def _log(self) -> str:
         return (self.directory / "log").read_text(errors="replace")[-4000:]
 
     def _execute(self, statement: str) -> None:
-        # In a thread of its own, because the caller may be inside an event loop.
+        # In a thread, because the caller may be within an event loop.
         with ThreadPoolExecutor(1) as thread:
             thread.submit(lambda: asyncio.run(self._execute_now(statement))).result()
 
@@ -256,7 +233,7 @@ class PostgresServer:
 
 
 def _accepts_connections(data: Path) -> bool:
-    """PostgreSQL writes its state into the eighth line of its pid file, as pg_ctl reads it."""
+    """Whether the server is ready, which the eighth line of its pid file shows to pg_ctl."""
     try:
         lines = (data / "postmaster.pid").read_text().splitlines()
     except OSError:

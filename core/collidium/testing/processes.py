@@ -1,4 +1,4 @@
-"""Child processes of tests: without settings, tokens and caches of the caller, and ended with the tests."""
+"""Child processes of tests, which lack the caller's settings, tokens and caches, and end with the tests."""
 
 from __future__ import annotations
 
@@ -16,22 +16,21 @@ from collidium.runtime import subprocesses
 
 
 def end_with_parent() -> None:
-    """In a process just forked: the kernel ends it when its parent dies, even by SIGKILL (Linux)."""
+    """Let the kernel end this process when its parent dies, even by SIGKILL (Linux)."""
     subprocesses.end_with_parent(os.getppid())
 
 
 def ending_with_parent(command: Sequence[str]) -> list[str]:
-    """The command of a process that the kernel ends when the test run dies, even by SIGKILL (Linux).
+    """Wrap a command such that the kernel ends it when the test run dies, even by SIGKILL (Linux).
 
-    A ``preexec_fn`` would fork a process of many threads: what waits for a lock that one of them holds at
-    that moment waits for ever, and holds the interpreter meanwhile.
+    This is not a ``preexec_fn`` because that can deadlock in a process with threads.
     """
     setpriv = shutil.which("setpriv")
     return [*((setpriv, "--pdeathsig", "KILL") if setpriv else ()), *command]
 
 
 class Process(Protocol):
-    """What tests use of ``subprocess.Popen``."""
+    """The part of ``subprocess.Popen`` that tests use."""
 
     pid: int
 
@@ -46,9 +45,9 @@ def wait_until(
     seconds: float,
     describe: Callable[[], str],
 ) -> None:
-    """Return once ``condition()`` holds.
+    """Wait until ``condition()`` is true.
 
-    Raises RuntimeError with ``describe()`` when ``process`` ends before, TimeoutError after ``seconds``.
+    Raises RuntimeError with ``describe()`` if ``process`` ends before, and TimeoutError after ``seconds``.
     """
     deadline = monotonic() + seconds
     while not condition():
@@ -62,7 +61,7 @@ def wait_until(
 
 
 def members(group: int) -> list[int]:
-    """The processes of a group, those included that have ended and were not reaped (Linux)."""
+    """The processes of a group, including zombies (Linux)."""
     found = []
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError):
@@ -72,7 +71,7 @@ def members(group: int) -> list[int]:
 
 
 def wait_for_group(group: int) -> None:
-    """Return once all threads of the processes of a group have ended, and what they held is free (Linux)."""
+    """Wait until all processes of a group have ended and released their resources (Linux)."""
     for pid in members(group):
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(pid)
@@ -84,21 +83,21 @@ def wait_for_group(group: int) -> None:
                 os.close(descriptor)
 
 
-#: Settings, tokens and caches of the person who runs the tests.
+#: Environment variables with settings, tokens and caches of the user.
 _PRIVATE_PREFIXES = ("PLATFORM_", "AWS_", "HF_", "HUGGING", "XDG_", "COLLIDERML_", "PG")
 _PRIVATE_NAMES = frozenset({"ADMIN_TOKEN"})
-#: Loopback never goes through the caller's proxy.
+#: Addresses for which the caller's proxy is not used.
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
 def is_private(name: str) -> bool:
-    """Whether the environment variable may carry the caller's own settings into a test."""
+    """Whether the environment variable may contain the caller's settings."""
     upper = name.upper()
     return upper in _PRIVATE_NAMES or upper.startswith(_PRIVATE_PREFIXES)
 
 
 def isolated_environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The caller's environment without anything private, with its home in ``home``, plus ``extra``."""
+    """The caller's environment without private variables, with the home ``home`` and ``extra`` variables."""
     kept = {name: value for name, value in os.environ.items() if not is_private(name)}
     return kept | {
         "HOME": str(home),

@@ -1,6 +1,6 @@
-"""Scores blocks in a process of its own, ``python -m``: pickles in on standard input, pickles out.
+"""Scores blocks in a separate process: reads a pickle from standard input, and writes one to standard output.
 
-Imports nothing but the contract and what the task itself imports, as a scoring process does.
+As in a scoring process, only the contract and the modules of the task are imported.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 
 def main() -> None:
     answer = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a task prints is no answer
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # for output of the task
     task, blocks = pickle.load(sys.stdin.buffer)  # noqa: S301 -- from the suite that started this process
     with answer:
         pickle.dump([task.score(block) for block in blocks], answer)

@@ -1,4 +1,4 @@
-"""A real server in a process of its own: ``python -m collidium serve`` on a free port of loopback."""
+"""A real server in a separate process: ``python -m collidium serve`` on a free port of loopback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from collidium.testing.processes import (
     wait_until,
 )
 
-#: How a test calls the command: on the interpreter that runs the test.
+#: The command ``collidium``, run by the interpreter of the test.
 COLLIDIUM = (sys.executable, "-m", "collidium")
 
 _URL = re.compile(r"https?://[^\s/]+")
@@ -36,17 +36,17 @@ _COMMAND_SECONDS = 300.0
 
 
 class ServerProcess:
-    """The platform as a user starts it; a context manager that ends it with everything it started.
+    """A server as a user starts it; a context manager that ends it with all of its processes.
 
     ``directory`` gets the data directory, the home of the isolated environment and the server's output.
-    ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``; ``program`` is how
-    ``collidium`` is called. One process scores, where ``env`` says nothing else: to start one takes longer
-    than a test's predictions do. A stopped or killed server can be started again on the same data.
+    ``env`` are settings by their full names, for example ``{"PLATFORM_WORKERS": "2"}``; ``program`` is the
+    command ``collidium``. By default one process scores, because starting one takes longer than scoring the
+    predictions of a test. A stopped or killed server can be started again on the same data.
     """
 
-    #: Where it listens; empty until it was started.
+    #: Address of the server; empty until it has started.
     base_url: str = ""
-    #: Where its hub is at the root of a port of its own; empty where it has none.
+    #: Address of the local hub on a separate port; empty if it has none.
     hub_url: str = ""
 
     def __init__(
@@ -81,12 +81,12 @@ class ServerProcess:
     ) -> None:
         self.close()
 
-    # -- life -----------------------------------------------------------------------------------------
+    # -- start and stop -------------------------------------------------------------------------------
 
     def start(self, *options: str, port: int = 0) -> None:
-        """Start it and return when it is ready; ``options`` go to ``collidium serve``.
+        """Start the server with ``options`` of ``collidium serve``, and wait until it is ready.
 
-        Where ``port`` is given, the hub has no port of its own: the next one may be taken.
+        If ``port`` is given, the hub has no separate port, because the next port may be in use.
         """
         command = [*self.program, "serve", "--port", str(port), *options]
         environment = ({"PLATFORM_HUB_PORT": "0"} if port else {}) | self.environment
@@ -95,12 +95,12 @@ class ServerProcess:
         try:
             wait_until(self._announced, self._process, _START_SECONDS, self.log)
             wait_until(self._ready, self._process, _START_SECONDS, self.log)
-        except BaseException:  # also Ctrl-C leaves nothing running behind
+        except BaseException:  # including KeyboardInterrupt
             self.kill()
             raise
 
     def stop(self) -> int:
-        """Ask it to end (SIGTERM), as an operator or a machine does, and return its exit code."""
+        """Stop the server by SIGTERM and return its exit code."""
         process = self._running()
         process.send_signal(signal.SIGTERM)
         try:
@@ -109,15 +109,15 @@ class ServerProcess:
             self.kill()
 
     def kill(self) -> None:
-        """End it and its workers at once (SIGKILL), as a power cut does; none is left when it returns."""
+        """Kill the server and its workers by SIGKILL, as a power failure does, and wait for them."""
         process = self._running()
-        with suppress(ProcessLookupError):  # raised when the whole group has ended already
+        with suppress(ProcessLookupError):  # the whole group has ended
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
         wait_for_group(process.pid)
 
     def close(self) -> None:
-        """End it if it runs."""
+        """Kill the server if it is running."""
         if self._process is not None and self._process.poll() is None:
             self.kill()
 
@@ -125,33 +125,31 @@ class ServerProcess:
     def pid(self) -> int:
         return self._running().pid
 
-    # -- what a test asks of it -----------------------------------------------------------------------
+    # -- use ------------------------------------------------------------------------------------------
 
     @property
     def admin_token(self) -> str:
-        """The operators' secret: as configured, else the one that the server made."""
+        """The operators' token: the configured or the generated one."""
         configured = self.environment.get("ADMIN_TOKEN")
         return configured or (self.data_dir / "admin-token").read_text().strip()
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        """Run ``collidium`` with these arguments on this server and its data; the caller checks the code."""
+        """Run ``collidium`` with these arguments on this server and its data, whatever its exit code."""
         backend = {"PLATFORM_BACKEND": self.base_url} if self.base_url else {}
         environment = self.environment | backend
         return run_command(arguments, environment, self.directory, self.program)
 
     def add_user(self, name: str) -> str:
-        """Make an account on the local hub and return its token."""
+        """Create an account on the local hub and return its token."""
         done = self.run("user", "add", name)
         if done.returncode != 0:
             raise RuntimeError(f"collidium user add {name} failed: {done.stderr}")
         return done.stdout.strip().splitlines()[-1]
 
     def log(self) -> str:
-        """The end of what the server wrote, for messages."""
+        """The end of the server's output, for messages."""
         files = [file for file in (self._output, self._errors) if file.exists()]
         return "\n".join(file.read_text(errors="replace")[-4000:] for file in files)
-
-    # -- inside ---------------------------------------------------------------------------------------
 
     @property
     def _output(self) -> Path:
@@ -167,7 +165,7 @@ class ServerProcess:
         return self._process
 
     def _announced(self) -> bool:
-        """What it prints are its addresses, which were not known before (port 0)."""
+        """Read the addresses, which the server prints when it listens."""
         printed = self._output.read_text()
         found = _URL.findall(printed)
         if not printed.endswith("\n") or not found:
@@ -180,7 +178,7 @@ class ServerProcess:
             answer = httpx.get(f"{self.base_url}/readyz", timeout=5, trust_env=False)
         except httpx.TransportError:
             return False
-        # Not all of it: a test may bring a storage that is away.
+        # Only the database: a test may have an unreachable storage.
         return bool(answer.json().get("database") == "ok")
 
 
@@ -190,7 +188,7 @@ def run_command(
     directory: Path,
     program: Sequence[str] = COLLIDIUM,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``collidium`` with these arguments as a user would, in ``directory``."""
+    """Run ``collidium`` with these arguments in ``directory``."""
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = start_process([*program, *arguments], environment, directory, output, errors)
         try:
@@ -199,11 +197,11 @@ def run_command(
             if process.poll() is None:
                 process.send_signal(signal.SIGKILL)
                 process.wait()
-        written = [_whole(file) for file in (output, errors)]
+        written = [_content(file) for file in (output, errors)]
     return subprocess.CompletedProcess([*program, *arguments], code, *written)
 
 
-def _whole(file: IO[bytes]) -> str:
+def _content(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode()
 
@@ -215,8 +213,8 @@ def start_process(
     output: IO[bytes],
     errors: IO[bytes],
 ) -> Process:
-    """Start it in a session of its own: forked where that is the same, because it is much cheaper."""
-    words = 2 if command[1] == "-m" else 1  # before the module or the script, if there are no options
+    """Start a command in a new session, by the much faster fork server if possible."""
+    words = 2 if command[1] == "-m" else 1  # before the module or the script, unless there are options
     program, arguments = command[words], command[words + 1 :]
     if command[0] == sys.executable and not program.startswith("-") and sys.platform == "linux":
         forked = fork_server().start(arguments, environment, directory, output, errors, program)

@@ -1,10 +1,9 @@
-"""Synthetic events for tests of scale and benchmarks: helices with noise, no physics claimed.
+"""Synthetic events for performance tests: helices with noise, without physics.
 
-They have the size, the columns and the ids of real ones at pileup 200, are made in milliseconds, and are the
-same for the same seed and event id. Particles are charged, start near the beams, fly on helices in 3 T and
-leave a blurred hit on each of the cylinders and disks that they cross; then there are hits of no particle.
-Nothing else is modelled: no decay, no material, no vertices, and momenta are drawn from an exponential. Call
-them synthetic wherever they are used.
+Events have the size, columns and ids of real ones at pileup 200, are generated in milliseconds, and are
+reproducible by seed and event id. Charged particles start near the beams, follow helices in a field of 3 T
+and leave a smeared hit on each cylinder and disk that they cross. Noise hits are added. There are no decays,
+no material and no vertices, and momenta have an exponential distribution. Label results as synthetic.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from collidium.physics.constants import BENDING
 Columns = dict[str, npt.NDArray[Any]]
 Floats = npt.NDArray[np.floating[Any]]
 
-#: Radii of cylinders and their half lengths, places of disks and the radii that they span; mm.
+#: Radii and half lengths of cylinders, and positions and radii of disks; mm.
 _RADII: Final = np.array([33, 69, 115, 171, 261, 361, 501, 661, 821, 1021], np.float32)
 _HALF_LENGTHS: Final = np.array([580] * 4 + [1250] * 6, np.float32)
 _DISKS: Final = np.array([620, 720, 840, 980, 1120, 1320, 1520, 1850, 2200, 2550, 2950], np.float32)
 _INNER, _OUTER = 35.0, 1030.0
 _PIXEL_BARRELS, _PIXEL_DISKS = 4, 7
-#: Volumes of pixels and strips, as the Open Data Detector numbers its barrels; and the hosted codes of both.
+#: Volumes of pixel and strip barrels in the Open Data Detector, and the hosted detector codes.
 _VOLUMES: Final = (17, 24)
 _DETECTORS: Final = (1, 4)
-#: GeV that 1 mm of radius takes across the field.
+#: Transverse momentum in GeV per mm of the helix radius.
 _BEND: Final = np.float32(FIELD_TESLA * BENDING)
 _LIGHT: Final = np.float32(299.792458)
 _PION: Final = np.float32(0.1396)
 #: Standard deviation of a measured position, mm.
 _BLUR: Final = np.float32(0.02)
-#: Hits of a particle, on average, less a margin: what is too much is left out.
+#: Mean hits of a particle, less a margin: surplus hits are dropped.
 _HITS_OF_ONE: Final = 12.5
 
 
 @dataclass(frozen=True, slots=True)
 class SyntheticEvents:
-    """Events of exactly ``hits`` hits each; raises ValueError for sizes that make no sense."""
+    """Events with exactly ``hits`` hits each. Raises ValueError for invalid sizes."""
 
     hits: int = 150_000
-    #: Part of the hits that belong to no particle, about.
+    #: Approximate fraction of noise hits.
     noise: float = 0.1
     seed: int = 42
 
@@ -57,7 +56,7 @@ class SyntheticEvents:
             raise ValueError(f"no event has {self.hits} hits of which {self.noise} are noise")
 
     def event(self, event_id: int) -> dict[str, Columns]:
-        """One event: columns of the hosted tables ``particles`` and ``tracker_hits``, of equal lengths."""
+        """Generate an event: the columns of the hosted tables ``particles`` and ``tracker_hits``."""
         random = np.random.Generator(np.random.SFC64([self.seed, event_id]))
         wanted = round(self.hits * (1 - self.noise))
         particles = _particles(int(wanted / _HITS_OF_ONE) + 1, random)
@@ -73,7 +72,7 @@ class SyntheticEvents:
         }
 
     def tables(self, event_ids: range) -> dict[str, pa.Table]:
-        """The tables of some events, one row each, with the columns and types of the hosted ones."""
+        """Generate events as hosted tables, one row per event."""
         events = [self.event(event_id) for event_id in event_ids]
         ids = pa.array(event_ids, pa.uint32())
         tables = {}
@@ -91,7 +90,7 @@ class SyntheticEvents:
 
 
 def _particles(count: int, random: np.random.Generator) -> Columns:
-    """Charged pions from near the beams; ids are large, as those of real events are."""
+    """Charged pions from near the beams, with large ids as in real events."""
     pt = random.exponential(1.0, count).astype(np.float32) + np.float32(0.3)
     eta = random.uniform(-3, 3, count).astype(np.float32)
     phi = random.uniform(-np.pi, np.pi, count).astype(np.float32)
@@ -122,7 +121,8 @@ def _crossings(
 ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], Floats, Floats, Floats, Floats]:
     """Layer, particle, radius, angle, z and path (mm) of the first crossings, by particle.
 
-    A helix from the beams is at radius r after a turn of 2 asin(r / 2R), half of which its place turns.
+    A helix from the beam line is at radius r after a turning angle of 2 asin(r / 2R); the azimuth changes by
+    half of it.
     """
     pt = np.hypot(particles["px"], particles["py"])[:, None]
     twice = 2 * pt / _BEND
@@ -131,7 +131,7 @@ def _crossings(
     with np.errstate(invalid="ignore"):
         half = np.arcsin(_RADII / twice)
     along = start + twice * half * slope
-    on_cylinder = np.abs(along) < _HALF_LENGTHS  # never where the arc sine is none
+    on_cylinder = np.abs(along) < _HALF_LENGTHS  # False for NaN
 
     place = np.copysign(_DISKS, slope)
     half_turn = (place - start) / slope / twice
@@ -157,7 +157,7 @@ def _tracker_hits(
     count: int,
     random: np.random.Generator,
 ) -> Columns:
-    """Hits of the crossings, blurred, and as many of no particle, anywhere, as make them ``count``."""
+    """Smeared hits of the crossings, and noise hits up to ``count``."""
     noise = count - len(layer)
     layer = np.concatenate([layer, random.integers(0, len(_RADII), noise)])
     barrel = layer < len(_RADII)

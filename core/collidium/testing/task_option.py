@@ -1,12 +1,11 @@
-"""``pytest --collidium-task NAME``: the conformance suite of an installed task, a test for each promise.
+"""``pytest --collidium-task NAME``: the conformance suite of an installed task, one test for each promise.
 
-It runs alone, or with the tests of the given paths::
+It runs alone, or with the tests of given paths::
 
     pytest --collidium-task vertexing
     pytest --collidium-task jets --collidium-events DIR tests
 
-pytest loads this module wherever the platform is installed; without the option it does nothing, and imports
-nothing.
+pytest loads this module if the platform is installed, so it imports the suite only if the option is given.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--collidium-events",
         type=Path,
         metavar="DIR",
-        help="dataset that tasks are checked on (default: the five built-in events)",
+        help="dataset on which tasks are checked (default: the five built-in events)",
     )
 
 
@@ -53,7 +52,7 @@ def pytest_collection_modifyitems(
         task = _TaskNode.from_parent(session, name=name, suite=suite)
         checks = [*task.collect()]
         items.extend(checks)
-        # As for what pytest itself collects: so they are counted.
+        # Reported like pytest's own collectors, so that items are counted.
         config.hook.pytest_collectreport(report=pytest.CollectReport(task.nodeid, "passed", None, [*checks]))
 
 
@@ -68,7 +67,7 @@ def _suite(name: str, directory: Path | None) -> Suite:
 
 
 class _TaskNode(pytest.Collector):
-    """A task; its suite is shared by its checks."""
+    """A task, whose checks share a suite."""
 
     def __init__(self, *, suite: Suite, **more: Any) -> None:
         super().__init__(nodeid=f"collidium-task[{more['name']}]", **more)

@@ -1,8 +1,8 @@
-"""Executor ``dask``: calls go to the workers of a Dask cluster, each of which runs them in limited processes.
+"""Executor ``dask``: runs calls on the workers of a Dask cluster, in processes with limits.
 
-Dask limits no call and cannot end one that runs. So each of our workers has the executor ``processes``: a
-call that crashes, hangs or grows ends alone, and a machine that is lost has its calls repeated by another.
-Any certificate of the cluster's authority runs code on all of its machines.
+Dask cannot limit or end a running call, so each worker uses the executor ``processes``: a call that crashes,
+hangs or exceeds its memory affects no other. Calls of a lost machine are repeated on another. Whoever has a
+certificate of the cluster's authority can run code on all of its machines.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks whether there is a worker for a call that waits.
-_LOOK_SECONDS: Final = 5.0
-#: As many read a file as fast as a link of 10 Gbit/s brings it; each machine more fetches all of it, too.
+#: Interval at which workers are listed while calls wait.
+_INTERVAL_SECONDS: Final = 5.0
+#: Cores that process the calls of a file, which each machine fetches: they read as fast as 10 Gbit/s.
 _CORES: Final = 16
 
 
 @hookimpl
 def collidium_executors(settings: Settings) -> list[Executor]:
-    """The executor, where there is a scheduler; raises ConfigurationError if it lacks something."""
+    """Raises ConfigurationError if the executor is chosen and its settings are incomplete."""
     if settings.executor == Dask.name and (problems := list(_problems(settings))):
         raise ConfigurationError("; ".join(problems))
     return [Dask(settings)] if settings.dask_scheduler else []
@@ -64,14 +64,14 @@ def _problems(settings: Settings) -> Iterator[str]:
 
 
 class _LostMachines(Exception):
-    """All workers that were chosen for a call are lost: Dask 2026.8 may send it to none that comes later."""
+    """All workers that were chosen for a call are lost. Dask 2026.8 may never send it to new ones."""
 
 
 class Dask(EncodedCalls):
-    """Runs calls on the workers of ``PLATFORM_DASK_SCHEDULER``, and short ones in processes of this machine.
+    """Runs calls on the workers of ``PLATFORM_DASK_SCHEDULER``, and local ones in processes of this machine.
 
-    Calls raise :class:`~collidium.errors.Unavailable` without a scheduler, and without a worker of the same
-    release and plugins for ``PLATFORM_DASK_WAIT_SECONDS``.
+    Calls raise :class:`~collidium.errors.Unavailable` if the scheduler is unreachable, or there is no worker
+    with the same release and plugins for ``PLATFORM_DASK_WAIT_SECONDS``.
     """
 
     name = "dask"
@@ -81,14 +81,14 @@ class Dask(EncodedCalls):
         self._settings = settings
         self._here = Processes(settings.scoring_workers)
         self._client: Client | None = None
-        #: Calls wait for the scheduler together, also where there is none.
+        # One attempt to connect for all calls.
         self._connecting: SharedCalls[str, Client] = SharedCalls(finish=True)
-        #: The workers of a client's cluster, for some seconds.
-        self._known: SharedCalls[str, dict[str, float]] = SharedCalls(TTLCache(1, _LOOK_SECONDS))
+        #: The cluster's workers, cached for some seconds.
+        self._known: SharedCalls[str, dict[str, float]] = SharedCalls(TTLCache(1, _INTERVAL_SECONDS))
 
     @property
     def slots(self) -> int:
-        # A client that has lost its scheduler knows nothing of it.
+        # Empty if the client has lost its scheduler.
         threads = self._client.scheduler_info().get("total_threads", 0) if self._client else 0
         return max(threads, self._here.workers)
 
@@ -109,7 +109,7 @@ class Dask(EncodedCalls):
             *(worker.run, key, call),
             key=key,
             pure=False,
-            # A worker of another release does not have it, and so unpickles nothing.
+            # Workers of other releases lack this resource, and so unpickle nothing.
             resources={same_code(): 1},
             workers=chosen or None,
             allow_other_workers=bool(chosen),
@@ -121,11 +121,12 @@ class Dask(EncodedCalls):
                 await client.cancel([future], asynchronous=True, force=True)
 
     async def _machines(self, client: Client, files: Sequence[StoredFile]) -> list[str]:
-        """The workers which fetch the files of a call, and score it, while they live."""
+        """Choose the workers that fetch the files of a call and run it, unless all of them are lost."""
         if not files:
             return []
         found = await self._known.run(client.id, lambda: _workers(client))
-        key, slots, chosen = files[0].key, 0.0, list[str]()  # of the predictions: others go elsewhere
+        # By the first file, the predictions, so that submissions are spread over the cluster.
+        key, slots, chosen = files[0].key, 0.0, list[str]()
         for address in sorted(found, key=lambda address: _digest(f"{key} {address}")):
             if slots < _CORES:
                 chosen.append(address)
@@ -133,7 +134,7 @@ class Dask(EncodedCalls):
         return chosen
 
     async def serve(self, storage: Storage) -> None:
-        """Run calls on this machine until cancelled. Raises Unavailable where there is no scheduler."""
+        """Run calls on this machine until cancelled. Raises Unavailable if the scheduler is unreachable."""
         async with scratch_directory(self._settings.data_dir / "dask") as directory:
             await self._serve(storage, directory)
 
@@ -150,7 +151,7 @@ class Dask(EncodedCalls):
             "nthreads": self._here.workers,
             "resources": {same_code(): self._here.workers},
             "security": security,
-            # Our own limits hold; Dask's would pause or end the worker.
+            # Calls have their own limits; Dask's would pause or end the worker.
             "memory_limit": 0,
             "plugins": (Calls(self._here, files),),
             "dashboard": False,
@@ -163,9 +164,9 @@ class Dask(EncodedCalls):
             raise _unreachable(address) from error
 
     async def check(self) -> None:
-        """Raise Unavailable without a scheduler, and without a worker of the same code."""
+        """Raise Unavailable if the scheduler is unreachable, or there is no worker with the same code."""
         if not await _workers(await self.connected()):
-            raise Unavailable("no worker of this release and these plugins scores now", retry_after=60)
+            raise _no_worker()
 
     async def close(self) -> None:
         await self._here.close()
@@ -175,7 +176,7 @@ class Dask(EncodedCalls):
             self._client = None
 
     async def connected(self) -> Client:
-        """The client, connected; a scheduler that was lost gets a new one."""
+        """Return a connected client, a new one if the scheduler was lost."""
         if self._client is not None and self._client.status == "running":
             return self._client
         return await self._connecting.run("", self._connect)
@@ -202,18 +203,16 @@ class Dask(EncodedCalls):
 
         result = asyncio.ensure_future(future._result())  # noqa: SLF001 -- what awaiting it does
         try:
-            waited, pause = 0.0, min(_LOOK_SECONDS, self._settings.dask_wait_seconds)
+            waited, pause = 0.0, min(_INTERVAL_SECONDS, self._settings.dask_wait_seconds)
             while not result.done():
                 await asyncio.wait({result}, timeout=pause)
-                with suppress(OSError):  # the scheduler is gone, and the future ends soon
+                with suppress(OSError):  # the scheduler is lost, and the future ends soon
                     found = await _workers(client)
                     waited = 0.0 if found else waited + pause
                     if found and chosen and found.keys().isdisjoint(chosen) and not result.done():
                         raise _LostMachines
                 if waited >= self._settings.dask_wait_seconds and not result.done():
-                    raise Unavailable(
-                        "no worker of this release and these plugins scores now", retry_after=60
-                    )
+                    raise _no_worker()
             answer = cast("Answer", result.result())
         except FutureCancelledError as error:
             raise _unreachable(self._settings.dask_scheduler) from error
@@ -228,7 +227,7 @@ class Dask(EncodedCalls):
         return answer
 
     def _cluster(self) -> tuple[str, Security | None]:
-        """The scheduler's address, and what encrypts connections to it."""
+        """The address of the scheduler, and the encryption of connections."""
         from distributed import Security
 
         settings = self._settings
@@ -243,14 +242,14 @@ class Dask(EncodedCalls):
 
 async def _close(client: Client) -> None:
     try:
-        await cast("Awaitable[None]", client.close())  # typed as it is outside of a loop
-    except Exception:  # of Dask's own, where the scheduler was lost at the same moment
-        logger.warning("a client of Dask did not close well", exc_info=True)
+        await cast("Awaitable[None]", client.close())  # its type is that outside of an event loop
+    except Exception:  # Dask may raise anything if the scheduler is lost meanwhile
+        logger.warning("a Dask client failed to close", exc_info=True)
 
 
 async def _workers(client: Client) -> dict[str, float]:
-    """The workers for our calls by address, and how many calls each runs at once."""
-    scheduler: Any = client.scheduler  # a proxy of all that it can be asked
+    """The workers with the same code: address -> number of concurrent calls."""
+    scheduler: Any = client.scheduler  # an RPC proxy
     workers = (await scheduler.identity(n_workers=-1))["workers"]
     return {
         address: worker["resources"][same_code()]
@@ -259,13 +258,17 @@ async def _workers(client: Client) -> dict[str, float]:
     }
 
 
+def _no_worker() -> Unavailable:
+    return Unavailable("no worker with this release and these plugins is connected", retry_after=60)
+
+
 def _unreachable(address: str) -> Unavailable:
     return Unavailable(f"the scheduler at {address} cannot be reached", retry_after=30)
 
 
 @cache
 def same_code() -> str:
-    """A name that only machines with the same Python, release and plugins have in common."""
+    """The name of a resource that identifies the versions of Python, platform and plugins."""
     installed = {
         f"{point.dist.name} {point.dist.version}" for point in entry_points(group="collidium") if point.dist
     }

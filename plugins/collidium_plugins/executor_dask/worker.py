@@ -1,4 +1,4 @@
-"""The part of the executor ``dask`` that runs inside Dask's workers."""
+"""The part of the executor ``dask`` that runs in Dask workers."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ _NAME: Final = "collidium"
 
 
 class StoredFiles:
-    """What a worker has of the storage's files: fetched when a call needs them, in a directory of its own."""
+    """A cache of the storage's files in a directory; calls fetch those that are missing."""
 
     def __init__(self, storage: Storage, directory: Path, max_bytes: int) -> None:
         self._storage = storage
         self._directory = directory
         self._max_bytes = max_bytes
-        #: Those used longest ago first.
+        #: Least recently used first.
         self._here: dict[StoredFile, Path] = {}
         self._uses: Counter[StoredFile] = Counter()
         self._fetching = SharedCalls[StoredFile, None]()
 
     @asynccontextmanager
     async def opened(self, files: Sequence[StoredFile]) -> AsyncIterator[list[Path]]:
-        """Paths of files, which stay here within the context. Raises StorageUnavailable."""
+        """Provide local paths of files within the context. Raises StorageUnavailable."""
         self._uses.update(files)
         try:
             for file in files:
@@ -44,7 +44,7 @@ class StoredFiles:
                 self._here[file] = self._here.pop(file)
             yield [self._here[file] for file in files]
         finally:
-            self._uses -= Counter(files)  # and forgets those that are not used any more
+            self._uses -= Counter(files)  # drops counts of 0
 
     async def _fetch(self, file: StoredFile) -> None:
         excess = sum(held.bytes for held in self._here) + file.bytes - self._max_bytes
@@ -65,7 +65,7 @@ class StoredFiles:
 
 
 class Calls(WorkerPlugin):
-    """Runs a worker's calls in processes of its machine, and ends those that are cancelled: Dask does not."""
+    """Runs the calls of a worker in local processes, and ends cancelled ones, which Dask does not."""
 
     name = _NAME
 
@@ -87,13 +87,13 @@ class Calls(WorkerPlugin):
             return await self._processes.run_with(call, paths)
 
     def transition(self, key: Any, start: Any, finish: Any, **_: Any) -> None:
-        """Called by Dask when a task changes its state, which is ``executing`` until the call has ended."""
+        """Cancel the call if Dask moves the task out of the state ``executing`` before the call has ended."""
         if finish != "executing" and (call := self._running.get(key)):
             call.cancel()
 
 
 async def run(key: str, call: Call) -> Answer:
-    """Run a call on the worker that this is called in."""
+    """Run a call on the current worker."""
     return await cast("Calls", get_worker().plugins[_NAME]).run(key, call)
 
 

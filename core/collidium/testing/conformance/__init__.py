@@ -1,7 +1,7 @@
 """Checks of implementations against their contracts, with or without pytest.
 
-Each function raises :class:`Nonconforming` with the broken promise; otherwise the implementation conforms.
-Asynchronous ones close the implementation, because closing is part of the contract.
+Each function raises :class:`Nonconforming` with the broken promise. Asynchronous functions close the
+implementation, because closing is part of the contract.
 
 ::
 

@@ -16,19 +16,19 @@ _MEBIBYTE = 1024**2
 _GENEROUS = Limits(memory_bytes=1024 * _MEBIBYTE, seconds=60)
 _SMALL = Limits(memory_bytes=256 * _MEBIBYTE, seconds=60)
 _HASTY = Limits(memory_bytes=1024 * _MEBIBYTE, seconds=0.5)
-#: How long after its time limit a call may take to be given up.
+#: Time that a call may take to end after its time limit.
 _PATIENCE_SECONDS = 20
 
 
 async def check_executor(executor: Executor, *, enforces_memory: bool = True) -> None:
-    """Check order of results, errors, limits and recovery; starts real workers and breaks some of them.
+    """Check results, errors, limits and recovery. Starts real workers and crashes some of them.
 
     Parameters
     ----------
     executor : Executor
         The executor, which is closed afterwards.
     enforces_memory : bool
-        False skips the memory limit, for a cluster whose machines enforce it.
+        False skips the check of the memory limit.
 
     Raises
     ------
@@ -55,7 +55,7 @@ async def check_executor(executor: Executor, *, enforces_memory: bool = True) ->
         await _collect(executor, _die, [3])
     await _check_children(executor)
     await _check_early_close(executor)
-    await _check_results(executor)  # it works after all of that
+    await _check_results(executor)  # still works
     await check_close(executor)
 
 
@@ -91,7 +91,7 @@ async def _check_time_limit(executor: Executor) -> None:
 
 
 async def _check_children(executor: Executor) -> None:
-    """Child processes share the call's limits and end with it, though they keep its pipes open."""
+    """Child processes share the call's limits and end with it, even if they keep its pipes open."""
     began = monotonic()
     with refuses(OverLimit, "a call past its time limit whose child process continues"):
         await _collect(executor, _fork_and_spin, [_PATIENCE_SECONDS * 2], _HASTY)
@@ -108,7 +108,9 @@ async def _check_children(executor: Executor) -> None:
 async def _check_early_close(executor: Executor) -> None:
     began = monotonic()
     seconds = [0.0, *[_PATIENCE_SECONDS * 2.0] * 8]
-    async with aclosing(_generator(executor, _spin, seconds, _GENEROUS)) as results:
+    iterator: Any = executor.map(_spin, seconds, _GENEROUS)
+    promise(hasattr(iterator, "aclose"), "map must return an iterator that can be closed (aclose)")
+    async with aclosing(iterator) as results:
         await anext(results)
     promise(monotonic() - began < _PATIENCE_SECONDS, "closing early must end calls, not wait for them")
 
@@ -119,15 +121,7 @@ async def _collect(
     return [result async for result in executor.map(function, items, limits)]
 
 
-def _generator(
-    executor: Executor, function: Callable[[Any], Any], items: Sequence[Any], limits: Limits
-) -> Any:
-    results = executor.map(function, items, limits)
-    promise(hasattr(results, "aclose"), "map must return an iterator that can be closed (aclose)")
-    return results
-
-
-# -- functions for workers; at module level because they are pickled -------------------------------------
+# -- functions for workers, at module level because they are pickled -------------------------------------
 
 
 class WithFields(Exception):
@@ -178,7 +172,7 @@ def _allocate(size: int) -> int:
 
 
 def _fork(seconds: float) -> int:
-    """Leave a child process in a session of its own, with all files that it inherited."""
+    """Leave a child process in its own session, with all inherited files."""
     if child := os.fork():
         return child
     os.setsid()
@@ -197,7 +191,7 @@ def _fork_and_die(seconds: float) -> None:
 
 
 def _allocate_in_children(size: int) -> None:
-    """Take the memory in three child processes, each below the limit."""
+    """Allocate the memory in three child processes, each below the limit."""
     for _ in range(3):
         if not os.fork():
             held = bytearray(b"x") * size

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collidium.contracts.identity import IdentityProvider, IdentityUnavailable
 from collidium.testing.conformance.promise import Nonconforming, check_close, check_name, promise, refuses
 
-#: Tokens without an owner, some of them hostile.
+#: Invalid and hostile tokens.
 _BAD_TOKENS = ("", "unknown", "a b", "ü", "x\r\nX-Injected: 1", "\0", "../../", "x" * 100_000)
 
 
 async def check_identity_provider(
     provider: IdentityProvider, token: str, username: str, *, unreachable: IdentityProvider | None = None
 ) -> None:
-    """Check that valid tokens give their owner, and all others None.
+    """Check that a valid token identifies its owner, and others nobody.
 
     Parameters
     ----------
@@ -23,7 +23,7 @@ async def check_identity_provider(
     username : str
         Its owner.
     unreachable : IdentityProvider, optional
-        A provider whose service is down; it must raise IdentityUnavailable.
+        A provider whose service is down, which must raise IdentityUnavailable.
 
     Raises
     ------
@@ -56,6 +56,6 @@ async def _check_refusal(provider: IdentityProvider, token: str) -> None:
     try:
         identity = await provider.identify(token)
     except Exception as error:
-        # Any error would become a 500 or a 503 that untrusted input can cause.
+        # Untrusted input could cause a response with status 500 or 503.
         raise Nonconforming(f"a bad token {token[:40]!r} must give None, but raises {error!r}") from error
     promise(identity is None, f"a bad token {token[:40]!r} must give None, not {identity!r}")

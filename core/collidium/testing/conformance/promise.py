@@ -1,4 +1,4 @@
-"""Broken promises, and checks that several contracts share."""
+"""The error for broken promises, and checks that several contracts share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]*")
 
 
 class Nonconforming(AssertionError):
-    """The implementation breaks a promise of its contract; the message says which and how."""
+    """The implementation breaks a promise of its contract; the message describes it."""
 
 
 class _Closes(Protocol):
@@ -26,7 +26,7 @@ def promise(kept: bool, broken: str) -> None:
 
 
 class refuses(AbstractContextManager[None]):  # noqa: N801 -- reads as a verb, like pytest.raises
-    """The block must raise ``expected`` and nothing else."""
+    """A context manager: raises Nonconforming unless the block raises ``expected``."""
 
     def __init__(self, expected: type[BaseException], what: str) -> None:
         self._expected = expected
@@ -42,7 +42,7 @@ class refuses(AbstractContextManager[None]):  # noqa: N801 -- reads as a verb, l
 
 
 def check_name(name: object, kind: str) -> None:
-    """Names appear in settings, URLs and column headers: lower case, digits, underscores."""
+    """Check that a name can be used in settings, URLs and column headers."""
     promise(
         isinstance(name, str) and _NAME.fullmatch(name) is not None,
         f"{kind} needs a name of lower-case letters, digits and underscores, not {name!r}",
@@ -50,13 +50,13 @@ def check_name(name: object, kind: str) -> None:
 
 
 async def check_close(thing: _Closes) -> None:
-    """Closing works, also a second time."""
+    """Close twice: the second time must do nothing."""
     await thing.close()
     await quietly(thing.close(), "closing a second time must do nothing")
 
 
 async def quietly(call: Awaitable[None], what: str) -> None:
-    """Await ``call``, which must raise nothing; ``what`` is the promise."""
+    """Await ``call``, which must not raise; ``what`` is the promise."""
     try:
         await call
     except Exception as error:

@@ -21,7 +21,7 @@ from collidium.testing.conformance.promise import (
     refuses,
 )
 
-#: Order of states; any state may repeat, and ``unknown`` may occur at any time.
+#: Order of states, each of which may repeat; ``unknown`` may occur at any time.
 _ORDER = {JobState.QUEUED: 0, JobState.RUNNING: 1} | {state: 2 for state in JobState if state.has_ended}
 #: Enough for one event.
 _MAX_BYTES = 64 * 1024**2
@@ -35,7 +35,7 @@ async def check_runner(
     seconds: float = 120,
     interval: float = 0.1,
 ) -> None:
-    """Run one small job to its end and cancel another.
+    """Run a small job to its end and cancel another.
 
     Parameters
     ----------
@@ -44,12 +44,12 @@ async def check_runner(
     tmp_path : Path
         An empty directory for output.
     another : callable, optional
-        Creates a second instance with the same settings, as after a restart of the server. Without it the
+        Creates a second instance with the same settings, as after a restart of the server. Without it, the
         promise that handles outlive their instance is not checked.
     seconds : float
-        Time limit of each job, in seconds.
+        Time limit of each job in seconds.
     interval : float
-        Time between two polls, in seconds.
+        Interval of polls in seconds.
 
     Raises
     ------
@@ -75,7 +75,7 @@ async def check_runner(
     again = await other.submit(job)
     promise(handle == again, f"another instance must know the request: {handle!r}, not {again!r}")
     await _check_output(other, handle, tmp_path)
-    await other.cancel(handle)  # it has ended: nothing happens
+    await other.cancel(handle)
     promise((await runner.poll(handle)).state == JobState.COMPLETED, "cancel must not change a completed job")
     await _check_cancelled(runner, other, seconds, interval)
     await _check_unknown_handle(other, tmp_path)

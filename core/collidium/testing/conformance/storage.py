@@ -14,9 +14,9 @@ _BAD_KEYS = ("", "/etc/passwd", "../outside", "a/../../outside", "a//b", "UPPER"
 
 
 async def check_storage(storage: Storage, tmp_path: Path, *, unreachable: Storage | None = None) -> None:
-    """Check that files are stored by key, complete or not at all.
+    """Check that files are stored atomically by key.
 
-    Keys are below ``conformance/`` and are deleted again.
+    Keys begin with ``conformance/``; the files are deleted afterwards.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ async def check_storage(storage: Storage, tmp_path: Path, *, unreachable: Storag
     tmp_path : Path
         An empty directory for local files.
     unreachable : Storage, optional
-        A backend that is down; it must raise StorageUnavailable.
+        A backend that is down, which must raise StorageUnavailable.
 
     Raises
     ------

@@ -18,12 +18,12 @@ def check_task(task: Task, tables: Tables, predictions: pa.Table | None = None) 
     tables : mapping of str to pyarrow.Table
         The card's ``truth_sources`` and ``inputs``: dataset tables of a few events, one row per event.
     predictions : pyarrow.Table, optional
-        Valid predictions, which are checked in addition to the task's baselines and its oracle.
+        Valid predictions to check in addition to those of the task's baselines and oracle.
 
     Returns
     -------
     dict of str to float
-        The metrics of ``predictions``, else of the first baseline.
+        The metrics of ``predictions``, or of the first baseline.
 
     Raises
     ------

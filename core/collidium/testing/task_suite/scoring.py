@@ -1,4 +1,4 @@
-"""Scores predictions as the engine does: blocks of events, pickled tallies, one merge at the end."""
+"""Scores predictions as the engine does: by blocks of events, with pickled tallies, merged at the end."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ def score(task: Task, truth: Tables, predictions: pa.Table, cut: Cut) -> dict[st
 
 
 def tallies(task: Task, truth: Tables, predictions: pa.Table, cut: Cut) -> list[Tally]:
-    """A tally for each block of valid predictions, each pickled and unpickled as by a worker."""
-    return [tally_of(task, block) for block in blocks(truth, predictions, cut)]
-
-
-def tally_of(task: Task, block: Block) -> Tally:
-    """Check and score one block of valid predictions."""
-    problems = task.check(block)
-    promise(not problems, f"check finds problems in valid predictions: {problems[:3]}")
-    return through_pickle(task.score(block))
+    """Check and score valid predictions by blocks. Tallies are pickled and unpickled as by a worker."""
+    scored = []
+    for block in blocks(truth, predictions, cut):
+        problems = task.check(block)
+        promise(not problems, f"check finds problems in valid predictions: {problems[:3]}")
+        scored.append(through_pickle(task.score(block)))
+    return scored
 
 
 def blocks(truth: Tables, predictions: pa.Table, cut: Cut) -> list[Block]:
-    """The blocks of the events listed."""
+    """Cut truth and predictions into blocks of the listed events."""
     return [
         Block(EventRange(min(events), max(events) + 1), of_events(predictions, events), only(truth, events))
         for events in cut
@@ -53,10 +51,10 @@ def of_events(table: pa.Table, events: Sequence[int]) -> pa.Table:
 
 
 def through_pickle(tally: Tally) -> Any:
-    """The tally as it arrives from another process."""
+    """Pickle and unpickle a tally, as if it were sent between processes."""
     return pickle.loads(pickle.dumps(tally))  # noqa: S301 -- made in the same line
 
 
 def same(metrics: dict[str, float], others: dict[str, float]) -> bool:
-    """Equal to the last bit; NaN equals itself, and is reported by another check."""
+    """Whether metrics are exactly equal. NaN equals itself here: another check reports it."""
     return repr(sorted(metrics.items())) == repr(sorted(others.items()))

@@ -1,4 +1,4 @@
-"""The subject of all checks, which is a task, a few events and predictions; and a run of the checks on it."""
+"""The subject of all checks (a task with a few events and predictions), and the suite that runs them."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ class Subject:
 
     @cached_property
     def answers(self) -> Mapping[str, pa.Table]:
-        """Valid predictions by label: those given, of the baselines, of the oracle.
+        """Valid predictions by label: given ones, those of baselines, and those of the oracle.
 
-        Only the first baseline, the floor, gets all events: better ones are slower.
+        Only the first baseline gets all events, because others may be slow.
         """
         answers = {} if self._given is None else {GIVEN: self._given}
         for number, (name, reconstruct) in enumerate(self.task.baselines().items()):
@@ -95,12 +95,12 @@ class Subject:
 
     @cached_property
     def main(self) -> pa.Table:
-        """The predictions given, else those of the first baseline, else the oracle's."""
+        """The given predictions, or those of the first baseline, or of the oracle."""
         return next(iter(self.answers.values()))
 
     @cached_property
     def compared(self) -> Mapping[str, pa.Table]:
-        """The main predictions and the oracle's, on which ways of scoring are compared."""
+        """The main predictions and those of the oracle, for checks that compare scores."""
         first = next(iter(self.answers))
         return {what: table for what, table in self.answers.items() if what in (first, ORACLE)}
 
@@ -111,7 +111,7 @@ class Subject:
         ----------
         predictions : pyarrow.Table
         cut : sequence of sequences of int, optional
-            The event ids of each block; by default all in one block.
+            The event ids of each block; default: a single block.
 
         Returns
         -------
@@ -129,7 +129,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """A named promise; ``run`` raises if it is broken."""
+    """A named check of a promise; ``run`` raises if the promise is broken."""
 
     run: Callable[[Subject], None]
     #: Whether all later checks need it to pass.
@@ -151,18 +151,18 @@ class Outcome:
 
     check: Check
     state: State
-    #: How the promise is broken, or why it was not checked.
+    #: The broken promise, or the reason why it was not checked.
     detail: str | None = None
     error: Exception | None = None
 
     @property
     def raised(self) -> BaseException | None:
-        """The exception of the task itself, if that breaks the promise."""
+        """The exception of the task, if it raised one."""
         return self.error.__cause__ if isinstance(self.error, Nonconforming) else self.error
 
 
 class Suite:
-    """The checks of one subject; iterating runs them and gives their outcomes.
+    """The checks of a subject. Iteration runs them and yields their outcomes.
 
     Parameters
     ----------
@@ -195,7 +195,7 @@ class Suite:
         return (self.outcome(check) for check in self.checks)
 
     def outcome(self, check: Check) -> Outcome:
-        """Run a check once, after those that it depends on.
+        """Run a check once, after the foundations that it needs.
 
         Parameters
         ----------
@@ -227,7 +227,7 @@ def _outcome(check: Check, subject: Subject) -> Outcome:
 
 
 def described(error: BaseException) -> str:
-    """The error and the last frame outside of the suite that it passed."""
+    """Describe an error with the last frame outside of the suite."""
     frames = traceback.extract_tb(error.__traceback__)
     outside = [frame for frame in frames if not Path(frame.filename).is_relative_to(_HERE)]
     text = f"{type(error).__name__}: {error}"

@@ -1,4 +1,4 @@
-"""Checks of the card, of the task as an object, of truth, and of the answers that a task itself knows."""
+"""Checks of the card, the task object, the truth, and the predictions of baselines and oracle."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from collidium.testing.task_suite import scoring
 from collidium.testing.task_suite.scoring import only
 from collidium.testing.task_suite.suite import ORACLE, Subject, baseline
 
-#: It is shown with every score.
 _LONGEST_VERSION = 32
 
 
@@ -57,14 +56,14 @@ def _check_bounds(part: str, name: str, bounds: tuple[float, float]) -> None:
 
 
 def version_is_a_short_text(subject: Subject) -> None:
-    """The version, which stands with every score, is a short text."""
+    """The version, which is shown with every score, is a short text."""
     version = subject.task.version
     good = isinstance(version, str) and 0 < len(version) <= _LONGEST_VERSION
     promise(good, f"version must be a text of at most {_LONGEST_VERSION} characters, not {version!r}")
 
 
 def task_is_picklable(subject: Subject) -> None:
-    """The task comes out of a pickle as it went in: so workers get it."""
+    """The task can be pickled, which is how workers get it."""
     copy = pickle.loads(pickle.dumps(subject.task))  # noqa: S301 -- made in the same line
     promise(copy.card == subject.task.card, "the task must come out of a pickle as it went in")
 

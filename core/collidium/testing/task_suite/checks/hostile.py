@@ -1,4 +1,4 @@
-"""Checks of rows that are wrong: their problems, and hostile predictions, which are generated."""
+"""Checks of invalid rows: their problems, and generated hostile predictions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _CODE: Final = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _STRANGE: Final = {"integer": (-7, 2**62), "float": (-1e9, 1e9)}
 _EXAMPLES: Final = 100
 _MAX_ROWS: Final = 12
-#: Valid rows that hostile ones are made from.
+#: Number of valid rows from which hostile ones are generated.
 _VALID_ROWS: Final = 200
 _ROWS_SHOWN: Final = 3
 _INTEGERS: Final = (pa.int64(), pa.int8(), pa.int32(), pa.uint32(), pa.uint64())
@@ -48,7 +48,7 @@ class _Fault:
 
 
 def problems_are_reported_together(subject: Subject) -> None:
-    """All problems of a file are reported at once, so that a file is fixed once."""
+    """All problems of a file are reported at once."""
     for first, second, predictions in _pairs(subject):
         alone = _keys(subject, predictions(first, None)) | _keys(subject, predictions(None, second))
         together = _keys(subject, predictions(first, second))
@@ -74,7 +74,7 @@ def problems_are_independent_of_blocks(subject: Subject) -> None:
 
 
 def check_problem(problem: Problem, card: Card, events: Sequence[int]) -> None:
-    """Raise Nonconforming unless the problem can be shown to the submitter."""
+    """Raise Nonconforming unless a problem is valid and can be shown to the submitter."""
     promise(isinstance(problem, Problem), f"check must give Problems, not {problem!r}")
     promise(
         isinstance(problem.code, str) and _CODE.fullmatch(problem.code) is not None,
@@ -91,13 +91,13 @@ def check_problem(problem: Problem, card: Card, events: Sequence[int]) -> None:
         promise(not strange, f"{place} shows {', '.join(strange)}, which was not submitted")
 
 
-# -- spoiling ------------------------------------------------------------------------------------------
+# -- rows with faults -----------------------------------------------------------------------------------
 
 Spoilt = Callable[[_Fault | None, _Fault | None], pa.Table]
 
 
 def _pairs(subject: Subject) -> Iterable[tuple[_Fault, _Fault, Spoilt]]:
-    """Two faults, and how to put them, or one, into the first and the last row of a valid answer."""
+    """Yield pairs of faults, with a function that puts them into the first and last row of predictions."""
     card = subject.task.card
     rows: list[Row] = subject.main.to_pylist()
     if len(rows) < 2:
@@ -135,7 +135,7 @@ def _keys(subject: Subject, predictions: pa.Table) -> set[Key]:
 
 
 def _counts(subject: Subject, predictions: pa.Table, cut: scoring.Cut) -> Counter[Key]:
-    """How many rows have each problem."""
+    """The number of rows with each problem."""
     counts: Counter[Key] = Counter()
     for block in scoring.blocks(subject.truth, predictions, cut):
         for problem in subject.task.check(block):
@@ -150,7 +150,7 @@ def hostile_predictions_never_crash(subject: Subject) -> None:
 
     @settings(
         max_examples=_EXAMPLES,
-        derandomize=True,  # a verdict is the same today and tomorrow
+        derandomize=True,  # reproducible
         database=None,
         deadline=None,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
@@ -163,7 +163,7 @@ def hostile_predictions_never_crash(subject: Subject) -> None:
         try:
             _refuse_or_score(subject, predictions)
         except Exception as error:
-            # As in the suite; hypothesis then looks for the smallest table that does it.
+            # As in the suite. hypothesis then looks for the smallest table that fails.
             broken = str(error) if isinstance(error, Nonconforming) else f"it raises {described(error)}"
             shown = predictions.slice(0, _ROWS_SHOWN).to_pylist()
             kinds = ", ".join(f"{field.name} {field.type}" for field in predictions.schema)
@@ -193,7 +193,7 @@ def _score(subject: Subject, block: Block) -> None:
 
 
 def _tables(subject: Subject) -> SearchStrategy[pa.Table]:
-    """Rows of a valid answer, repeated, left out and overwritten, in any type that the engine takes."""
+    """Generate tables from rows of valid predictions, with values and types that the engine accepts."""
     from hypothesis import strategies as st
 
     card = subject.task.card
@@ -216,7 +216,7 @@ def _tables(subject: Subject) -> SearchStrategy[pa.Table]:
 
 
 def _unite(rows: list[dict[str, Any]], columns: Sequence[Column]) -> None:
-    """Give one value to the rows in which a column has one, as the engine sees to."""
+    """Make the values of ``one_per`` columns equal, as the engine requires."""
     for column in columns:
         if column.one_per is not None:
             values: dict[int, Any] = {}
@@ -249,13 +249,13 @@ def _values(column: Column, kind: pa.DataType, events: list[int]) -> SearchStrat
 
 
 def _limits(column: Column, kind: pa.DataType) -> tuple[float, float]:
-    """The lowest and the highest value of that type that the column takes; integers of integer types."""
+    """The lowest and the highest valid value of a column with this type."""
     lowest, highest = column.bounds
     if pa.types.is_floating(kind):
         number = np.float64 if kind == pa.float64() else np.float32
         widest = float(np.finfo(number).max)
         minimum, maximum = number(max(lowest, -widest)), number(min(highest, widest))
-        # Rounding may have led out of bounds.
+        # Rounding to float32 may exceed the bounds.
         minimum = np.nextafter(minimum, number(inf)) if minimum < lowest else minimum
         maximum = np.nextafter(maximum, number(-inf)) if maximum > highest else maximum
         return float(minimum), float(maximum)
@@ -267,7 +267,7 @@ def _limits(column: Column, kind: pa.DataType) -> tuple[float, float]:
 def _typed(
     rows: list[dict[str, Any]], columns: Sequence[Column], kinds: Mapping[str, pa.DataType]
 ) -> pa.Table:
-    """The rows with these types; a valid value that does not fit is moved into the limits."""
+    """Convert rows to these types; values are clipped to the limits of the type."""
     made = {}
     for column in columns:
         kind = kinds[column.name]

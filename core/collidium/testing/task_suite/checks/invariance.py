@@ -1,4 +1,4 @@
-"""Checks that scores depend on predictions and truth alone, and memory on the size of a block."""
+"""Checks that scores depend only on predictions and truth, and memory on the size of a block."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from collidium.testing.task_suite import scoring
 from collidium.testing.task_suite.suite import Subject
 
 _WORKER_SECONDS = 300
-#: The end of a worker's traceback that is shown.
+#: Last lines of a worker's traceback that are shown.
 _LINES_SHOWN = 3
 #: Rows of truth and predictions in the small block; the large one has four times as many.
 _SMALL_ROWS: Final = 2_000
 _TIMES: Final = 4
-#: How much more memory four times the rows may take: less than the square, more than rounding up.
+#: Maximum factor of memory for four times the rows, between linear and quadratic growth.
 _GROWTH: Final = 6
-#: Smaller amounts are not compared.
+#: Smaller amounts of memory are not compared.
 _LITTLE: Final = 1024**2
 
 
@@ -74,7 +74,7 @@ def scoring_is_independent_of_workers(subject: Subject) -> None:
 
 
 def _scored_elsewhere(subject: Subject, blocks: list[Block]) -> list[Tally]:
-    # Sets of texts have another order there, as in any two workers.
+    # With another hash seed, sets of strings have another order, as in any two workers.
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "1"}
     done = subprocess.run(
         [sys.executable, "-m", "collidium.testing.scoring_worker"],

@@ -1,4 +1,4 @@
-"""Checks of metrics, and of tallies: small, exact, and merged in any order to the same result."""
+"""Checks of metrics and tallies. Tallies must be small, and merge to the same result in any order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from collidium.testing.task_suite.suite import Subject
 
 
 def metrics_are_finite_and_in_bounds(subject: Subject) -> None:
-    """Metrics are those of the card, floats, finite and in bounds, also for empty predictions."""
+    """Metrics are those of the card, floats, finite and in bounds, even for empty predictions."""
     every_other = list(range(0, subject.main.num_rows, 2))
     incomplete = {
         "every other row": subject.main.take(every_other),
@@ -37,7 +37,7 @@ def _check_all(task: Task, tallies: list[object], what: str) -> None:
 
 
 def check_metrics(card: Card, metrics: Mapping[str, float], what: str) -> None:
-    """Raise Nonconforming unless these can be the metrics of ``what``."""
+    """Raise Nonconforming unless the metrics of ``what`` are valid."""
     declared = [metric.name for metric in card.metrics]
     promise(card.allows(metrics), f"metrics must be {declared}, not {list(metrics)}")
     for metric in card.metrics:
@@ -83,7 +83,7 @@ def resampled_metrics_are_finite(subject: Subject) -> None:
         promise(finite, f"resample must give finite values of {declared}, not {dict(metrics)}")
 
 
-#: A tally travels between processes and machines for every block.
+#: Tallies are sent between processes and machines for every block.
 LARGEST_TALLY = 1024**2
 #: Tolerance for another order of summing floats.
 _ROUNDING = 1e-9
