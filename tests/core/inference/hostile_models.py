@@ -1,12 +1,13 @@
-"""Models that harm what parses, loads or runs them, and what becomes of each; made when a test wants them.
+"""Hostile models and the codes with which each may be rejected. Tests build them on demand.
 
-All have the input ``x``, float32 of shape (rows, 4), and the output ``y``, (rows, 1), if they have any.
+Valid ones have the input ``x``, float32 of shape (rows, 4), and the output ``y``, its sum, shape (rows, 1).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +25,7 @@ INT_MIN: Final = -(2**31)
 
 @dataclass(frozen=True)
 class Hostile:
-    """A model, and the code that it is refused with: one of these, or None where it just runs."""
+    """A model, and the possible codes; None if it may run."""
 
     name: str
     build: Callable[[], bytes]
@@ -34,20 +35,41 @@ class Hostile:
 MODELS: list[Hostile] = []
 
 
-def hostile(*codes: Code | None) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
-    def add(build: Callable[[], Any]) -> Callable[[], Any]:
-        def file() -> bytes:
-            made = build()
-            return made if isinstance(made, bytes) else made.SerializeToString()
+def add(name: str, build: Callable[[], Any], *codes: Code | None) -> None:
+    def file() -> bytes:
+        made = build()
+        return made if isinstance(made, bytes) else made.SerializeToString()
 
-        MODELS.append(Hostile(build.__name__, file, codes))
+    MODELS.append(Hostile(name, file, codes))
+
+
+def hostile(*codes: Code | None) -> Callable[[Callable[[], Any]], Callable[[], Any]]:
+    """Add the model that the function builds."""
+
+    def decorate(build: Callable[[], Any]) -> Callable[[], Any]:
+        add(build.__name__, build, *codes)
         return build
 
-    return add
+    return decorate
+
+
+def altered(*codes: Code | None) -> Callable[[Callable[[Any], object]], Callable[[Any], object]]:
+    """Add a valid model that the function alters. Its last node is ``y = Identity(y0)``."""
+
+    def decorate(alter: Callable[[Any], object]) -> Callable[[Any], object]:
+        def build() -> onnx.ModelProto:
+            model = text(f"{SUM} y = Identity(y0)")
+            alter(model)
+            return model
+
+        add(alter.__name__, build, *codes)
+        return alter
+
+    return decorate
 
 
 def text(body: str, *, more: str = "", opset: int = 17, **constants: Any) -> onnx.ModelProto:
-    """A model in the text form of ONNX, that has ``y`` of ``x``."""
+    """A model of ``y`` and ``x`` from ONNX text."""
     head = f'<ir_version: 9, opset_import: ["" : {opset}{more}]>'
     model = parser.parse_model(f"{head} hostile (float[N, 4] x) => (float[N, 1] y) {{ {body} }}")
     for name, values in constants.items():
@@ -72,7 +94,7 @@ def adding(body: str, **constants: Any) -> onnx.ModelProto:
     )
 
 
-# -- files that are none ----------------------------------------------------------------------------------
+# -- invalid files ----------------------------------------------------------------------------------------
 
 
 @hostile(Code.NOT_ONNX)
@@ -142,12 +164,7 @@ for _name, _location in {
     "external_linked_directory": "linked/secret",
     "external_long": "a" * 100_000,
 }.items():
-
-    def _build(location: str = _location) -> onnx.ModelProto:
-        return _external_initializer(location)
-
-    _build.__name__ = _name
-    hostile(Code.EXTERNAL_DATA)(_build)
+    add(_name, partial(_external_initializer, _location), Code.EXTERNAL_DATA)
 
 
 @hostile(Code.EXTERNAL_DATA)
@@ -191,7 +208,7 @@ def sparse_attribute() -> onnx.ModelProto:
     return model
 
 
-# -- tensors that lie -------------------------------------------------------------------------------------
+# -- false declarations-----------------------------------------------------------------------------------
 
 
 def _lying(dims: list[int]) -> onnx.ModelProto:
@@ -201,19 +218,9 @@ def _lying(dims: list[int]) -> onnx.ModelProto:
     return model
 
 
-@hostile(Code.LOAD_FAILED, Code.MEMORY)
-def declares_too_much() -> onnx.ModelProto:
-    return _lying([10**6, 10**6])
-
-
-@hostile(Code.LOAD_FAILED, Code.MEMORY)
-def declares_beyond_64_bits() -> onnx.ModelProto:
-    return _lying([2**40, 2**40])
-
-
-@hostile(Code.LOAD_FAILED)
-def declares_a_negative_size() -> onnx.ModelProto:
-    return _lying([-4])
+add("declares_too_much", partial(_lying, [10**6, 10**6]), Code.LOAD_FAILED, Code.MEMORY)
+add("declares_beyond_64_bits", partial(_lying, [2**40, 2**40]), Code.LOAD_FAILED, Code.MEMORY)
+add("declares_a_negative_size", partial(_lying, [-4]), Code.LOAD_FAILED)
 
 
 @hostile(Code.LOAD_FAILED)
@@ -223,11 +230,9 @@ def has_no_data() -> onnx.ModelProto:
     return model
 
 
-@hostile(Code.TENSOR_TYPE)
-def text_in_a_tensor() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.TENSOR_TYPE)
+def text_in_a_tensor(model: onnx.ModelProto) -> None:
     model.graph.initializer.append(helper.make_tensor("words", TensorProto.STRING, [1], [b"x" * 1000]))
-    return model
 
 
 @hostile(Code.TENSOR_TYPE)
@@ -235,11 +240,6 @@ def text_output() -> onnx.ModelProto:
     model = text(f"{SUM} y = Identity(y0) words = Cast <to = 8> (y0)")
     model.graph.output.append(helper.make_tensor_value_info("words", TensorProto.STRING, None))
     return model
-
-
-@hostile(Code.TENSOR_TYPE)
-def cast_to_text() -> onnx.ModelProto:
-    return text(f"{SUM} words = Cast <to = 8> (y0) y = Cast <to = 1> (words)")
 
 
 @hostile(Code.OPERATOR, Code.TENSOR_TYPE)
@@ -252,18 +252,14 @@ def doubling_text() -> onnx.ModelProto:
     )
 
 
-@hostile(Code.TENSOR_TYPE)
-def complex_numbers() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.TENSOR_TYPE)
+def complex_numbers(model: onnx.ModelProto) -> None:
     model.graph.initializer.append(numpy_helper.from_array(np.complex64([1j]), "unreal"))
-    return model
 
 
-@hostile(Code.TENSOR_TYPE)
-def sequence_input() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.TENSOR_TYPE)
+def sequence_input(model: onnx.ModelProto) -> None:
     model.graph.input.append(helper.make_tensor_sequence_value_info("many", FLOAT, None))
-    return model
 
 
 # -- operators --------------------------------------------------------------------------------------------
@@ -276,36 +272,28 @@ def unknown_domain() -> onnx.ModelProto:
     return model
 
 
-@hostile(Code.DOMAIN)
-def microsoft_domain() -> onnx.ModelProto:
+@altered(Code.DOMAIN)
+def microsoft_domain(model: onnx.ModelProto) -> None:
     """Its operators need no import, and some read files or call other libraries."""
-    model = text(f"{SUM} y = Identity(y0)")
     model.graph.node[-1].domain = "com.microsoft"
-    return model
 
 
-@hostile(Code.OPSET)
-def opset_of_the_future() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.OPSET)
+def opset_of_the_future(model: onnx.ModelProto) -> None:
     model.opset_import[0].version = 999
-    return model
 
 
-@hostile(Code.OPSET)
-def opset_of_the_past() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.OPSET)
+def opset_of_the_past(model: onnx.ModelProto) -> None:
     model.opset_import[0].version = 7
-    return model
 
 
-@hostile(Code.OPSET)
-def no_opset() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.OPSET)
+def no_opset(model: onnx.ModelProto) -> None:
     del model.opset_import[:]
-    return model
 
 
-for _operator, _body in {
+for _name, _body in {
     "random_normal": "zero = RandomNormal <shape = [1]> ()",
     "random_uniform": "zero = RandomUniform <shape = [1]> ()",
     "random_normal_like": "zero = RandomNormalLike (y0)",
@@ -317,26 +305,35 @@ for _operator, _body in {
     "sequences": "many = SequenceConstruct(y0) zero = ConcatFromSequence <axis = 0> (many)",
     "unknown_operator": "zero = DoesNotExist(y0)",
 }.items():
+    add(_name, partial(text, f"{SUM} {_body} {LAST}"), Code.OPERATOR)
 
-    def _operators(body: str = _body) -> onnx.ModelProto:
-        return text(f"{SUM} {body} {LAST}")
+for _name, _body, _code in (
+    ("cast_to_text", "words = Cast <to = 8> (y0) y = Cast <to = 1> (words)", Code.TENSOR_TYPE),
+    ("cycle", "a = Add(y0, b) b = Neg(a) y = Identity(a)", Code.LOAD_FAILED),
+    ("same_name_twice", "y = Identity(y0) y = Neg(y0)", Code.LOAD_FAILED),
+    ("unknown_value", "y = Add(y0, nowhere)", Code.LOAD_FAILED),
+    ("another_shape", "y = Identity(x)", Code.OUTPUT_SHAPE),
+    # The number of rows depends on values of the inputs, which an error could show.
+    (
+        "a_shape_of_the_values",
+        "none = Sub(y0, y0) places = NonZero(none) made = Cast <to = 1> (places) y = Transpose(made)",
+        Code.OUTPUT_SHAPE,
+    ),
+):
+    add(_name, partial(text, f"{SUM} {_body}"), _code)
 
-    _operators.__name__ = _operator
-    hostile(Code.OPERATOR)(_operators)
+
+def _training(opset: int, more: str, option: str) -> onnx.ModelProto:
+    return text(
+        f"n, mean, v{more} = BatchNormalization {option}(x, one, one, one, one) "
+        f"{SUM} m = ReduceMax <keepdims = 0> (mean) y = Add(y0, m)",
+        opset=opset,
+        one=np.ones(4, np.float32),
+    )
 
 
-for _opset, _more, _training in ((13, ", a, b", ""), (17, "", "<training_mode = 1> ")):
-
-    def _trains(opset: int = _opset, more: str = _more, training: str = _training) -> onnx.ModelProto:
-        return text(
-            f"n, mean, v{more} = BatchNormalization {training}(x, one, one, one, one) "
-            f"{SUM} m = ReduceMax <keepdims = 0> (mean) y = Add(y0, m)",
-            opset=opset,
-            one=np.ones(4, np.float32),
-        )
-
-    _trains.__name__ = f"constants_that_keep_what_was_seen_{_opset}"
-    hostile(Code.OPERATOR)(_trains)
+add("changing_constants_13", partial(_training, 13, ", a, b", ""), Code.OPERATOR)
+add("changing_constants_17", partial(_training, 17, "", "<training_mode = 1> "), Code.OPERATOR)
 
 
 @hostile(Code.FUNCTIONS)
@@ -366,24 +363,20 @@ def recursive_function() -> onnx.ModelProto:
     return model
 
 
-@hostile(Code.FUNCTIONS)
-def training_information() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.FUNCTIONS)
+def training_information(model: onnx.ModelProto) -> None:
     model.training_info.add()
-    return model
 
 
 # -- graphs -----------------------------------------------------------------------------------------------
 
 
-@hostile(Code.TOO_MANY_NODES)
-def long_chain() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.TOO_MANY_NODES)
+def long_chain(model: onnx.ModelProto) -> None:
     del model.graph.node[-1]
     for number in range(200_000):
         model.graph.node.add(op_type="Neg", input=[f"y{number}"], output=[f"y{number + 1}"])
     model.graph.node.add(op_type="Identity", input=["y200000"], output=["y"])
-    return model
 
 
 @hostile(Code.TOO_MANY_NODES)
@@ -423,26 +416,9 @@ def nested_branches() -> onnx.ModelProto:
     return branching(30)
 
 
-@hostile(Code.LOAD_FAILED)
-def cycle() -> onnx.ModelProto:
-    return text(f"{SUM} a = Add(y0, b) b = Neg(a) y = Identity(a)")
-
-
-@hostile(Code.LOAD_FAILED)
-def same_name_twice() -> onnx.ModelProto:
-    return text(f"{SUM} y = Identity(y0) y = Neg(y0)")
-
-
-@hostile(Code.LOAD_FAILED)
-def unknown_value() -> onnx.ModelProto:
-    return text(f"{SUM} y = Add(y0, nowhere)")
-
-
-@hostile(Code.NOT_ONNX)
-def no_output() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.NOT_ONNX)
+def no_output(model: onnx.ModelProto) -> None:
     del model.graph.output[:]
-    return model
 
 
 # -- values -----------------------------------------------------------------------------------------------
@@ -461,29 +437,14 @@ def _dividing(operator: str, first: int, second: int, *, folded: bool) -> onnx.M
     )
 
 
-@hostile(Code.CRASHED)
-def smallest_by_minus_one() -> onnx.ModelProto:
-    return _dividing("Div", INT_MIN, -1, folded=False)
-
-
-@hostile(Code.CRASHED, None)
-def smallest_modulo_minus_one() -> onnx.ModelProto:
-    return _dividing("Mod", INT_MIN, -1, folded=False)
-
-
-@hostile(Code.CRASHED)
-def smallest_by_minus_one_at_load() -> onnx.ModelProto:
-    return _dividing("Div", INT_MIN, -1, folded=True)
-
-
-@hostile(Code.RUN_FAILED, Code.CRASHED)
-def by_zero() -> onnx.ModelProto:
-    return _dividing("Div", 1, 0, folded=False)
-
-
-@hostile(Code.RUN_FAILED, Code.CRASHED)
-def modulo_zero() -> onnx.ModelProto:
-    return _dividing("Mod", 1, 0, folded=False)
+for _name, _arguments, _folded, _codes in (
+    ("smallest_by_minus_one", ("Div", INT_MIN, -1), False, (Code.CRASHED,)),
+    ("smallest_modulo_minus_one", ("Mod", INT_MIN, -1), False, (Code.CRASHED, None)),
+    ("smallest_by_minus_one_at_load", ("Div", INT_MIN, -1), True, (Code.CRASHED,)),
+    ("by_zero", ("Div", 1, 0), False, (Code.RUN_FAILED, Code.CRASHED)),
+    ("modulo_zero", ("Mod", 1, 0), False, (Code.RUN_FAILED, Code.CRASHED)),
+):
+    add(_name, partial(_dividing, *_arguments, folded=_folded), *_codes)
 
 
 @hostile(Code.RUN_FAILED)
@@ -491,7 +452,20 @@ def gathers_beyond() -> onnx.ModelProto:
     return text(f"{SUM} zero = Gather(y0, beyond) {LAST}", beyond=np.int64([2**40]))
 
 
-_BIG: Final = np.int64([10**6, 10**6])
+def _giant(body: str) -> onnx.ModelProto:
+    constants = {
+        "big": np.int64([10**6, 10**6]),
+        "far": np.float32(1e11),
+        "one": np.float32(1e-3),
+        "row": np.float32([1]),
+        "pads": np.int64([0, 2**38]),
+        "repeats": np.int64([2**38]),
+        "places": np.int64([0]),
+        "depth": np.int64(2**38),
+        "values": np.float32([0, 1]),
+    }
+    return adding(body, **{name: value for name, value in constants.items() if name in body})
+
 
 for _name, _body in {
     "giant_constant": "made = ConstantOfShape(big)",
@@ -501,23 +475,7 @@ for _name, _body in {
     "giant_tile": "made = Tile(row, repeats)",
     "giant_one_hot": "made = OneHot(places, depth, values)",
 }.items():
-
-    def _giant(body: str = _body) -> onnx.ModelProto:
-        constants = {
-            "big": _BIG,
-            "far": np.float32(1e11),
-            "one": np.float32(1e-3),
-            "row": np.float32([1]),
-            "pads": np.int64([0, 2**38]),
-            "repeats": np.int64([2**38]),
-            "places": np.int64([0]),
-            "depth": np.int64(2**38),
-            "values": np.float32([0, 1]),
-        }
-        return adding(body, **{name: value for name, value in constants.items() if name in body})
-
-    _giant.__name__ = _name
-    hostile(Code.MEMORY, Code.RUN_FAILED, Code.LOAD_FAILED)(_giant)
+    add(_name, partial(_giant, _body), Code.MEMORY, Code.RUN_FAILED, Code.LOAD_FAILED)
 
 
 def loop(body_nodes: list[onnx.NodeProto], carried: str, *, turns: int) -> onnx.ModelProto:
@@ -618,53 +576,23 @@ def deeptree() -> onnx.ModelProto:
 # -- against the manifest ---------------------------------------------------------------------------------
 
 
-def _with_input(change: Callable[[Any], None]) -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
-    change(model.graph.input[0])
-    return model
-
-
-@hostile(Code.INTERFACE)
-def other_input() -> onnx.ModelProto:
-    model = text(f"{SUM} y = Identity(y0)")
+@altered(Code.INTERFACE)
+def other_input(model: onnx.ModelProto) -> None:
     model.graph.input[0].name = model.graph.node[1].input[0] = "event_id"
-    return model
 
 
-@hostile(Code.INTERFACE)
-def other_output() -> onnx.ModelProto:
-    return parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 17]> other (float[N, 4] x) => (float[N, 4] z) { z = Neg(x) }'
-    )
+for _name, _graph in {
+    "other_output": "other (float[N, 4] x) => (float[N, 4] z) { z = Neg(x) }",
+    "other_type": "other (double[N, 4] x) => (double[N, 4] y) { y = Neg(x) }",
+}.items():
+    _head = '<ir_version: 9, opset_import: ["" : 17]> '
+    add(_name, partial(parser.parse_model, _head + _graph), Code.INTERFACE)
 
 
-@hostile(Code.INTERFACE)
-def other_type() -> onnx.ModelProto:
-    return parser.parse_model(
-        '<ir_version: 9, opset_import: ["" : 17]> other (double[N, 4] x) => (double[N, 4] y) { y = Neg(x) }'
-    )
-
-
-@hostile(Code.INTERFACE)
-def fixed_batch() -> onnx.ModelProto:
-    return _with_input(lambda value: value.type.tensor_type.shape.dim[0].CopyFrom(_axis(3)))
-
-
-def _axis(length: int) -> onnx.TensorShapeProto.Dimension:
-    return onnx.TensorShapeProto.Dimension(dim_value=length)
-
-
-@hostile(Code.OUTPUT_SHAPE)
-def another_shape() -> onnx.ModelProto:
-    return text("y = Identity(x)")
-
-
-@hostile(Code.OUTPUT_SHAPE)
-def a_shape_of_the_values() -> onnx.ModelProto:
-    """Rows that follow from the inputs' values would show these in an error."""
-    return text(
-        f"{SUM} none = Sub(y0, y0) places = NonZero(none) made = Cast <to = 1> (places) y = Transpose(made)"
-    )
+@altered(Code.INTERFACE)
+def fixed_batch(model: onnx.ModelProto) -> None:
+    rows = onnx.TensorShapeProto.Dimension(dim_value=3)
+    model.graph.input[0].type.tensor_type.shape.dim[0].CopyFrom(rows)
 
 
 @hostile(Code.OUTPUT_TYPE)

@@ -1,4 +1,4 @@
-"""A small task that keeps its contract, and others that break one promise each."""
+"""A task that keeps its contract, and faulty ones that break a promise each."""
 
 from __future__ import annotations
 
@@ -25,11 +25,14 @@ from collidium.contracts.task import (
     Task,
 )
 
+#: Each faulty task, and the check that must detect it.
+FAULTS: dict[type[Good], str] = {}
+
 ANSWERS = [[0.0, 2.0, 0.0], [1.0], [], [2.0, 2.0, 1.0, 0.0], [3.0, 0.0]]
 
 
 def dataset() -> dict[str, pa.Table]:
-    """Five events of items, each with an answer; one has none."""
+    """Five events of items with answers; one event is empty."""
     ids = [list(range(len(answers))) for answers in ANSWERS]
     columns = {
         "event_id": pa.array(range(7, 7 + len(ANSWERS)), pa.uint32()),
@@ -79,6 +82,11 @@ class Good(Task):
         ),
     )
     version: ClassVar[str] = "1"
+
+    def __init_subclass__(cls, *, detected_by: str = "", **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if detected_by:
+            FAULTS[cls] = detected_by
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         flat = flatten(tables["answers"], ["item_id", "answer"])
@@ -130,7 +138,7 @@ def zeros(tables: Tables) -> pa.Table:
 
 
 class Demanding(Good):
-    """Asks for more and promises less: bounds, single values, a metric that may be missing."""
+    """A good task with bounds, ``one_per`` columns and a metric that may be missing."""
 
     card = replace(
         Good.card,
@@ -147,7 +155,7 @@ class Demanding(Good):
     )
 
     def score(self, block: Block) -> Any:
-        """Relies on what the engine sees to."""
+        """Relies on the checks of the engine."""
         sizes, seconds = (np.asarray(block.predictions[name]) for name in ("size", "seconds"))
         assert len(np.unique(sizes)) <= 1
         assert np.all((sizes >= 1) & (sizes <= 10**6))
@@ -177,23 +185,23 @@ def _measured(predictions: pa.Table) -> pa.Table:
 # -- the card and the object ---------------------------------------------------------------------------
 
 
-class Untitled(Good):
+class Untitled(Good, detected_by="card_is_complete"):
     card = replace(Good.card, title=" ")
 
 
-class BoundsTheWrongWay(Good):
+class BoundsTheWrongWay(Good, detected_by="card_is_complete"):
     card = replace(Good.card, metrics=(replace(Good.card.metrics[0], bounds=(1, 0)),))
 
 
-class AcceptsNothing(Good):
+class AcceptsNothing(Good, detected_by="card_is_complete"):
     card = replace(Good.card, columns=(*Good.card.columns[:2], replace(Good.card.columns[2], bounds=(5, 5))))
 
 
-class Unversioned(Good):
+class Unversioned(Good, detected_by="version_is_a_short_text"):
     version = ""
 
 
-class NotPicklable(Good):
+class NotPicklable(Good, detected_by="task_is_picklable"):
     def __init__(self) -> None:
         self.answer = lambda: 1
 
@@ -201,7 +209,7 @@ class NotPicklable(Good):
 # -- truth ---------------------------------------------------------------------------------------------
 
 
-class WideIds(Good):
+class WideIds(Good, detected_by="truth_is_well_formed"):
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return {"answers": flatten(tables["answers"], ["item_id", "answer"]).cast(_WIDE)}
 
@@ -209,13 +217,13 @@ class WideIds(Good):
 _WIDE = pa.schema([("event_id", pa.int64()), ("item_id", pa.int64()), ("answer", pa.float64())])
 
 
-class NoRowsOf(Good):
+class NoRowsOf(Good, detected_by="truth_is_well_formed"):
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         return {"other": super().prepare(tables)["answers"]}
 
 
-class NumbersTheBlock(Good):
-    """Ids run through the block, not through the event."""
+class NumbersTheBlock(Good, detected_by="truth_is_independent_of_blocks"):
+    """Numbers rows by block instead of by event."""
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         truth = super().prepare(tables)["answers"]
@@ -225,13 +233,13 @@ class NumbersTheBlock(Good):
 # -- answers -------------------------------------------------------------------------------------------
 
 
-class BaselineLooksUpTheTruth(Good):
+class BaselineLooksUpTheTruth(Good, detected_by="answers_are_valid"):
     def baselines(self) -> Mapping[str, Reconstruction]:
         return {"cheat": lambda tables: flatten(tables["answers"], ["item_id", "answer"])}
 
 
-class BaselineKnowsTheBlock(Good):
-    """Right in the first event that it is given."""
+class BaselineKnowsTheBlock(Good, detected_by="floor_is_independent_of_blocks"):
+    """Right only in the first event of a block."""
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         def only_first(tables: Tables) -> pa.Table:
@@ -243,13 +251,13 @@ class BaselineKnowsTheBlock(Good):
         return {"only_first": only_first}
 
 
-class AnswersOutOfBounds(Demanding):
+class AnswersOutOfBounds(Demanding, detected_by="answers_are_valid"):
     def baselines(self) -> Mapping[str, Reconstruction]:
         return {"slow": lambda tables: _with("seconds", 10.0, _measured(zeros(tables)))}
 
 
-class AnswersDiffer(Demanding):
-    """Its file says two sizes."""
+class AnswersDiffer(Demanding, detected_by="answers_are_valid"):
+    """Has two sizes in one file."""
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         def growing(tables: Tables) -> pa.Table:
@@ -264,12 +272,12 @@ def _with(name: str, values: Any, table: pa.Table) -> pa.Table:
     return table.set_column(table.column_names.index(name), name, column)
 
 
-class OracleIsWrong(Good):
+class OracleIsWrong(Good, detected_by="nothing_beats_the_oracle"):
     def oracle(self, truth: Tables) -> pa.Table | None:
         return None if (right := super().oracle(truth)) is None else right.slice(0, 1)
 
 
-class RefusesItsOwnBaseline(Good):
+class RefusesItsOwnBaseline(Good, detected_by="answers_are_valid"):
     def check(self, block: Block) -> list[Problem]:
         return [Problem("never", "Nothing is good enough.")]
 
@@ -277,8 +285,8 @@ class RefusesItsOwnBaseline(Good):
 # -- metrics -------------------------------------------------------------------------------------------
 
 
-class CountsTheBlocks(Good):
-    """What it says of the whole hangs on how events were cut."""
+class CountsTheBlocks(Good, detected_by="answers_are_valid_as_a_whole"):
+    """Its check of the whole depends on the blocks."""
 
     def score(self, block: Block) -> Any:
         return [super().score(block)]
@@ -293,27 +301,27 @@ class CountsTheBlocks(Good):
         return super().metrics(super().merge(tally))
 
 
-class Percent(Good):
+class Percent(Good, detected_by="metrics_are_finite_and_in_bounds"):
     def metrics(self, tally: Any) -> dict[str, float]:
         return {name: 100 * value for name, value in super().metrics(tally).items()}
 
 
-class NotANumber(Good):
+class NotANumber(Good, detected_by="metrics_are_finite_and_in_bounds"):
     def metrics(self, tally: Any) -> dict[str, float]:
         return {"accuracy": float("nan"), "missed": 0.0}
 
 
-class Undeclared(Good):
+class Undeclared(Good, detected_by="metrics_are_finite_and_in_bounds"):
     def metrics(self, tally: Any) -> dict[str, float]:
         return {"accuracy": 1.0}
 
 
-class DividesByNothing(Good):
+class DividesByNothing(Good, detected_by="empty_events_are_scored"):
     def metrics(self, tally: Any) -> dict[str, float]:
         return {"accuracy": tally.right / tally.items, "missed": 0.0}
 
 
-class ResamplesToNothing(Good):
+class ResamplesToNothing(Good, detected_by="resampled_metrics_are_finite"):
     def resample(self, tallies: Sequence[Any], draws: Draws) -> Sequence[Mapping[str, float]]:
         return [{"accuracy": float("inf"), "missed": 0.0} for _ in draws]
 
@@ -321,12 +329,12 @@ class ResamplesToNothing(Good):
 # -- scoring -------------------------------------------------------------------------------------------
 
 
-class Random(Good):
+class Random(Good, detected_by="scoring_is_deterministic"):
     def score(self, block: Block) -> Any:
         return Counts(1000, random.randrange(1000))
 
 
-class MeanOfBlocks(Good):
+class MeanOfBlocks(Good, detected_by="scoring_is_independent_of_blocks"):
     """The mean of blocks is not the mean of events."""
 
     def score(self, block: Block) -> Any:
@@ -339,23 +347,23 @@ class MeanOfBlocks(Good):
         return {"accuracy": tally, "missed": 1 - tally}
 
 
-class OtherInEveryProcess(Good):
+class OtherInEveryProcess(Good, detected_by="scoring_is_independent_of_workers"):
     def score(self, block: Block) -> Any:
         return Counts(1 << 62, abs(hash("an item")) >> 2)
 
 
-class SeesTheOrderOfRows(Good):
+class SeesTheOrderOfRows(Good, detected_by="scoring_is_independent_of_writing"):
     def score(self, block: Block) -> Any:
         values = block.predictions["item_id"].to_pylist()
         return Counts(len(values), sum(a < b for a, b in pairwise(values)))
 
 
-class SeesTheWidth(Good):
+class SeesTheWidth(Good, detected_by="scoring_is_independent_of_writing"):
     def score(self, block: Block) -> Any:
         return Counts(100, block.predictions.schema.field("item_id").type.bit_width)
 
 
-class TakesWhatItIsGiven(Good):
+class TakesWhatItIsGiven(Good, detected_by="inputs_are_not_changed"):
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
         answers = dict(tables)
         if isinstance(tables, dict):
@@ -363,7 +371,7 @@ class TakesWhatItIsGiven(Good):
         return super().prepare(answers)
 
 
-class Remembers(Good):
+class Remembers(Good, detected_by="inputs_are_not_changed"):
     def __init__(self) -> None:
         self.seen = 0
 
@@ -375,29 +383,29 @@ class Remembers(Good):
 # -- merging -------------------------------------------------------------------------------------------
 
 
-class TooMuch(Good):
+class TooMuch(Good, detected_by="tallies_are_small_and_picklable"):
     def score(self, block: Block) -> Any:
         return Counts(1 << 9_000_000, 0)
 
 
-class Unsendable(Good):
+class Unsendable(Good, detected_by="tallies_are_small_and_picklable"):
     def score(self, block: Block) -> Any:
         return lambda: 1
 
 
-class CountsMerges(Good):
-    """Each merge adds one: merging in steps adds more."""
+class CountsMerges(Good, detected_by="merging_is_associative"):
+    """Each merge adds one item, so merging in steps adds more."""
 
     def merge(self, tallies: Sequence[Any]) -> Any:
         return replace(super().merge(tallies), items=1 + sum(tally.items for tally in tallies))
 
 
-class FirstEventWins(Good):
+class FirstEventWins(Good, detected_by="merging_is_commutative"):
     def merge(self, tallies: Sequence[Any]) -> Any:
         return next((tally for tally in tallies if tally.items), tallies[0])
 
 
-class AddsInPlace(Good):
+class AddsInPlace(Good, detected_by="merging_changes_no_tally"):
     def score(self, block: Block) -> Any:
         counts = super().score(block)
         return np.array([counts.items, counts.right])
@@ -414,24 +422,24 @@ class AddsInPlace(Good):
 # -- problems and hostile predictions ------------------------------------------------------------------
 
 
-class FirstProblemOnly(Good):
+class FirstProblemOnly(Good, detected_by="problems_are_reported_together"):
     def check(self, block: Block) -> list[Problem]:
         return super().check(block)[:1]
 
 
-class StopsCounting(Good):
+class StopsCounting(Good, detected_by="problems_are_independent_of_blocks"):
     def check(self, block: Block) -> list[Problem]:
         return [replace(problem, count=1) for problem in super().check(block)]
 
 
-class TellsTheTruth(Good):
+class TellsTheTruth(Good, detected_by="problems_are_reported_together"):
     def check(self, block: Block) -> list[Problem]:
         answer = {"answer": 3.0}
         return [replace(problem, examples=(answer,)) for problem in super().check(block)]
 
 
-class TrustsIds(Good):
-    """Finds an item by its number, whatever number was sent."""
+class TrustsIds(Good, detected_by="hostile_predictions_never_crash"):
+    """Uses item ids as indices without a check."""
 
     def check(self, block: Block) -> list[Problem]:
         return [problem for problem in super().check(block) if problem.code != "unknown-item"]
@@ -442,8 +450,8 @@ class TrustsIds(Good):
         return super().score(block)
 
 
-class TakesDuplicates(Good):
-    """A right answer sent twice counts twice."""
+class TakesDuplicates(Good, detected_by="repeated_rows_earn_nothing"):
+    """Counts repeated right answers."""
 
     def check(self, block: Block) -> list[Problem]:
         return [problem for problem in super().check(block) if problem.code != "duplicate-row"]
@@ -455,51 +463,8 @@ class TakesDuplicates(Good):
         return Counts(truth.num_rows, sum(answers[key] == value for key, value in rows))
 
 
-class EveryRowWithEveryRow(Good):
+class EveryRowWithEveryRow(Good, detected_by="memory_is_bounded_by_the_block"):
     def score(self, block: Block) -> Any:
         items = np.asarray(block.truth["answers"]["item_id"])
         assert np.equal.outer(items, items).any() or not len(items)
         return super().score(block)
-
-
-#: Each broken task, and the check that must detect it.
-FAULTS: Mapping[type[Good], str] = {
-    Untitled: "card_is_complete",
-    BoundsTheWrongWay: "card_is_complete",
-    AcceptsNothing: "card_is_complete",
-    Unversioned: "version_is_a_short_text",
-    NotPicklable: "task_is_picklable",
-    WideIds: "truth_is_well_formed",
-    NoRowsOf: "truth_is_well_formed",
-    NumbersTheBlock: "truth_is_independent_of_blocks",
-    BaselineLooksUpTheTruth: "answers_are_valid",
-    AnswersOutOfBounds: "answers_are_valid",
-    AnswersDiffer: "answers_are_valid",
-    RefusesItsOwnBaseline: "answers_are_valid",
-    CountsTheBlocks: "answers_are_valid_as_a_whole",
-    BaselineKnowsTheBlock: "floor_is_independent_of_blocks",
-    OracleIsWrong: "nothing_beats_the_oracle",
-    Percent: "metrics_are_finite_and_in_bounds",
-    NotANumber: "metrics_are_finite_and_in_bounds",
-    Undeclared: "metrics_are_finite_and_in_bounds",
-    DividesByNothing: "empty_events_are_scored",
-    ResamplesToNothing: "resampled_metrics_are_finite",
-    Random: "scoring_is_deterministic",
-    MeanOfBlocks: "scoring_is_independent_of_blocks",
-    OtherInEveryProcess: "scoring_is_independent_of_workers",
-    SeesTheOrderOfRows: "scoring_is_independent_of_writing",
-    SeesTheWidth: "scoring_is_independent_of_writing",
-    TakesWhatItIsGiven: "inputs_are_not_changed",
-    Remembers: "inputs_are_not_changed",
-    TooMuch: "tallies_are_small_and_picklable",
-    Unsendable: "tallies_are_small_and_picklable",
-    CountsMerges: "merging_is_associative",
-    FirstEventWins: "merging_is_commutative",
-    AddsInPlace: "merging_changes_no_tally",
-    FirstProblemOnly: "problems_are_reported_together",
-    TellsTheTruth: "problems_are_reported_together",
-    StopsCounting: "problems_are_independent_of_blocks",
-    TrustsIds: "hostile_predictions_never_crash",
-    TakesDuplicates: "repeated_rows_earn_nothing",
-    EveryRowWithEveryRow: "memory_is_bounded_by_the_block",
-}
