@@ -161,14 +161,12 @@ def _formula(metric: Metric) -> str:
 
 
 def _running(task: Task) -> str:
-    """A piece of code that runs a baseline, and what else must be known for it."""
+    """Return an example that runs a baseline."""
     card, kind = task.card, type(task)
     first, *others = task.baselines()
     events = EventRange(card.eval_events.start, card.eval_events.start + _SOME_EVENTS)
-    more = "".join(
-        f" `{name}` runs the same way{', with the extra `baselines`' if name in LEARNING else ''}."
-        for name in others
-    )
+    alike = [f"`{name}`" + (" (with the extra `baselines`)" if name in LEARNING else "") for name in others]
+    more = f" Run {', '.join(alike)} the same way." if alike else ""
     return (
         "```python\n"
         "from collidium import datasets\n"
@@ -202,12 +200,12 @@ def _baselines(task: Task, scored: str, scores: Mapping[str, Any]) -> str:
         + f"\nEvents {scores['events']} of `{scores['dataset']}`, made by the built-in pipeline "
         f"({scores['pipeline']}) and scored by version {scores['scorer_version']} of the task on "
         f"{scores['date']}, with {made}. Behind ± is the standard error. {_machine(task, scores)}"
-        f"`python docs/score_baselines.py --tasks {scored}` does it again.\n"
+        f"`python docs/score_baselines.py --tasks {scored}` reproduces the table.\n"
     )
 
 
 def _machine(task: Task, scores: Mapping[str, Any]) -> str:
-    """What times hang on."""
+    """Return the machine on which times were measured, if the scores have any."""
     timed = any(name.startswith("seconds") for name in task.card.column_names)
     return f"Times are those of a machine of {scores['machine']}. " if timed else ""
 
