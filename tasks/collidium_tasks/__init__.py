@@ -1,1 +1,1 @@
-"""Benchmark tasks that come with the platform, registered like third-party ones."""
+"""The benchmark tasks that the platform ships, registered through the same hooks as third-party tasks."""

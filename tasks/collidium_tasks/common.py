@@ -1,4 +1,4 @@
-"""What tasks share: files of baselines that learn, and problems with rows."""
+"""Shared by tasks: files of trained baselines, and problems of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ EXAMPLES: Final = 5
 
 
 class Read(Protocol):
-    """Reads tables of a training set of ``collidium seed``: of its first events, or of all, in blocks."""
+    """Reads tables of a training set of ``collidium seed`` in blocks: of the first events, or of all."""
 
     def __call__(
         self, dataset: str, tables: Sequence[str], events: int | None = None
@@ -26,7 +26,7 @@ class Read(Protocol):
 
 
 def labels(tables: Tables, name: str, column: str) -> Any:
-    """The column of a table that a baseline learns, a list for each event; raises UnusableTruth."""
+    """Return the column of training labels, a list for each event. Raises UnusableTruth if it is withheld."""
     table = tables[name]
     if column not in table.column_names or table[column].null_count:
         raise UnusableTruth(f"table {name} has no {column} to learn from: it may be withheld")
@@ -34,22 +34,22 @@ def labels(tables: Tables, name: str, column: str) -> Any:
 
 
 def can_learn() -> bool:
-    """Whether scikit-learn is installed, which trees and forest need: the extra ``baselines``."""
+    """Whether scikit-learn (extra ``baselines``) is installed, which trees and forest need."""
     return find_spec("sklearn") is not None
 
 
 def not_learned(baseline: str) -> dict[str, str]:
-    """A baseline that :func:`can_learn` leaves out, and the extra that it needs."""
+    """Return the extra that a baseline needs, by its name; empty if the extra is installed."""
     return {} if can_learn() else {baseline: "collidium[baselines]"}
 
 
 def shipped(module: str, name: str) -> bytes:
-    """The file ``name`` next to a module, given by its full name."""
+    """Return the content of the file ``name`` next to a module, which is given by its full name."""
     return (files(module.rpartition(".")[0]) / name).read_bytes()
 
 
 def shipped_model(module: str, files_of: Mapping[str, str], baseline: str) -> dict[str, bytes]:
-    """The file next to a module that a baseline has learned, by its name; nothing for others."""
+    """Return the file of a trained baseline next to a module, by file name; empty for other baselines."""
     name = files_of.get(baseline)
     return {name: shipped(module, name)} if name else {}
 
@@ -62,7 +62,7 @@ def rows_problem(
     detail: str,
     shown: list[str],
 ) -> Problem:
-    """The problem of these rows, at least one, with the columns ``shown`` of the first few as examples."""
+    """Return the problem of the masked rows; the columns ``shown`` of the first rows are examples."""
     examples = predictions.select(shown).take(np.flatnonzero(rows)[:EXAMPLES]).to_pylist()
     count = int(np.count_nonzero(rows))
     return Problem(code, detail, column, examples[0]["event_id"], count, tuple(examples))

@@ -1,4 +1,4 @@
-"""The data loading benchmark: read a range of a dataset as fast as possible, from disk and from its hub."""
+"""The data loading benchmark: read a slice of a dataset as fast as possible, from disk and from its hub."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ TIMES: Final = {metric.name: metric.name.replace("events_per_second", "seconds")
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Number and digest of some truth events, and the submitted row, if it is among them."""
+    """Number and digest of truth events, and the submitted row if it is of one of them."""
 
     events: int
     digest: int
@@ -117,7 +117,7 @@ def _problem(code: str, column: str, row: dict[str, Any], detail: str) -> Proble
 class DataLoadingTask(Task):
     """Verifies that a slice was read, and ranks by self-reported times.
 
-    Its one row is about all events, so it is checked after tallies are merged.
+    The only row of a submission is about all events, so it is checked after tallies are merged.
     """
 
     card: ClassVar[Card] = CARD

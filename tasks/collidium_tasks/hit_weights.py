@@ -1,4 +1,4 @@
-"""``collidium hit-weights``: the column ``weight`` for the hits of a dataset, to train with."""
+"""``collidium hit-weights``: adds TrackML's hit weights to a dataset, for training."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def hit_weights(directory: Path, config: str | None) -> None:
 
 
 def add_weights(directory: Path, config: str | None = None, progress: Progress | None = None) -> int:
-    """Rewrite each shard of tracker_hits that has no weights, and return their number.
+    """Rewrite each shard of tracker_hits that has no weights; return the number of shards rewritten.
 
-    Blocks, in memory bounded by blocks of events. Raises UnusableDataset where truth cannot be made of the
-    events either.
+    Blocking; memory is bounded by blocks of events. Raises UnusableDataset for events that cannot be truth of
+    the tracking task.
     """
     import pyarrow as pa
 

@@ -1,6 +1,6 @@
-"""Small networks: trained in JAX, kept as arrays in a file, applied by NumPy alone, and written as ONNX.
+"""Small neural networks: training with JAX, files of weights, inference with NumPy, and export to ONNX.
 
-What writes ONNX needs onnx, an extra.
+Export needs the package onnx.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy.typing as npt
 #: Weights and other numbers of a model, by name.
 Arrays = dict[str, npt.NDArray[Any]]
 
-#: Of all examples: what onnxruntime 1.20 and later load.
+#: Header of ONNX models that onnxruntime 1.20 and later load.
 _HEADER: Final = '<ir_version: 9, opset_import: ["" : 17]>'
 
 #: Files of a model by name: ``model.onnx`` and ``manifest.toml``.
@@ -25,20 +25,20 @@ Files = Mapping[str, bytes]
 
 
 def saved(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
-    """The file of a model; the same for the same arrays."""
+    """Return the file of a model; deterministic."""
     file = io.BytesIO()
     np.savez_compressed(file, **dict(sorted(arrays.items())))  # type: ignore[arg-type]  # names are keywords there
     return file.getvalue()
 
 
 def loaded(content: bytes) -> Arrays:
-    """The arrays of a file, as :func:`saved` returns it, in double precision; no pickled objects."""
+    """Return the arrays of a file of :func:`saved`, in double precision."""
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         return {name: file[name].astype(np.float64) for name in file.files}
 
 
 def initial(chance: np.random.Generator, **sizes: tuple[int, ...]) -> Arrays:
-    """Random weights of dense layers, by the widths of each stack (K. He et al., arXiv:1502.01852).
+    """Return random weights of stacks of dense layers with these widths (K. He et al., arXiv:1502.01852).
 
     Names are ``STACK.LAYER.weight``, shape (width before, width after), and ``STACK.LAYER.bias``.
     """
@@ -52,7 +52,7 @@ def initial(chance: np.random.Generator, **sizes: tuple[int, ...]) -> Arrays:
 
 
 def dense(arrays: Mapping[str, Any], name: str, x: Any) -> Any:
-    """Apply a stack of dense layers, ReLU between them, to the last axis; of NumPy or of JAX arrays."""
+    """Apply a stack of dense layers with ReLU between them to the last axis of a NumPy or JAX array."""
     depth = sum(key.startswith(f"{name}.") for key in arrays) // 2
     for layer in range(depth):
         x = x @ arrays[f"{name}.{layer}.weight"] + arrays[f"{name}.{layer}.bias"]
@@ -62,8 +62,9 @@ def dense(arrays: Mapping[str, Any], name: str, x: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """AdamW with cosine decay of the learning rate; ``decay`` is that of weights (I. Loshchilov, F. Hutter,
-    arXiv:1711.05101).
+    """Training with AdamW (I. Loshchilov, F. Hutter, arXiv:1711.05101) and cosine decay of the learning rate.
+
+    ``decay`` is the weight decay.
     """
 
     epochs: int
@@ -76,10 +77,10 @@ class Schedule:
 def fitted(
     weights: Arrays, loss: Callable[..., Any], data: Mapping[str, npt.NDArray[Any]], schedule: Schedule
 ) -> Arrays:
-    """Minimise ``loss(weights, **batch)`` over batches of the rows of ``data``; the same every time.
+    """Minimise ``loss(weights, **batch)`` over batches of the rows of ``data``; deterministic.
 
-    All arrays of ``data`` have as many rows; the last batch of an epoch is left out where it is not full.
-    Needs jax and optax.
+    All arrays of ``data`` have the same number of rows. Incomplete batches at the end of an epoch are
+    dropped. Needs jax and optax.
     """
     import jax  # pyright: ignore[reportMissingImports]  # an extra
     import optax  # pyright: ignore[reportMissingImports]  # an extra
@@ -106,14 +107,14 @@ def fitted(
 
 
 def graph(text: str, **constants: npt.NDArray[Any] | np.generic) -> bytes:
-    """The file of a model.
+    """Return the ONNX file of a model.
 
     Parameters
     ----------
     text : str
         ``name (inputs) => (outputs) { operators }``, see https://github.com/onnx/onnx/blob/main/docs/Syntax.md.
     constants
-        Arrays and numbers that the operators name.
+        Initializers by name.
     """
     from onnx import numpy_helper, parser
 
@@ -125,16 +126,16 @@ def graph(text: str, **constants: npt.NDArray[Any] | np.generic) -> bytes:
 
 
 def files(model: bytes, manifest: str) -> Files:
-    """The files of a model with its manifest."""
+    """Return the files of a model and its manifest."""
     return {"model.onnx": model, "manifest.toml": f"contract = 1\n{manifest}".encode()}
 
 
 def of_estimator(estimator: Any, features: int, **options: Any) -> bytes:
-    """The file of a scikit-learn estimator of float32 features, input ``x``. Needs skl2onnx."""
+    """Return the ONNX file of a scikit-learn estimator, whose input ``x`` is float32. Needs skl2onnx."""
     from skl2onnx import to_onnx
     from skl2onnx.common.data_types import FloatTensorType
 
-    # To type checkers it returns a tuple, as it does with another option.
+    # Annotated as a tuple, which it returns only with another option.
     made: Any = to_onnx(
         estimator,
         initial_types=cast(Any, [("x", FloatTensorType([None, features]))]),
@@ -146,7 +147,7 @@ def of_estimator(estimator: Any, features: int, **options: Any) -> bytes:
 
 
 def dense_graph(stack: str, given: str, depth: int) -> str:
-    """Lines of a stack of dense layers, as that of ``networks``; its output has the stack's name."""
+    """Return the ONNX operators of a stack of dense layers, as :func:`dense`; the output has its name."""
     lines, name = [], given
     for layer in range(depth):
         made = stack if layer == depth - 1 else f"{stack}_{layer}"

@@ -1,13 +1,12 @@
-"""ROC curves and their metrics, for tasks that score signal against background.
+"""ROC curves and their metrics, for tasks that separate signal from background.
 
-Scores of signal and background are kept in order: the tally of a ranking, and its exact curve. The rank of a
-row depends on all others, so a tally holds every score, in the width in which it was submitted: 4 or 8 bytes
-a row. What is ordered once is merged and counted quickly.
+The tally of a ranking is the sorted scores of both classes (:class:`Scores`), from which its curve is exact.
+The rank of a row depends on all other rows, so a tally holds every score, with the width in which it was
+submitted: 4 or 8 bytes a row.
 
-For curves of resampled events every row is put into a bin of neighbouring scores once, for all draws. Some
-hundred exact curves would take longer than scoring. The bins' edges are some thousand quantiles of either
-class, and within a bin rows count as equal: an area is off by some millionths, an efficiency by less than its
-standard error, by far.
+Curves of resampled events (:func:`resampled`) are binned, since some hundred exact curves would take longer
+than scoring. The edges of the bins are about a thousand quantiles of each class, and rows within a bin count
+as equal: areas are off by about 1e-6, efficiencies by much less than their standard error.
 """
 
 from __future__ import annotations
@@ -28,58 +27,60 @@ __all__ = ["Numbers", "Roc", "Scores", "merged_scores", "resampled", "roc_curves
 
 
 class Roc(ABC):
-    """The curve of some rows. Counts are of rows, and every metric of an empty class is 0."""
+    """A ROC curve. Metrics are 0 where one of the classes is empty."""
 
     @property
     @abstractmethod
     def signal_rows(self) -> int:
-        """All signal, with a score or without."""
+        """Number of signal rows, with or without a score."""
 
     @property
     @abstractmethod
     def background_rows(self) -> int:
-        """All background, with a score or without."""
+        """Number of background rows, with or without a score."""
 
     @abstractmethod
     def pairs_won(self) -> float:
-        """Pairs of signal and background in which the signal has the higher score; of equal ones, half."""
+        """Return the number of signal-background pairs in which the signal scores higher; ties count half."""
 
     @abstractmethod
     def signal_passing(self, background: Fraction) -> float:
-        """The maximum signal efficiency at that background efficiency."""
+        """Return the maximum number of signal rows that pass with this number of background rows."""
 
     @abstractmethod
     def background_passing(self, signal: Fraction) -> float:
-        """The minimum background efficiency at that signal efficiency."""
+        """Return the minimum number of background rows that pass with this number of signal rows."""
 
     @abstractmethod
     def significance_improvement(self, passing: int) -> float:
-        """The maximum of signal efficiency over the root of background efficiency, over all thresholds that
-        at least ``passing`` rows of background pass; there must be as many, and signal.
+        """Return the maximum of signal efficiency over the square root of background efficiency.
+
+        The maximum is over thresholds that at least ``passing`` background rows pass. There must be as many
+        background rows, and signal.
         """
 
     def auc(self) -> float:
-        """The area under the curve: the part of all pairs that is won.
+        """Return the area under the curve, which is the fraction of pairs won.
 
-        It is the statistic of Mann and Whitney (J. Hanley and B. McNeil, Radiology 143 (1982) 29).
+        It is the Mann-Whitney statistic (J. Hanley and B. McNeil, Radiology 143 (1982) 29).
         """
         pairs = self.signal_rows * self.background_rows
         return self.pairs_won() / pairs if pairs else 0.0
 
     def signal_efficiency(self, false_positive_rate: Fraction) -> float:
-        """The part of the signal that passes with this part of the background."""
+        """Return the signal efficiency at a background efficiency."""
         if not (self.signal_rows and self.background_rows):
             return 0.0
         return self.signal_passing(false_positive_rate * self.background_rows) / self.signal_rows
 
     def background_efficiency(self, signal_efficiency: Fraction) -> float:
-        """The part of the background that passes with this part of the signal."""
+        """Return the background efficiency at a signal efficiency."""
         if not (self.signal_rows and self.background_rows):
             return 0.0
         return self.background_passing(signal_efficiency * self.signal_rows) / self.background_rows
 
     def rejection(self, signal_efficiency: Fraction) -> float:
-        """One over the background efficiency. Less than one row that passes counts as one: it is finite."""
+        """Return the inverse of the background efficiency, for which at least one row counts as passing."""
         if not (self.signal_rows and self.background_rows):
             return 0.0
         return self.background_rows / max(self.background_passing(signal_efficiency * self.signal_rows), 1.0)
@@ -88,23 +89,23 @@ class Roc(ABC):
 #: Finite floats or integers of any width.
 Numbers = npt.NDArray[Any]
 
-#: Rows whose places are looked up at once: their places stay in the cache.
+#: Rows that are looked up at once, so that results stay in the CPU cache.
 _CHUNK: Final = 2**18
 
 
-def _none() -> Numbers:
+def _no_scores() -> Numbers:
     return np.empty(0, np.float32)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Scores(Roc):
-    """``signal`` and ``background``: the scores of each class, ascending.
+    """The scores of each class, ascending, and the exact curve.
 
-    Rows without a score cost as much as they can: signal of them is below everything, background above.
+    Rows without a score get the worst rank: signal below everything, background above.
     """
 
-    signal: Numbers = field(default_factory=_none)
-    background: Numbers = field(default_factory=_none)
+    signal: Numbers = field(default_factory=_no_scores)
+    background: Numbers = field(default_factory=_no_scores)
     unscored_signal: int = 0
     unscored_background: int = 0
 
@@ -117,14 +118,14 @@ class Scores(Roc):
         unscored_signal: int = 0,
         unscored_background: int = 0,
     ) -> Scores:
-        """From the score and the class of each row, in any order."""
+        """Return the tally of rows in any order."""
         return cls(
             np.sort(scores[is_signal]), np.sort(scores[~is_signal]), unscored_signal, unscored_background
         )
 
     @classmethod
     def merged(cls, parts: Sequence[Scores]) -> Scores:
-        """All rows of the parts: the same to the last bit however they are grouped and ordered."""
+        """Return the tally of all parts; it does not depend on their order or grouping, to the last bit."""
         return cls(
             merged_scores(part.signal for part in parts),
             merged_scores(part.background for part in parts),
@@ -141,7 +142,7 @@ class Scores(Roc):
         return len(self.background) + self.unscored_background
 
     def pairs_won(self) -> float:
-        # The smaller class is looked up in the larger one.
+        # Look up the smaller class in the larger one.
         if len(self.signal) <= len(self.background):
             return _twice_above(self.signal, self.background) / 2
         lost = _twice_above(self.background, self.signal)
@@ -160,8 +161,8 @@ class Scores(Roc):
         scored = passing - self.unscored_background
         if scored > len(self.background) or not len(self.signal):
             return 0.0
-        # Between two rows of signal the highest threshold has the least background. The first is that of
-        # the wanted background, or above everything where background without a score suffices.
+        # Of thresholds with the same signal, the highest has the least background: a signal's score. In
+        # addition, the threshold that exactly ``passing`` background rows pass.
         thresholds = self.signal
         if scored > 0:
             first = self.background[len(self.background) - scored]
@@ -184,17 +185,17 @@ class Scores(Roc):
         return self.unscored_background + scored
 
 
-#: Bins of a curve, and events with signal that each has at least.
+#: Maximum number of bins of a curve, and minimum number of events with signal per bin.
 ROC_BINS: Final = 10
 ROC_EVENTS: Final = 20
 
 
 def roc_curves(name: str, title: str, quantity: str, roc: Roc, largest: int = 1) -> list[Curve]:
-    """Return the background efficiency in bins of the signal efficiency; none without enough signal.
+    """Return the background efficiency in bins of the signal efficiency; empty without enough signal.
 
-    A value is that in the middle of its bin. Its error is of the background's count and, in addition, of the
-    threshold, by the values at one standard error of the signal efficiency to both sides. Of ``largest`` rows
-    that an event has at most, the numbers of events are lower limits.
+    Values are those in the middle of the bins. ``errors`` are those from the threshold: half of the
+    difference of the values at one standard error of the signal efficiency to both sides. ``largest`` is the
+    maximum number of rows of an event, from which numbers of events are lower limits.
     """
     signal, background = roc.signal_rows, roc.background_rows
     bins = min(ROC_BINS, signal // largest // ROC_EVENTS) if largest else 0
@@ -229,24 +230,24 @@ def _best_significance(signal: npt.NDArray[np.float64], background: npt.NDArray[
 
 
 def merged_scores(arrays: Iterable[Numbers]) -> Numbers:
-    """The scores of several ascending arrays, ascending; the same whatever their order."""
+    """Merge ascending arrays into one; the result does not depend on their order."""
     filled = [array for array in arrays if len(array)]
     if len(filled) < 2:
-        return filled[0] if filled else _none()
-    together = np.concatenate(filled)
-    together.sort()
-    return together
+        return filled[0] if filled else _no_scores()
+    merged = np.concatenate(filled)
+    merged.sort()
+    return merged
 
 
 def _twice_above(some: Numbers, others: Numbers) -> int:
-    """For each of ``some``, twice how many of ``others`` are below it, and how many equal it; summed."""
+    """Return twice the number of pairs in which one of ``some`` is above one of ``others``, plus the ties."""
     if not len(others):
         return 0
     twice = 0
     for start in range(0, len(some), _CHUNK):
         chunk = some[start : start + _CHUNK]
         below = np.searchsorted(others, chunk, "left")
-        # Most have no equals: only where there are some is it worth to look for the last of them.
+        # Most scores have no ties, so only ties are looked up from the right.
         has_equals = others.take(below, mode="clip") == chunk
         upto = np.searchsorted(others, chunk[has_equals], "right")
         twice += 2 * int(below.sum()) + int(upto.sum()) - int(below[has_equals].sum())
@@ -254,27 +255,27 @@ def _twice_above(some: Numbers, others: Numbers) -> int:
 
 
 def _passing(scores: Numbers, threshold: Any) -> tuple[int, int]:
-    """How many scores are above the threshold, and how many equal it."""
+    """Return the number of scores above the threshold, and the number equal to it."""
     first, last = (int(np.searchsorted(scores, threshold, side)) for side in ("left", "right"))
     return len(scores) - last, last - first
 
 
 def _interpolated(wanted: Fraction, along: tuple[int, int], across: tuple[int, int]) -> float:
-    """How much passes of one class where ``wanted`` rows of another do, within the rows of equal score."""
+    """Interpolate within ties: rows of one class that pass where ``wanted`` rows of the other class pass."""
     (above, equal), (others_above, others_equal) = along, across
     return float(others_above + others_equal * (wanted - above) / equal)
 
 
-#: Quantiles of each class, about; a class of fewer rows gives all its scores.
+#: Approximate number of quantiles of each class; a class of fewer rows contributes all its scores.
 QUANTILES: Final = 1024
 
-#: Rows in bins, from the highest scores to the lowest, summed; whole numbers from 0 on.
+#: Cumulative numbers of rows in bins, from the highest scores to the lowest, beginning with 0.
 Sums = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BinnedRoc(Roc):
-    """A curve through the edges of bins: how much of each class is above each of them."""
+    """A curve through the numbers of rows of each class above the edges of bins."""
 
     signal: Sums
     background: Sums
@@ -300,16 +301,16 @@ class BinnedRoc(Roc):
         return _best_significance(signal / self.signal_rows, background / self.background_rows)
 
     def background_passing(self, signal: Fraction) -> float:
-        # Backwards: of several points with as much signal, the first on the curve is meant.
+        # Reversed, so that of several points with equal signal the first on the curve is used.
         return float(np.interp(-float(signal), -self.signal[::-1], self.background[::-1]))
 
 
 def resampled(groups: Sequence[Scores], draws: Draws) -> Iterator[BinnedRoc]:
-    """The curve of each draw of groups of events, one at a time."""
+    """Yield the curve of each draw of groups of events."""
     times = np.array([np.bincount(draw, minlength=len(groups)) for draw in draws], np.float64)
     signal, background = ([getattr(group, name) for group in groups] for name in ("signal", "background"))
     edges = np.union1d(_quantiles(signal), _quantiles(background))
-    # Scores lie in the bins between; before them is background without a score, after them such signal.
+    # The first bin is for background without a score, the last one for signal without a score.
     signals, backgrounds = (_counts(scores, edges) for scores in (signal, background))
     signals[:, -1] = [group.unscored_signal for group in groups]
     backgrounds[:, 0] = [group.unscored_background for group in groups]
@@ -318,14 +319,14 @@ def resampled(groups: Sequence[Scores], draws: Draws) -> Iterator[BinnedRoc]:
 
 
 def _quantiles(scores: Sequence[Numbers]) -> npt.NDArray[Any]:
-    """Every so many-th score: each group gives as many, and begins at another place."""
+    """Return every n-th score of each group, with different first scores."""
     step = max(sum(map(len, scores)) // QUANTILES, 1)
     picked = [group[number * step // len(scores) :: step] for number, group in enumerate(scores)]
     return np.concatenate([part for part in picked if len(part)] or [np.empty(0)])
 
 
 def _counts(scores: Sequence[Numbers], edges: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """Rows of each group in each bin, from the highest on, and an empty bin before and after these."""
+    """Count the rows of each group in each bin, from the highest scores, with an empty bin at both ends."""
     counts = np.zeros((len(scores), len(edges) + 3))
     for number, group in enumerate(scores):
         starts = np.searchsorted(group, edges, "left")
@@ -334,7 +335,7 @@ def _counts(scores: Sequence[Numbers], edges: npt.NDArray[Any]) -> npt.NDArray[n
 
 
 def _sums(counts: npt.NDArray[np.float64]) -> Sums:
-    """Of all bins before each edge, from none to all, shape (draws, bins + 1)."""
+    """Return cumulative counts, shape (draws, bins + 1)."""
     sums = np.zeros((len(counts), counts.shape[1] + 1))
     np.cumsum(counts, axis=1, out=sums[:, 1:])
     return sums

@@ -1,6 +1,6 @@
-"""The tracking benchmark for fast methods: events per second, given half of the tracks are found.
+"""The tracking benchmark for fast methods: events per second at an efficiency of at least one half.
 
-Seconds are added as whole nanoseconds: the sum of floats would depend on their order.
+Times are summed in integer nanoseconds, since sums of floats depend on their order.
 """
 
 from __future__ import annotations
@@ -23,24 +23,23 @@ from collidium.contracts.task import (
     Draws,
     EventRange,
     Metric,
-    Problem,
     Reconstruction,
     Tables,
     Task,
 )
 from collidium.hookspecs import hookimpl
-from collidium_tasks.tracking import MODELS, TrackingTask
-from collidium_tasks.tracking.baselines import examples, helix, naive
+from collidium_tasks.tracking import MODELS, TrackingTask, TracksTask
+from collidium_tasks.tracking.baselines import helix, naive
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card
 
 EFFICIENCY: Final = TRACKING.primary_metric.name
 
-#: Minimum efficiency for a speed.
+#: Minimum efficiency for ``events_per_second``.
 MIN_EFFICIENCY: Final = 0.5
 
-#: Minimum and maximum seconds of an event: a nanosecond, the unit of their sum, and a day.
+#: Minimum and maximum seconds of an event: a nanosecond and a day.
 MIN_SECONDS, MAX_SECONDS = 1e-9, 86_400.0
 
 _INCOMPLETE: Final = "an event has no row"
@@ -100,7 +99,7 @@ NANOSECONDS: Final = 10**9
 
 @dataclass(frozen=True, slots=True)
 class Time:
-    """Number of events, number of events with rows, and the time spent on these."""
+    """Number of events, number of events with rows, and the time spent on the latter."""
 
     events: int = 0
     timed: int = 0
@@ -109,22 +108,22 @@ class Time:
 
 @dataclass(frozen=True, slots=True)
 class TimedTally:
-    """The tally of tracking, and the time of the same events."""
+    """The tally of the tracking task, and the time of the same events."""
 
     tracks: EventTallies
     time: Time
 
 
 def timed(tracks: EventTallies, predictions: pa.Table) -> TimedTally:
-    """The tally of a block, whose predictions are sorted by event and have one time for each."""
+    """Return the tally of a block whose predictions are sorted by event, with one time per event."""
     events, seconds = (np.asarray(predictions.column(name)) for name in ("event_id", "seconds"))
     first = np.flatnonzero(np.diff(events.astype(np.int64), prepend=-1))
     nanoseconds = np.rint(seconds[first].astype(np.float64) * NANOSECONDS).astype(np.int64)
     return TimedTally(tracks, Time(len(tracks), len(first), int(nanoseconds.sum())))
 
 
-def together(times: Sequence[Time]) -> Time:
-    """The time of all their events."""
+def total(times: Sequence[Time]) -> Time:
+    """Return the sum of times."""
     return Time(
         sum(time.events for time in times),
         sum(time.timed for time in times),
@@ -133,7 +132,7 @@ def together(times: Sequence[Time]) -> Time:
 
 
 def _metrics(efficiency: float, time: Time) -> dict[str, float]:
-    """The metrics: no time unless every event has rows, and no speed below MIN_EFFICIENCY."""
+    """Return the metrics: no time unless every event has rows, no speed below MIN_EFFICIENCY."""
     metrics = {EFFICIENCY: efficiency}
     if time.timed == time.events:
         metrics["wallclock_s"] = time.nanoseconds / NANOSECONDS
@@ -144,7 +143,7 @@ def _metrics(efficiency: float, time: Time) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class Timed:
-    """A reconstruction that measures its time for each event."""
+    """A reconstruction that measures the time of each event."""
 
     reconstruct: Reconstruction
     clock: Callable[[], float] = perf_counter
@@ -162,35 +161,25 @@ class Timed:
 
 
 def with_seconds(predictions: pa.Table, seconds: float) -> pa.Table:
-    """Predictions of tracking as predictions of this task."""
+    """Add ``seconds`` to predictions of the tracking task."""
     return predictions.append_column("seconds", pa.array(np.full(predictions.num_rows, float(seconds))))
 
 
 _TRACKING: Final = TrackingTask()
 
 
-class TrackingLatencyTask(Task):
+class TrackingLatencyTask(TracksTask):
     """Scores tracks as the tracking task does; the engine checks that each event has one time."""
 
     card: ClassVar[Card] = CARD
     version: ClassVar[str] = "2"
-    truth_options: ClassVar[Mapping[str, Sequence[str]]] = TrackingTask.truth_options
-
-    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
-        return _TRACKING.prepare(tables)
-
-    def prepare_with(self, tables: Tables, options: Mapping[str, str]) -> dict[str, pa.Table]:
-        return _TRACKING.prepare_with(tables, options)
-
-    def check(self, block: Block) -> list[Problem]:
-        return _TRACKING.check(block)
 
     def score(self, block: Block) -> TimedTally:
         return timed(_TRACKING.score(block), block.predictions)
 
     def merge(self, tallies: Sequence[TimedTally]) -> TimedTally:
         tracks = _TRACKING.merge([tally.tracks for tally in tallies])
-        return TimedTally(tracks, together([tally.time for tally in tallies]))
+        return TimedTally(tracks, total([tally.time for tally in tallies]))
 
     def metrics(self, tally: TimedTally) -> dict[str, float]:
         return _metrics(_TRACKING.metrics(tally.tracks)[EFFICIENCY], tally.time)
@@ -198,7 +187,7 @@ class TrackingLatencyTask(Task):
     def resample(self, tallies: Sequence[TimedTally], draws: Draws) -> list[dict[str, float]]:
         tracking = _TRACKING.resample([tally.tracks for tally in tallies], draws)
         return [
-            _metrics(metrics[EFFICIENCY], together([tallies[group].time for group in draw]))
+            _metrics(metrics[EFFICIENCY], total([tallies[group].time for group in draw]))
             for metrics, draw in zip(tracking, draws, strict=True)
         ]
 
@@ -206,15 +195,12 @@ class TrackingLatencyTask(Task):
         return _TRACKING.curves(tally.tracks)
 
     def warnings(self, tally: TimedTally) -> list[str]:
-        left_out = tally.time.events - tally.time.timed
-        warnings = [f"{left_out} events have no row: the total time is unknown"] if left_out else []
+        missing = tally.time.events - tally.time.timed
+        warnings = [f"{missing} events have no row: the total time is unknown"] if missing else []
         return [*warnings, *_TRACKING.warnings(tally.tracks)]
 
     def model_interface(self) -> ModelInterface:
         return replace(MODELS, measured={"seconds": "seconds"})
-
-    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
-        return examples(self.card.name)
 
     def oracle(self, truth: Tables) -> pa.Table:
         return with_seconds(_TRACKING.oracle(truth), MIN_SECONDS)

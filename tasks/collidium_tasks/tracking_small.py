@@ -1,9 +1,9 @@
-"""The tracking benchmark for small methods: efficiency against the number of parameters."""
+"""The tracking benchmark for small methods: efficiency and number of parameters."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from typing import ClassVar, Final
@@ -19,24 +19,22 @@ from collidium.contracts.task import (
     Curve,
     Draws,
     Metric,
-    Problem,
     Reconstruction,
     Tables,
     Task,
 )
 from collidium.hookspecs import hookimpl
-from collidium_tasks.tracking import MODELS, TrackingTask
-from collidium_tasks.tracking.baselines import edges as linking_edges
-from collidium_tasks.tracking.baselines import examples
-from collidium_tasks.tracking.baselines import helix as following_helices
-from collidium_tasks.tracking.baselines import naive as binning
+from collidium_tasks.tracking import MODELS, TrackingTask, TracksTask
+from collidium_tasks.tracking import baselines as of_tracking
+from collidium_tasks.tracking.baselines import edges as edge_finder
+from collidium_tasks.tracking.baselines import helix as helix_finder
 from collidium_tasks.tracking.tally import EventTallies
 
 TRACKING: Final = TrackingTask.card
 
 EFFICIENCY: Final = TRACKING.primary_metric.name
 
-#: Maximum number of parameters of each tier but the last.
+#: Maximum number of parameters of each tier; the last tier has none.
 TIERS: Final = (10_000, 100_000, 1_000_000)
 
 _NO_ROW: Final = "no row was submitted for the scored events"
@@ -89,33 +87,33 @@ CARD: Final = replace(
 )
 
 
-#: Numbers of bins, their range, and the minimum number of hits of a track.
+#: Parameters of `naive`: two numbers of bins, their range, and the minimum number of hits of a track.
 NAIVE: Final = 4
-#: Where layers are (29), their depths, limits and resolutions (30), searches (10), cuts (10), scattering (2)
-#: and the magnetic field (1).
+#: Parameters of `helix`: positions of layers (29), their depths, limits and resolutions (30), searches (10),
+#: cuts (10), scattering (2) and the magnetic field (1).
 HELIX: Final = 82
-#: In addition to the weights of the network: two searches (10), and limits of pairs and links (4).
+#: Parameters of `edges` besides `helix` and the weights: two searches (10), limits of pairs and links (4).
 EDGES: Final = 14
 
 
 def naive(tables: Tables) -> pa.Table:
     """Hits in the same direction from the origin form a track."""
-    return with_parameters(binning(tables), NAIVE)
+    return with_parameters(of_tracking.naive(tables), NAIVE)
 
 
 def helix(tables: Tables) -> pa.Table:
     """Hits along helices form a track."""
-    return with_parameters(following_helices.reconstruct(tables), HELIX)
+    return with_parameters(helix_finder.reconstruct(tables), HELIX)
 
 
 def edges(tables: Tables) -> pa.Table:
     """The tracks of `helix`, and chains of hits that a network of 1,601 weights links."""
-    learned = sum(array.size for array in linking_edges.weights().values())
-    return with_parameters(linking_edges.reconstruct(tables), HELIX + EDGES + learned)
+    learned = sum(array.size for array in edge_finder.weights().values())
+    return with_parameters(edge_finder.reconstruct(tables), HELIX + EDGES + learned)
 
 
 def with_parameters(predictions: pa.Table, n_params: int) -> pa.Table:
-    """Predictions of tracking as predictions of this task."""
+    """Add ``n_params`` to predictions of the tracking task."""
     return predictions.append_column("n_params", pa.array(np.full(predictions.num_rows, n_params, np.int64)))
 
 
@@ -124,27 +122,17 @@ _TRACKING: Final = TrackingTask()
 
 @dataclass(frozen=True, slots=True)
 class SmallTally:
-    """The tally of tracking, and n_params; None without a row."""
+    """The tally of the tracking task, and n_params; None without a row."""
 
     tracks: EventTallies
     n_params: int | None
 
 
-class TrackingSmallTask(Task):
+class TrackingSmallTask(TracksTask):
     """Scores tracks as the tracking task does; the engine checks that n_params is the same in all rows."""
 
     card: ClassVar[Card] = CARD
     version: ClassVar[str] = "2"
-    truth_options: ClassVar[Mapping[str, Sequence[str]]] = TrackingTask.truth_options
-
-    def prepare(self, tables: Tables) -> dict[str, pa.Table]:
-        return _TRACKING.prepare(tables)
-
-    def prepare_with(self, tables: Tables, options: Mapping[str, str]) -> dict[str, pa.Table]:
-        return _TRACKING.prepare_with(tables, options)
-
-    def check(self, block: Block) -> list[Problem]:
-        return _TRACKING.check(block)
 
     def score(self, block: Block) -> SmallTally:
         column = block.predictions.column("n_params")
@@ -172,21 +160,15 @@ class TrackingSmallTask(Task):
     def model_interface(self) -> ModelInterface:
         return replace(MODELS, measured={"n_params": "parameters"})
 
-    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
-        return examples(self.card.name)
-
     def oracle(self, truth: Tables) -> pa.Table:
         return with_parameters(_TRACKING.oracle(truth), 1)
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         return {"naive": naive, "helix": helix, "edges": edges}
 
-    def model_files(self, baseline: str) -> Mapping[str, bytes]:
-        return _TRACKING.model_files(baseline)
-
 
 def _n_params(tallies: Sequence[SmallTally]) -> int | None:
-    """n_params, the same in all rows; the maximum, so that the order of tallies does not matter."""
+    """Return n_params, which is equal in all rows: the maximum, which does not depend on the order."""
     return max((tally.n_params for tally in tallies if tally.n_params is not None), default=None)
 
 

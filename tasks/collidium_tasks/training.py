@@ -1,4 +1,4 @@
-"""``collidium train-baseline``: trains baselines, whose files come with the package."""
+"""``collidium train-baseline``: trains the baselines whose files the package ships."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collidium.contracts.task import Tables
     from collidium.hub.sources import HubDataset
 
-#: The function of each baseline that returns its file, given a function that reads a training set.
+#: The training function of each baseline; it takes a :class:`~collidium_tasks.common.Read`, returns the file.
 TRAINERS: Final = {
     "anomaly/forest": "collidium_tasks.anomaly.baselines:train",
     "anomaly/mixture": "collidium_tasks.anomaly.learned:train_mixture",
@@ -48,10 +48,10 @@ _INSTALL: Final = "pip install 'collidium[baselines]'"
 def train_baseline(
     name: str, source: str, output: Path, cache: Path | None, hub: str | None, revision: str | None
 ) -> None:
-    """Train TASK/BASELINE, and write the file that it is applied with.
+    """Train TASK/BASELINE and write its file.
 
-    The package comes with such a file for each. The same events and libraries make the same file, on one
-    machine. Needs JAX, Optax and scikit-learn (pip install 'collidium[baselines]').
+    The package ships such a file for each baseline. On one machine, the same events and libraries give the
+    same file. Needs JAX, Optax and scikit-learn (pip install 'collidium[baselines]').
 
     \b
     collidium train-baseline jets/deepsets --output deepsets.npz
@@ -79,7 +79,7 @@ def train_baseline(
 def read_blocks(
     source: Path | HubDataset, tables: Sequence[str], events: int | None = None, cache: Path | None = None
 ) -> Iterator[Tables]:
-    """Yield tables of the first events of a dataset, or all, by blocks of events. Raises UnusableDataset."""
+    """Yield tables of the first events of a dataset, or of all, in blocks. Raises UnusableDataset."""
     from collidium.contracts.task import EventRange
     from collidium.datasets import Dataset, download
 

@@ -95,6 +95,7 @@ PIPELINE: Final = Pipeline(
 
 
 def _ckf(tables: Tables) -> pa.Table:
+    """Tracks of ACTS's combinatorial Kalman filter, for hits on the modules of the pipeline `acts`."""
     from collidium_plugins.acts_pipeline.detector import kalman  # needs ACTS
 
     return kalman.reconstruct(tables)

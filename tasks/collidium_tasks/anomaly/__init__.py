@@ -53,12 +53,11 @@ MODELS: Final = ModelInterface(
 
 
 def prepare(tables: Tables) -> dict[str, pa.Table]:
-    """One row per event: ``event_id``, and ``signal``, 0 for the Standard Model, else the place in SIGNALS,
-    from 1.
+    """Return the truth: ``event_id``, and ``signal``, which is 0, or 1 plus an index of SIGNALS.
 
-    ``channels`` needs ``channel``, a list with one name for each event, as a mix of channels writes it.
-    Raises :class:`~collidium.contracts.task.UnusableTruth` otherwise, for an unknown channel and for a
-    repeated event.
+    Table ``channels`` needs ``channel``, a list with one name per event, as ``collidium datasets mix`` writes
+    it. Raises :class:`~collidium.contracts.task.UnusableTruth` otherwise, and for unknown channels and
+    repeated events.
     """
     table = tables["channels"]
     if "channel" not in table.column_names:
@@ -104,7 +103,7 @@ class AnomalyTask(Task):
         ]
 
     def score(self, block: Block) -> Tally:
-        """The scores of the block's events; those that were not submitted have none."""
+        """Return the scores of the block's events; events that were not submitted count as unscored."""
         channels = block.truth["channels"]
         signal = np.asarray(channels.column("signal"))
         kind = signal[np.searchsorted(_events(channels), _events(block.predictions))]

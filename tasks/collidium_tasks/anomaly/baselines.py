@@ -1,9 +1,9 @@
-"""Baselines from measured quantities only: the energy in the calorimeters, and an isolation forest.
+"""Features of events from measured quantities, and the baselines `energy` and `forest`.
 
-The isolation forest scores how few random cuts separate an event from those of the Standard Model (F. T. Liu,
-K. M. Ting and Z.-H. Zhou, Isolation Forest, IEEE International Conference on Data Mining (2008) 413). It is
-trained on features of simulated Standard Model events that come with the package, so no score depends on the
-other events of the mix.
+`energy` is the energy in the calorimeters. `forest` is an isolation forest: it scores by how few random cuts
+an event is separated from Standard Model events (F. T. Liu, K. M. Ting and Z.-H. Zhou, Isolation Forest, IEEE
+International Conference on Data Mining (2008) 413). It is trained on features of simulated Standard Model
+events that the package ships, so a score does not depend on other events of the mix.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from collidium_tasks.networks import loaded, saved
 
 Floats = npt.NDArray[np.float64]
 
-#: Tracks with a larger transverse impact parameter, in mm, count as displaced.
+#: Minimum transverse impact parameter of displaced tracks, mm.
 DISPLACED: Final = 1.0
 
 #: The columns of :func:`features`; energies and momenta in GeV, lengths in mm.
@@ -45,20 +45,20 @@ NAMES: Final = (
     "trackless_transverse_energy",
     "hard_towers",
 )
-#: The forest takes the first of them alone.
+#: The forest uses the first features only.
 _OF_FOREST: Final = 10
 
-#: Towers are bins of pseudorapidity, from -4 to 4, and of azimuth, with calibrated energies.
+#: Maximum |η|, and numbers of bins in η and φ, of calorimeter towers.
 _LARGEST_ETA: Final = 4
 _TOWERS: Final = (20, 16)
-#: Transverse energy in GeV above which a tower counts as hard.
+#: Minimum transverse energy of hard towers, GeV.
 HARD: Final = 10.0
-#: A tower has no tracks if their pT, in it and around it, is less than this part of the transverse energy.
+#: Maximum pT of tracks over transverse energy of trackless towers, both summed with neighbouring towers.
 TRACKLESS: Final = 0.2
 
 
 def features(tables: Tables) -> Floats:
-    """Shape (events, features), in the order of NAMES; each is ln(1 + value), as all have long tails."""
+    """Return features of shape (events, features), in the order of NAMES; each is ln(1 + value)."""
     hits = list_lengths(tables["tracker_hits"], "x").astype(np.float64)
     deposits, tracks = tables["calo_hits"], tables["tracks"]
     found = [hits, *_of_tracks(tracks), *_of_deposits(deposits), *_of_towers(deposits, tracks)]
@@ -66,7 +66,7 @@ def features(tables: Tables) -> Floats:
 
 
 def energies(table: pa.Table) -> Floats:
-    """The energy in the calorimeters of each event, in GeV, shape (events,)."""
+    """Return the energy in the calorimeters of each event, GeV, shape (events,)."""
     lists = _Lists(table, "total_energy")
     return lists.sums(lists.of("total_energy"))
 
@@ -108,7 +108,7 @@ def _of_towers(deposits: pa.Table, tracks: pa.Table) -> list[Floats]:
 
 
 def _towers(table: Mapping[str, Any], weights: Ragged) -> Floats:
-    """Sums of weights in towers, shape (events, pseudorapidity, azimuth)."""
+    """Return sums of weights in towers, shape (events, η bins, φ bins)."""
     rows, turns = _TOWERS
     row = np.clip((eta(table).values / _LARGEST_ETA + 1) * rows / 2, 0, rows - 1).astype(np.int64)
     turn = (phi(table).values / (2 * np.pi) % 1 * turns).astype(np.int64) % turns
@@ -119,23 +119,22 @@ def _towers(table: Mapping[str, Any], weights: Ragged) -> Floats:
 
 
 def _around(towers: Floats) -> Floats:
-    """Sums over each tower and its neighbours."""
+    """Return sums over each tower and its eight neighbours."""
     wide = np.pad(towers, ((0, 0), (1, 1), (0, 0)))
     rows: Floats = wide[:, :-2] + wide[:, 1:-1] + wide[:, 2:]
     return rows + np.roll(rows, 1, axis=2) + np.roll(rows, -1, axis=2)
 
 
 class _Lists:
-    """The lists of all events as flat arrays, and sums and maxima by event."""
+    """List columns of a table as flat arrays, and sums and maxima by event."""
 
     def __init__(self, table: pa.Table, column: str) -> None:
-        """``column`` is one of the list columns, which have equal lengths."""
+        """``column`` is any of the list columns, which have equal lengths."""
         self._table = table
         self._events = table.num_rows
         self._event = np.repeat(np.arange(self._events), list_lengths(table, column))
 
     def of(self, column: str) -> Floats:
-        """All elements, event by event."""
         flat: Any = pc.list_flatten(self._table.column(column))
         return np.asarray(flat, dtype=np.float64)
 
@@ -143,7 +142,7 @@ class _Lists:
         return np.bincount(self._event, values, self._events).astype(np.float64)
 
     def largest(self, values: Floats) -> Floats:
-        """Maximum of non-negative numbers; 0 for empty lists."""
+        """Return maxima of non-negative numbers; 0 for empty lists."""
         largest = np.zeros(self._events)
         np.maximum.at(largest, self._event, values)
         return largest
@@ -155,11 +154,11 @@ def energy(tables: Tables) -> pa.Table:
     return deposits.select(["event_id"]).append_column("anomaly_score", pa.array(energies(deposits)))
 
 
-#: A mix of which these features and the channels are there; ``docs/make_mix_features.py`` writes it.
+#: Features and channels of a mix, written by ``docs/make_mix_features.py``.
 MIX: Final = Path(__file__).with_name("mix")
-#: Features of events of the Standard Model; ``collidium train-baseline anomaly/forest`` writes them.
+#: Features of Standard Model events, written by ``collidium train-baseline anomaly/forest``.
 REFERENCE: Final = "standard_model.npz"
-#: The training sets of the channels in a mix, and the events of each: as many, as there are in the mix.
+#: The training sets of the channels of a mix, and the number of events of each: equal, as in the mix.
 TRAINING: Final = ("ttbar-train", "zmumu-train", "zee-train", "jets-train")
 EVENTS: Final = 100
 _TREES: Final = 200
@@ -180,20 +179,20 @@ def _trained() -> Any:
 
 
 def reference() -> Floats:
-    """Features of events of the Standard Model, shape (events, features)."""
+    """Return the shipped features of Standard Model events, shape (events, features)."""
     return loaded(shipped(__name__, REFERENCE))["features"]
 
 
 def read_features(read: Read, dataset: str, events: int | None = EVENTS) -> Floats:
-    """Features of the first events of a dataset, shape (events, features)."""
+    """Return features of the first events of a dataset, shape (events, features)."""
     return np.concatenate([features(tables) for tables in read(dataset, CARD.inputs, events)])
 
 
 def standard_model(read: Read) -> Floats:
-    """Features of events of the Standard Model, as many of each channel, shape (events, features)."""
+    """Return features of Standard Model events, equally many of each channel, shape (events, features)."""
     return np.concatenate([read_features(read, dataset) for dataset in TRAINING])
 
 
 def train(read: Read) -> bytes:
-    """The file of :func:`reference`."""
+    """Return the file of :func:`reference`."""
     return saved({"features": standard_model(read).astype(np.float32)})

@@ -1,6 +1,6 @@
-"""Scores without labels: how rare an event is in the Standard Model, and how typical of a mix.
+"""The baselines `mixture` and `weak`, which learn without labels of events; and their ONNX models.
 
-They are models as well, for which onnx is needed.
+`mixture` scores how rare an event is in the Standard Model, `weak` how typical it is of a mix with signal.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from collidium_tasks.networks import Arrays, Files, files, graph, loaded, saved
 
 MIXTURE: Final = "mixture.npz"
 WEAK: Final = "weak.npz"
-#: The features that both scores use, as places in NAMES: fewer, as there are few events to learn from.
+#: Indices in NAMES of the features that both use: few, since there are few training events.
 CHOSEN: Final = [
     NAMES.index(name)
     for name in (
@@ -31,7 +31,7 @@ CHOSEN: Final = [
         "hard_towers",
     )
 ]
-#: A mix with signal, of which no labels are used, and events of each training set that it is compared with.
+#: The mix with signal, whose labels are not used, and the events of each training set to compare it with.
 MIX: Final = "anomaly-eval"
 _KNOWN: Final = 1200
 
@@ -69,31 +69,31 @@ def weak(tables: Tables) -> pa.Table:
 
 
 def _scored(tables: Tables, score: Floats) -> pa.Table:
-    # In single precision: sums in another order, as with other events next to them, agree to that.
+    # In single precision, so that scores do not depend on the other events in the block.
     column = pa.array(score.astype(np.float32))
     return tables["tracks"].select(["event_id"]).append_column("anomaly_score", column)
 
 
 @cache
 def weights(name: str) -> Arrays:
-    """The numbers of MIXTURE or WEAK, as they come with the package."""
+    """Return the shipped parameters of MIXTURE or WEAK."""
     return loaded(shipped(__name__, name))
 
 
 def mixness(arrays: Arrays, x: Floats) -> Floats:
-    """The logit of a regression at features, shape (events, features); shape (events,)."""
+    """Return the logit of the regression at features of shape (events, features); shape (events,)."""
     found: Floats = _terms((x - arrays["mean"]) / arrays["spread"]) @ arrays["slopes"]
     return found
 
 
 def _terms(scaled: Floats) -> Floats:
-    """The features, and the products of any two of them."""
+    """Return the features and their pairwise products."""
     one, other = np.triu_indices(scaled.shape[1])
     return np.hstack([scaled, scaled[:, one] * scaled[:, other]])
 
 
 def log_density(arrays: Arrays, x: Floats) -> Floats:
-    """The logarithm of the density of a mixture at features, shape (events, features); shape (events,)."""
+    """Return the log density of the mixture at features of shape (events, features); shape (events,)."""
     scaled = (x - arrays["mean"]) / arrays["spread"]
     residuals = scaled[:, None, :] - arrays["centres"]
     whitened = np.einsum("nki,kij->nkj", residuals, arrays["roots"])
@@ -104,12 +104,12 @@ def log_density(arrays: Arrays, x: Floats) -> Floats:
 
 
 def train_mixture(read: Read) -> bytes:
-    """The file of the mixture. Needs scikit-learn."""
+    """Fit the mixture; return its file. Needs scikit-learn."""
     from sklearn.mixture import GaussianMixture
 
     x = standard_model(read)[:, CHOSEN]
     scaling = {"mean": x.mean(axis=0), "spread": x.std(axis=0)}
-    # To type checkers its results may be None, as they are before the fit.
+    # Annotated as None before the fit.
     fit = cast(Any, GaussianMixture(8, reg_covar=0.1, n_init=3, random_state=20))
     fit.fit((x - scaling["mean"]) / scaling["spread"])
     roots = fit.precisions_cholesky_
@@ -118,7 +118,7 @@ def train_mixture(read: Read) -> bytes:
 
 
 def train_weak(read: Read) -> bytes:
-    """The file of the regression. Needs scikit-learn."""
+    """Fit the regression; return its file. Needs scikit-learn."""
     from sklearn.linear_model import LogisticRegression
 
     mix = read_features(read, MIX, None)
@@ -127,15 +127,14 @@ def train_weak(read: Read) -> bytes:
     scaling = {"mean": x.mean(axis=0), "spread": x.std(axis=0)}
     terms = _terms((x - scaling["mean"]) / scaling["spread"])
     widths = terms.std(axis=0)
-    # Most of the training sets is top quarks, as most of the mix.
-    # Of 1e-4 to 0.1 this C has the least log loss in cross-validation, which needs no labels, either.
+    # C minimises the log loss of cross-validation in 1e-4 to 0.1, which needs no labels either.
     fit = LogisticRegression(C=3e-3, class_weight="balanced", max_iter=1000)
     fit.fit(terms / widths, np.repeat([0, 1], [len(known), len(mix)]))
     return saved({**scaling, "slopes": fit.coef_[0] / widths})
 
 
 def mixture_model() -> Files:
-    """The mixture of Gaussians of the baseline `mixture`."""
+    """Return the baseline `mixture` as a model. Needs onnx."""
     model = graph(
         f"""mixture {_VALUES} {{
             {_SCALED}
@@ -159,7 +158,7 @@ def mixture_model() -> Files:
 
 
 def weak_model() -> Files:
-    """The regression of the baseline `weak`."""
+    """Return the baseline `weak` as a model. Needs onnx."""
     arrays = weights(WEAK)
     one, other = np.triu_indices(len(CHOSEN))
     model = graph(

@@ -1,4 +1,4 @@
-"""The card of the task, merged scores of events by kind, and the metrics computed from them."""
+"""The card of the task, its tally, which is the scores of events by channel, and the metrics."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from collidium.contracts.task import Card, Column, Counts, Curve, Draws, EventRa
 from collidium_tasks.ranking import Numbers, Roc, Scores, merged_scores, resampled, roc_curves
 
 FALSE_POSITIVE_RATE: Final = Fraction(1, 100)
-#: Background events that must pass for a significance.
+#: Minimum number of background events that pass for a significance improvement.
 MIN_BACKGROUND: Final = 25
-#: Channels beyond the Standard Model, in the order of their codes in the truth, which start at 1.
+#: Channels beyond the Standard Model, in the order of their codes in the truth, from 1.
 SIGNALS: Final = ("hidden_valley", "higgs_portal", "susy_gmsb", "zprime")
 
 _SIGNIFICANCE: Final = (
@@ -24,12 +24,12 @@ _SIGNIFICANCE: Final = (
     "pass / all signal events) / sqrt(background events that pass / all background events)"
 )
 _OF_SIGNIFICANCE: Final = "after the LHC Olympics 2020, G. Kasieczka et al., arXiv:2101.08320"
-_EVERY: Final = range(len(SIGNALS))
-_PLACES: Final = {"": _EVERY, **{f"_{name}": (place,) for place, name in enumerate(SIGNALS)}}
+_ALL: Final = range(len(SIGNALS))
+#: Signals of the metrics with each suffix, as indices of SIGNALS.
+_BY_SUFFIX: Final = {"": _ALL, **{f"_{name}": (index,) for index, name in enumerate(SIGNALS)}}
 
 
-def _of(signal: str) -> tuple[Metric, Metric]:
-    """The metrics of one signal."""
+def _signal_metrics(signal: str) -> tuple[Metric, Metric]:
     absent = f"the mix has no {signal} events"
     return (
         Metric(
@@ -115,14 +115,14 @@ CARD: Final = Card(
             reward=0,
             missing_when=f"the mix has no signal, or fewer than {MIN_BACKGROUND} background events",
         ),
-        *(metric for signal in SIGNALS for metric in _of(signal)),
+        *(metric for signal in SIGNALS for metric in _signal_metrics(signal)),
     ),
 )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
-    """The scores of the background and of each of SIGNALS, ascending, and how many events have none."""
+    """Ascending scores of the background and of each of SIGNALS, and numbers of events without a score."""
 
     background: Numbers
     signals: tuple[Numbers, ...]
@@ -131,63 +131,63 @@ class Tally:
 
     @classmethod
     def of(cls, scores: Sequence[Numbers], unscored: Sequence[int] = (0,) * (len(SIGNALS) + 1)) -> Tally:
-        """From the scores of the background and of each signal, in any order."""
+        """Return the tally of scores of the background and of each signal, in any order."""
         background, *signals = map(np.sort, scores)
         return cls(background, tuple(signals), unscored[0], tuple(unscored[1:]))
 
-    def curve(self, signals: Sequence[int] = _EVERY) -> Scores:
-        """Some signals, by their places in SIGNALS, against the background."""
+    def curve(self, signals: Sequence[int] = _ALL) -> Scores:
+        """Return the curve of signals, given by their indices in SIGNALS, against the background."""
         return Scores(
-            merged_scores(self.signals[place] for place in signals),
+            merged_scores(self.signals[index] for index in signals),
             self.background,
-            sum(self.unscored_signals[place] for place in signals),
+            sum(self.unscored_signals[index] for index in signals),
             self.unscored_background,
         )
 
 
 def merge(tallies: Sequence[Tally]) -> Tally:
-    """The tally of all their events."""
+    """Return the tally of all events."""
     return Tally(
         merged_scores(tally.background for tally in tallies),
-        tuple(merged_scores(tally.signals[place] for tally in tallies) for place in _EVERY),
+        tuple(merged_scores(tally.signals[index] for tally in tallies) for index in _ALL),
         sum(tally.unscored_background for tally in tallies),
-        tuple(sum(tally.unscored_signals[place] for tally in tallies) for place in _EVERY),
+        tuple(sum(tally.unscored_signals[index] for tally in tallies) for index in _ALL),
     )
 
 
 def metrics(tally: Tally) -> dict[str, float]:
-    """The card's metrics; those of signals that are not there are missing."""
-    return _metrics(_by_suffix(tally))
+    """Return the card's metrics, without those of signals that the events do not contain."""
+    return _metrics(_curves(tally))
 
 
 def counts(tally: Tally) -> dict[str, Counts]:
-    """Signal that passes with 1% of the background."""
+    """Return the number of signal events that pass with 1% of the background, and of all signal events."""
     curve = tally.curve()
     passing = curve.signal_efficiency(FALSE_POSITIVE_RATE) * curve.signal_rows
     return {"signal_efficiency_fpr1": (passing, curve.signal_rows)}
 
 
 def sample_sizes(tally: Tally) -> dict[str, int]:
-    """Events of the smaller class: with one signal in ten groups of events, the others add nothing."""
+    """Return the number of events of the smaller class, which limits the precision of each metric."""
     return {
         f"{metric}{suffix}": min(curve.signal_rows, curve.background_rows)
-        for suffix, curve in _by_suffix(tally).items()
+        for suffix, curve in _curves(tally).items()
         for metric in ("auroc", "signal_efficiency_fpr1", "significance_improvement")
     }
 
 
 def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
-    """The metrics of each draw of groups of events, from bins of neighbouring scores."""
-    suffixes = dict.fromkeys(suffix for tally in tallies for suffix in _by_suffix(tally))
-    drawn = [resampled([tally.curve(_PLACES[suffix]) for tally in tallies], draws) for suffix in suffixes]
+    """Return the metrics of each draw of groups of events, from binned curves."""
+    suffixes = dict.fromkeys(suffix for tally in tallies for suffix in _curves(tally))
+    drawn = [resampled([tally.curve(_BY_SUFFIX[suffix]) for tally in tallies], draws) for suffix in suffixes]
     return [_metrics(dict(zip(suffixes, curves, strict=True))) for curves in zip(*drawn, strict=True)]
 
 
 def curves(tally: Tally) -> list[Curve]:
-    """The background efficiency against that of all signals, and of each."""
+    """Return the ROC curves of all signals, and of each."""
     return [
         curve
-        for suffix, roc in _by_suffix(tally).items()
+        for suffix, roc in _curves(tally).items()
         for curve in roc_curves(
             f"roc{suffix}",
             "Background efficiency",
@@ -197,9 +197,9 @@ def curves(tally: Tally) -> list[Curve]:
     ]
 
 
-def _by_suffix(tally: Tally) -> dict[str, Scores]:
-    """The curve of all signals, and of each that there is, by what stands behind the names of its metrics."""
-    found = {suffix: tally.curve(places) for suffix, places in _PLACES.items()}
+def _curves(tally: Tally) -> dict[str, Scores]:
+    """Return the curve of all signals, and of each signal with events, by the suffix of its metrics."""
+    found = {suffix: tally.curve(signals) for suffix, signals in _BY_SUFFIX.items()}
     return {suffix: curve for suffix, curve in found.items() if curve.signal_rows or not suffix}
 
 

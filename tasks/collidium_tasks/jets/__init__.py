@@ -59,10 +59,10 @@ class JetsTask(Task):
     def oracle(self, truth: Tables) -> pa.Table:
         jets = truth["jets"]
         flavour = np.asarray(jets.column("flavour"))
-        answer = jets.select(["event_id", "jet_id"])
+        predictions = jets.select(["event_id", "jet_id"])
         for name, code in zip(PROBABILITIES, (BOTTOM, CHARM, LIGHT), strict=True):
-            answer = answer.append_column(name, pa.array((flavour == code).astype(np.float32)))
-        return answer
+            predictions = predictions.append_column(name, pa.array((flavour == code).astype(np.float32)))
+        return predictions
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         learned = {"trees": trees.reconstruct} if can_learn() else {}

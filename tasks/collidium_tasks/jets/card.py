@@ -1,4 +1,4 @@
-"""The card of the task, flavours as stored on the server, and problems with the rows of a submission."""
+"""The card of the task, its truth, and problems of the rows of a submission."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from collidium.contracts.tables import flatten
 from collidium.contracts.task import Block, Card, Column, EventRange, Metric, Problem, Tables, UnusableTruth
 from collidium_tasks.common import rows_problem
 
-#: Codes of the dataset.
+#: Codes of the column ``flavour`` of the dataset.
 BOTTOM: Final = 5
 CHARM: Final = 4
 LIGHT: Final = 0
@@ -23,22 +23,22 @@ _COLUMNS: Final = ("jet_id", "flavour")
 
 #: The b efficiency at which rejections are computed.
 WORKING_POINT: Final = Fraction(7, 10)
-#: Background jets that must pass for a rejection; its error is a fifth with as many.
+#: Minimum number of background jets that pass for a rejection, whose error is then 20%.
 MIN_PASSING: Final = 25
 #: Maximum deviation of the sum of a jet's probabilities from 1.
 TOLERANCE: Final = 0.02
 
-#: Marks rows of jets that are not there.
+#: Index of jets that the truth does not contain.
 UNKNOWN: Final = -1
 
-#: Jets are numbered in 16 bits.
+#: Jet ids have 16 bits.
 _MAX_JETS: Final = 2**16
 
 Places = npt.NDArray[np.int64]
 
 
 def prepare(tables: Tables) -> dict[str, pa.Table]:
-    """One row per jet, rising by ``event_id`` and ``jet_id``, with its ``flavour``.
+    """Return the truth: one row per jet with ``event_id``, ``jet_id`` and ``flavour``, sorted by the ids.
 
     Raises :class:`~collidium.contracts.task.UnusableTruth` if a column is missing or has nulls, a flavour
     is not 5, 4 or 0, or an event or a jet appears twice.
@@ -57,7 +57,7 @@ def prepare(tables: Tables) -> dict[str, pa.Table]:
     except ValueError as error:
         raise UnusableTruth(f"table jets: {error}") from error
     events = np.asarray(flat.column("event_id")).astype(np.uint32)
-    jets, flavour = (_whole(flat, name) for name in _COLUMNS)
+    jets, flavour = (_valid(flat, name) for name in _COLUMNS)
     order = np.lexsort((jets, events))
     events, jets, flavour = events[order], jets[order], flavour[order]
     again = np.flatnonzero((np.diff(events) == 0) & (np.diff(jets) == 0))
@@ -67,7 +67,8 @@ def prepare(tables: Tables) -> dict[str, pa.Table]:
     return {"jets": pa.table(columns)}
 
 
-def _whole(flat: pa.Table, name: str) -> npt.NDArray[np.int64]:
+def _valid(flat: pa.Table, name: str) -> npt.NDArray[np.int64]:
+    """Return a column of integers. Raises UnusableTruth for invalid values."""
     column = flat.column(name)
     if not pa.types.is_integer(column.type) or column.null_count:
         raise UnusableTruth(f"table jets, column {name}: must be integers, without nulls")
@@ -138,7 +139,7 @@ CARD: Final = Card(
             source="J. Hanley and B. McNeil, Radiology 143 (1982) 29",
             bounds=(0, 1),
         ),
-        # An event of ttbar has 1.3 light and 0.4 c jets: enough for rejections of 100 and 10.
+        # A ttbar event has 1.3 light and 0.4 c jets on average: enough for rejections of 100 and 10.
         _rejection("light_rejection_70", "light", "prob_light", 2000),
         _rejection("c_rejection_70", "c", "prob_c", 600),
     ),
@@ -146,7 +147,7 @@ CARD: Final = Card(
 
 
 def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
-    """The row of each prediction's jet in truth table ``jets``, or UNKNOWN; ids of any width and sign."""
+    """Return the row of each prediction's jet in truth table ``jets``, or UNKNOWN."""
     events, ids = np.asarray(predictions.column("event_id")), np.asarray(predictions.column("jet_id"))
     known_events, known_ids = np.asarray(jets.column("event_id")), np.asarray(jets.column("jet_id"))
     if np.array_equal(events, known_events) and np.array_equal(ids, known_ids):
@@ -161,14 +162,14 @@ def places_of(jets: pa.Table, predictions: pa.Table) -> Places:
 
 
 def repeated(places: Places, jets: int) -> npt.NDArray[np.bool_]:
-    """Rows of a jet that another row is of, too; of each such jet one is left. Unknown jets have none."""
+    """Return the mask of repeated rows, all but one of each jet; rows of unknown jets are never repeated."""
     again = np.zeros(len(places), np.bool_)
     if not len(places) or (places[0] != UNKNOWN and bool(np.all(places[1:] > places[:-1]))):
         return again  # in the order of the truth
     known = np.flatnonzero(places != UNKNOWN)
-    left = np.empty(jets, np.int64)
-    left[places[known]] = known
-    again[known] = left[places[known]] != known
+    last = np.empty(jets, np.int64)
+    last[places[known]] = known
+    again[known] = last[places[known]] != known
     return again
 
 
@@ -177,15 +178,12 @@ PROBABILITIES: Final = ("prob_b", "prob_c", "prob_light")
 _UNKNOWN: Final = "The event has no jet with this jet_id."
 _WRONG_SUM: Final = f"{', '.join(PROBABILITIES)} must add up to 1, within {TOLERANCE}."
 _DUPLICATE: Final = "The jet was submitted before; each (event_id, jet_id) may occur once."
-#: Probabilities may have been rounded to 32 bits, each for itself.
+#: Allowance for probabilities rounded to 32 bits.
 _ROUNDING: Final = 1e-6
 
 
 def problems_of(block: Block) -> list[Problem]:
-    """Every kind of problem, with its number of rows and a few of them.
-
-    A repeated row is counted each time after the first; rows of unknown jets are not looked at for that.
-    """
+    """Return every kind of problem of a block's rows, with the number of rows and examples."""
     places = places_of(block.truth["jets"], block.predictions)
     ids = ["event_id", "jet_id"]
     wrong_sum = np.abs(_totals(block.predictions) - 1.0) > TOLERANCE + _ROUNDING

@@ -1,6 +1,6 @@
-"""What models of the task read and return, and baselines as models.
+"""The interface of models of the task, and baselines as ONNX models.
 
-The latter need onnx, and the trees scikit-learn and skl2onnx.
+Baselines as models need onnx; trees also need scikit-learn and skl2onnx.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ MODELS: Final = ModelInterface(
 
 
 def trees_model() -> Files:
-    """The boosted trees of the baseline `trees`."""
+    """Return the baseline `trees` as a model."""
     return files(
         of_estimator(trees.trained(), len(NAMES), zipmap=False),
         f"""task = "jets"
@@ -75,7 +75,7 @@ def _columns(codes: list[int]) -> str:
 
 
 def deepsets_model() -> Files:
-    """The four networks of the baseline `deepsets`."""
+    """Return the baseline `deepsets` as a model."""
     weights = deepsets.weights()
     constants = {name.replace(".", "_"): array.astype(np.float32) for name, array in weights.items()}
     lines = []

@@ -1,4 +1,4 @@
-"""Merged scores of jets by flavour, and the metrics computed from them."""
+"""The tally of the task, which is the scores of jets by flavour, and the metrics."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from collidium_tasks.jets.card import (
 )
 from collidium_tasks.ranking import Roc, Scores, resampled, roc_curves
 
-#: Probability of each flavour for a jet that is not submitted.
+#: Probability of each flavour of jets that are not submitted.
 _MISSING: Final = 1 / 3
 
 Numbers = npt.NDArray[Any]
@@ -31,29 +31,29 @@ Numbers = npt.NDArray[Any]
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """Three rankings of b jets, each against others, and how many jets were submitted."""
+    """Scores of b jets against other jets, and numbers of jets."""
 
-    #: By ``prob_b``, against all others.
+    #: ``prob_b``, against all other jets.
     others: Scores = field(default_factory=Scores)
-    #: By the discriminants, against light and c jets.
+    #: Discriminants against light and c jets.
     light: Scores = field(default_factory=Scores)
     charm: Scores = field(default_factory=Scores)
     jets: int = 0
     submitted: int = 0
-    #: Jets that an event has at most.
+    #: Maximum number of jets in an event.
     largest: int = 0
 
 
 def collect(block: Block) -> Tally:
-    """The tally of a block of valid predictions."""
+    """Return the tally of a block of valid predictions."""
     jets, predictions = block.truth["jets"], block.predictions
     flavour, places = np.asarray(jets.column("flavour")), places_of(jets, predictions)
-    columns = [_filled(predictions, name, places, len(flavour)) for name in PROBABILITIES]
-    bottom, charm, light = (_Probabilities.of(columns, flavour == code) for code in (BOTTOM, CHARM, LIGHT))
+    prob_b, prob_c, prob_light = (_filled(predictions, name, places, len(flavour)) for name in PROBABILITIES)
+    b, c, light = (np.flatnonzero(flavour == code) for code in (BOTTOM, CHARM, LIGHT))
     return Tally(
-        Scores(np.sort(bottom.bottom), np.sort(np.concatenate([charm.bottom, light.bottom]))),
-        Scores(_parts(bottom.bottom, bottom.light), _parts(light.bottom, light.light)),
-        Scores(_parts(bottom.bottom, bottom.charm), _parts(charm.bottom, charm.charm)),
+        Scores(np.sort(prob_b[b]), np.sort(np.concatenate([prob_b[c], prob_b[light]]))),
+        Scores(_discriminants(prob_b[b], prob_light[b]), _discriminants(prob_b[light], prob_light[light])),
+        Scores(_discriminants(prob_b[b], prob_c[b]), _discriminants(prob_b[c], prob_c[c])),
         len(flavour),
         len(places),
         _largest(np.asarray(jets.column("event_id"))),
@@ -61,7 +61,7 @@ def collect(block: Block) -> Tally:
 
 
 def merge(tallies: Sequence[Tally]) -> Tally:
-    """The tally of all their jets."""
+    """Return the tally of all jets."""
     return Tally(
         Scores.merged([tally.others for tally in tallies]),
         Scores.merged([tally.light for tally in tallies]),
@@ -73,7 +73,7 @@ def merge(tallies: Sequence[Tally]) -> Tally:
 
 
 def metrics(tally: Tally) -> dict[str, float]:
-    """The card's metrics; no rejection where fewer than MIN_PASSING jets of its flavour pass."""
+    """Return the card's metrics, without rejections of which fewer than MIN_PASSING background jets pass."""
     found = _metrics(tally.others, tally.light, tally.charm)
     for name, curve in (("light_rejection_70", tally.light), ("c_rejection_70", tally.charm)):
         if curve.background_efficiency(WORKING_POINT) * curve.background_rows < MIN_PASSING:
@@ -82,7 +82,7 @@ def metrics(tally: Tally) -> dict[str, float]:
 
 
 def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
-    """The metrics of each draw of groups of events, from bins of neighbouring scores; all of them, always."""
+    """Return the metrics of each draw of groups of events, from binned curves; all metrics in any case."""
     curves = zip(
         resampled([tally.others for tally in tallies], draws),
         resampled([tally.light for tally in tallies], draws),
@@ -92,12 +92,12 @@ def resample(tallies: Sequence[Tally], draws: Draws) -> list[dict[str, float]]:
     return [_metrics(*of_a_draw) for of_a_draw in curves]
 
 
-#: Of prob_b, for the fraction of b jets.
+#: Bins of prob_b for the curve ``response_b``.
 _EDGES: Final = tuple(number / 10 for number in range(11))
 
 
 def curves(tally: Tally) -> list[Curve]:
-    """Efficiencies of other jets against that of b jets, and how often prob_b is right."""
+    """Return the ROC curves, and the fraction of b jets in bins of prob_b."""
     rankings = (
         ("roc_btag", "Efficiency of jets that are not b", "b efficiency by prob_b", tally.others),
         ("roc_light", "Efficiency of light jets", "b efficiency against light jets", tally.light),
@@ -123,7 +123,7 @@ def curves(tally: Tally) -> list[Curve]:
 
 
 def warnings(tally: Tally) -> list[str]:
-    """Report missing jets, which lower the scores."""
+    """Warn of jets that were not submitted."""
     missing = tally.jets - tally.submitted
     if not missing:
         return []
@@ -141,40 +141,26 @@ def _metrics(others: Roc, light: Roc, charm: Roc) -> dict[str, float]:
     }
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Probabilities:
-    """Predicted probabilities of the jets of one flavour."""
-
-    bottom: Numbers
-    charm: Numbers
-    light: Numbers
-
-    @classmethod
-    def of(cls, columns: Sequence[Numbers], chosen: npt.NDArray[np.bool_]) -> _Probabilities:
-        places = np.flatnonzero(chosen)
-        return cls(*(values[places] for values in columns))
-
-
 def _largest(events: Numbers) -> int:
-    """How many of the rows, sorted by event, one event has at most."""
+    """Return the maximum number of rows of an event; rows are sorted by event."""
     starts = np.flatnonzero(np.diff(events.astype(np.int64), prepend=-1, append=-1))
     return int(np.diff(starts).max(initial=0))
 
 
 def _filled(predictions: pa.Table, name: str, places: Places, jets: int) -> Numbers:
-    """The probability of every jet of the truth, in its order; in 32 bits where it was submitted so."""
+    """Return the probability of every jet, in the order of the truth; float32 if it was submitted so."""
     column = np.asarray(predictions.column(name))
     values = np.full(jets, _MISSING, np.float32 if column.dtype == np.float32 else np.float64)
     values[places] = column
     return values
 
 
-def _parts(bottom: Numbers, other: Numbers) -> Numbers:
-    """``bottom / (bottom + other)``, ascending; 1/2 where both are 0."""
-    one = bottom.astype(np.float64)
-    both = one + other
+def _discriminants(prob_b: Numbers, other: Numbers) -> Numbers:
+    """Return ``prob_b / (prob_b + other)``, ascending; 1/2 where both are 0."""
+    numerator = prob_b.astype(np.float64)
+    denominator = numerator + other
     with np.errstate(invalid="ignore"):
-        parts = one / both
-    parts[both == 0] = 0.5
-    parts.sort()
-    return parts
+        discriminants = numerator / denominator
+    discriminants[denominator == 0] = 0.5
+    discriminants.sort()
+    return discriminants

@@ -1,13 +1,13 @@
 """The tracking benchmark: group the hits of an event into the tracks of its charged particles.
 
-* :mod:`.card`: the columns, and the metrics with their formulas and bounds.
-* :mod:`.weights`: weights of hits, as in TrackML; :mod:`.truth` computes them when truth is imported.
-* :mod:`.matching`: the double-majority rule, from the hits of an event to its counts (``EventCounts``).
-* :mod:`.tally`: the counts of all events (``EVENT``), and metrics as ratios of them (``RATIOS``).
+* :mod:`.card`: the columns, the metrics with their formulas and bounds, and problems of rows.
+* :mod:`.truth`: the truth tables, with hit weights as in TrackML.
+* :mod:`.events`: a block as arrays, event by event.
+* :mod:`.matching`: the double-majority rule; it computes the counts of an event (``EventCounts``).
+* :mod:`.tally`: the counts of all events (``EVENT``), and the metrics, which are ratios of them (``RATIOS``).
 * :mod:`.bins`: efficiencies and rates in bins.
-* :mod:`.events`, :mod:`.labels`: a block as arrays; :mod:`.checks`: invalid rows.
 
-Standard errors are computed by the platform, in :mod:`collidium.scoring.uncertainty`.
+The platform computes standard errors, in :mod:`collidium.scoring.uncertainty`.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from collidium_tasks.tracking.matching import Matcher
 from collidium_tasks.tracking.tally import EventTallies
 from collidium_tasks.tracking.truth import HitWeights, prepare
 
-#: Models read hits, and number their tracks in the graph or return edges of hits.
+#: Models read hits and return track ids, or edges between hits.
 MODELS: Final = ModelInterface(
     inputs={"tracker_hits": ("x", "y", "z", "volume_id", "layer_id", "surface_id", "detector")},
     rows="tracker_hits",
@@ -52,11 +52,9 @@ MODELS: Final = ModelInterface(
 )
 
 
-class TrackingTask(Task):
-    """Scores the assignment of hits to tracks by the double-majority rule."""
+class TracksTask(Task):
+    """Base class of tasks whose predictions are tracks: their truth, checks and models."""
 
-    card: ClassVar[Card] = CARD
-    version: ClassVar[str] = "2"
     truth_options: ClassVar[Mapping[str, Sequence[str]]] = {"hits": get_args(HitWeights)}
 
     def prepare(self, tables: Tables) -> dict[str, pa.Table]:
@@ -67,6 +65,22 @@ class TrackingTask(Task):
 
     def check(self, block: Block) -> list[Problem]:
         return problems_of(events_of(block))
+
+    def model_interface(self) -> ModelInterface:
+        return MODELS
+
+    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
+        return baselines.examples(self.card.name)
+
+    def model_files(self, baseline: str) -> dict[str, bytes]:
+        return shipped_model(edges.__name__, {"edges": edges.WEIGHTS}, baseline)
+
+
+class TrackingTask(TracksTask):
+    """Scores the assignment of hits to tracks by the double-majority rule."""
+
+    card: ClassVar[Card] = CARD
+    version: ClassVar[str] = "2"
 
     def score(self, block: Block) -> EventTallies:
         matcher = Matcher()
@@ -90,12 +104,6 @@ class TrackingTask(Task):
     def warnings(self, tally: EventTallies) -> list[str]:
         return tallying.warnings(tally)
 
-    def model_interface(self) -> ModelInterface:
-        return MODELS
-
-    def model_examples(self) -> Mapping[str, Callable[[], Mapping[str, bytes]]]:
-        return baselines.examples(self.card.name)
-
     def oracle(self, truth: Tables) -> pa.Table:
         hits = truth["hits"]
         track_id = np.asarray(hits.column("particle"), dtype=np.int64) - 1  # noise, 0, belongs to no track
@@ -103,9 +111,6 @@ class TrackingTask(Task):
 
     def baselines(self) -> Mapping[str, Reconstruction]:
         return {"naive": naive, "helix": helix.reconstruct, "edges": edges.reconstruct}
-
-    def model_files(self, baseline: str) -> dict[str, bytes]:
-        return shipped_model(edges.__name__, {"edges": edges.WEIGHTS}, baseline)
 
 
 __all__ = ["TrackingTask", "collidium_tasks"]

@@ -1,7 +1,7 @@
-"""Scores in bins: efficiencies against what particles are, rates against the length of tracks.
+"""Scores in bins: efficiencies by properties of particles, fake and duplicate rates by length of tracks.
 
-A particle is found as in ``double_majority_eff_pt1``: a correct track has it. The truth has the number of
-each particle's bin, from 1, so that scoring looks no momentum up; 0 is not counted.
+A particle is found if it has a correct track, as in ``double_majority_eff_pt1``. The truth tables hold the
+number of each particle's bin, from 1; particles with 0 do not count.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from collidium.contracts.task import Curve
 
-#: Counts of a curve: those that count, and all, in each bin; shape (2, bins).
+#: Numerators and denominators of a curve, shape (2, bins).
 BinCounts = npt.NDArray[np.uint32]
 
 
@@ -32,12 +32,12 @@ class Binning:
         return len(self.edges) - 1
 
     def numbers(self, values: npt.NDArray[Any], counted: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
-        """The bin of each value, from 1; 0 outside of all bins and for what is not counted."""
+        """Return the bin of each value, from 1; 0 outside of all bins and where not ``counted``."""
         number = np.searchsorted(self.edges, values, side="right")
         return np.where(counted & (number <= self.bins), number, 0).astype(np.uint8)
 
 
-#: By the name of the curve and of the column of the truth.
+#: Efficiencies by name, which is also that of the column in the truth.
 OF_PARTICLES: Final[Mapping[str, Binning]] = {
     "efficiency_pt": Binning(
         "Efficiency", "pT (GeV)", (0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 5, 10, 20, 50, 100)
@@ -47,9 +47,9 @@ OF_PARTICLES: Final[Mapping[str, Binning]] = {
         "Efficiency", "production radius (mm)", (0, 1, 5, 10, 20, 30, 50, 80, 120, 180, 260)
     ),
 }
-#: The shortest tracks of each bin, and those that are too long for all.
-_SHORTEST: Final = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 31)
-_LENGTHS: Final = tuple(length - 0.5 for length in _SHORTEST)
+#: Minimum number of hits of the tracks in each bin; the last one is the upper limit of the last bin.
+_MIN_LENGTHS: Final = (4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 16, 18, 21, 31)
+_LENGTHS: Final = tuple(length - 0.5 for length in _MIN_LENGTHS)
 OF_TRACKS: Final[Mapping[str, Binning]] = {
     "fake_rate_length": Binning("Fake rate", "hits of the track", _LENGTHS),
     "duplicate_rate_length": Binning("Duplicate rate", "hits of the track", _LENGTHS),
@@ -60,7 +60,7 @@ ALL: Final = {**OF_PARTICLES, **OF_TRACKS}
 def of_particles(
     numbers: Mapping[str, npt.NDArray[np.uint8]], found: npt.NDArray[np.bool_]
 ) -> dict[str, BinCounts]:
-    """Count particles that are ``found``, and all, by the numbers of their bins."""
+    """Count ``found`` particles, and all particles, in each bin."""
     counts = {}
     for name, binning in OF_PARTICLES.items():
         bins = binning.bins + 1
@@ -73,8 +73,15 @@ def of_particles(
 def of_tracks(
     lengths: npt.NDArray[Any], matched: npt.NDArray[Any], duplicated: npt.NDArray[Any]
 ) -> dict[str, BinCounts]:
-    """Count fakes and duplicates by lengths: of all tracks, matched ones, those that share particles."""
-    every, real, shared = (_of_lengths(some) for some in (lengths, matched, duplicated))
+    """Count fakes and duplicates in bins of length.
+
+    Parameters
+    ----------
+    lengths, matched, duplicated
+        Lengths of all tracks, of tracks that a particle dominates, and of tracks whose particle dominates
+        several tracks.
+    """
+    every, real, shared = (_count_lengths(some) for some in (lengths, matched, duplicated))
     return {
         "fake_rate_length": np.array([every - real, every], np.uint32),
         "duplicate_rate_length": np.array([shared, every], np.uint32),
@@ -82,7 +89,7 @@ def of_tracks(
 
 
 def curves(tallies: npt.NDArray[Any]) -> list[Curve]:
-    """The curves of events, one record of counts each."""
+    """Return the curves of a tally: a structured array with one record per event."""
     found = []
     for name, binning in ALL.items():
         part, whole = tallies[name].sum(axis=0, dtype=np.int64)
@@ -100,7 +107,7 @@ def curves(tallies: npt.NDArray[Any]) -> list[Curve]:
     return found
 
 
-def _of_lengths(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-    of_each = np.bincount(np.minimum(lengths, _SHORTEST[-1]), minlength=_SHORTEST[-1] + 1)
-    counts: npt.NDArray[np.int64] = np.add.reduceat(of_each, _SHORTEST)[:-1]
+def _count_lengths(lengths: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+    by_length = np.bincount(np.minimum(lengths, _MIN_LENGTHS[-1]), minlength=_MIN_LENGTHS[-1] + 1)
+    counts: npt.NDArray[np.int64] = np.add.reduceat(by_length, _MIN_LENGTHS)[:-1]
     return counts

@@ -1,7 +1,4 @@
-"""The card of the tracking benchmark, and what can be wrong with the rows of a submission.
-
-Problems are found event by event and reported together.
-"""
+"""The card of the tracking benchmark, and problems of the rows of a submission."""
 
 from __future__ import annotations
 
@@ -114,7 +111,7 @@ Rows = npt.NDArray[np.intp]
 
 @dataclass(slots=True)
 class _Finding:
-    """One kind of problem and the rows that have it."""
+    """One kind of problem, the number of rows that have it, and examples."""
 
     code: str
     column: str
@@ -134,10 +131,9 @@ class _Finding:
 
 
 def problems_of(events: Iterable[Event]) -> list[Problem]:
-    """Every kind of problem that the events' rows have, with its number of rows and a few of them.
+    """Return every kind of problem of the events' rows, with the number of rows and examples.
 
-    A repeated row is counted each time after the first; rows of unknown hits are not looked at for
-    repetitions.
+    Repeated rows count from the second one. Rows of unknown hits are never repeated.
     """
     negative_hit = _Finding("negative-id", "hit_id", "hit_id is negative; hit ids are 0 or more.")
     unknown_hit = _Finding("unknown-hit", "hit_id", "The event has no hit of this hit_id.")
@@ -162,15 +158,15 @@ def problems_of(events: Iterable[Event]) -> list[Problem]:
 
 
 def _below(ids: npt.NDArray[np.integer], minimum: int) -> Rows:
-    """Rows whose id is less than ``minimum``, which is not positive."""
+    """Return rows whose id is less than ``minimum``, which is 0 or negative."""
     if ids.dtype.kind == "u" or not len(ids) or ids.min() >= minimum:
         return np.empty(0, np.intp)
     return np.flatnonzero(ids < minimum)
 
 
 def _repeated(places: npt.NDArray[np.int64], hits: int, known: int) -> Rows:
-    """Rows whose hit is in an earlier row, in order; ``known`` rows have a hit."""
-    seen = np.zeros(hits + 1, np.bool_)  # the last is that of UNKNOWN
+    """Return rows whose hit is also in an earlier row; ``known`` is the number of rows with a known hit."""
+    seen = np.zeros(hits + 1, np.bool_)  # the last entry is for UNKNOWN
     seen[places] = True
     if np.count_nonzero(seen[:hits]) == known:
         return np.empty(0, np.intp)

@@ -1,4 +1,4 @@
-"""A block cut into its events, as NumPy arrays that share the block's memory wherever they can."""
+"""The events of a block as NumPy arrays, which share the block's memory where possible."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ Integers = npt.NDArray[np.integer[Any]]
 class Event:
     """Predictions and truth of one event.
 
-    ``hit_id`` and ``track_id`` have one entry per submitted row; ``true_hit_id``, ``particle`` (0: noise)
-    and ``weight`` (None: every hit that is not noise weighs 1) one per hit of the event; ``particle_hits``,
-    ``high_pt``, ``accepted`` and ``bins`` one per particle, at place ``particle - 1``.
+    ``hit_id`` and ``track_id`` have one entry per submitted row. ``true_hit_id``, ``particle`` (0: noise) and
+    ``weight`` (None: all hits but noise have weight 1) have one entry per hit of the event.
+    ``particle_hits``, ``high_pt``, ``accepted`` and ``bins`` have one entry per particle, at index ``particle
+    - 1``.
     """
 
     event_id: int
@@ -39,14 +40,14 @@ class Event:
 
     @property
     def same_hits(self) -> bool:
-        """Whether the rows are the event's hits, all of them and in their order: the usual case."""
+        """Whether the rows are all hits of the event, in their order, which is the usual case."""
         return have_equal_ids(self.true_hit_id, self.hit_id)
 
 
 def have_equal_ids(known: Integers, ids: Integers) -> bool:
-    """``np.array_equal`` for ids of which the ``known`` are not negative.
+    """Return ``np.array_equal`` of ids, of which the ``known`` are not negative.
 
-    NumPy compares integers of one width and sign more than twice as fast as those of one width and two signs.
+    NumPy compares integers of equal signedness more than twice as fast as those of different signedness.
     """
     if known.dtype.kind == ids.dtype.kind or known.dtype.itemsize != ids.dtype.itemsize:
         return np.array_equal(known, ids)
@@ -58,7 +59,7 @@ def have_equal_ids(known: Integers, ids: Integers) -> bool:
 
 
 def events_of(block: Block) -> Iterator[Event]:
-    """The events of a block that have hits in the truth or rows in the predictions, in order."""
+    """Yield the events of a block that have hits in the truth or rows in the predictions, in order."""
     rows = _Rows(block.predictions)
     hits = _Rows(block.truth["hits"])
     particles = _Rows(block.truth["particles"])
@@ -84,17 +85,16 @@ def events_of(block: Block) -> Iterator[Event]:
 
 
 class _Column:
-    """A column without nulls that may lie in several pieces; slices copy only where they span two."""
+    """A column without nulls in one or several chunks; a slice is copied only if it spans chunks."""
 
     def __init__(self, column: pa.ChunkedArray[Any]) -> None:
         self.chunks = [np.asarray(chunk) for chunk in column.chunks if len(chunk)]
-        # Asking the type itself would need pandas.
+        # pa.DataType.to_pandas_dtype would need pandas.
         self.dtype = self.chunks[0].dtype if self.chunks else np.asarray(pa.nulls(0, column.type)).dtype
         lengths = [len(chunk) for chunk in self.chunks]
         self.starts = [sum(lengths[:number]) for number in range(len(lengths))]
 
     def slice(self, start: int, stop: int) -> npt.NDArray[Any]:
-        """Rows ``start`` to ``stop``, shape (stop - start,)."""
         if start == stop:
             return np.empty(0, self.dtype)
         first = bisect_right(self.starts, start) - 1
@@ -119,7 +119,7 @@ class _Rows:
         return self._columns[name]
 
     def event_ids(self) -> npt.NDArray[np.int64]:
-        """The distinct events, found by jumping from one to the next: few comparisons, no pass over rows."""
+        """Return the distinct events; binary search from one to the next avoids a pass over all rows."""
         found: list[int] = []
         for chunk in self._columns["event_id"].chunks:
             row = 0
@@ -129,11 +129,11 @@ class _Rows:
         return np.unique(np.array(found, np.int64))
 
     def edges(self, ids: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        """First row, and the row after the last, of each event; each of shape (len(ids),)."""
+        """Return the first row, and the row after the last, of each event; each of shape (len(ids),)."""
         starts = np.zeros(len(ids), np.int64)
         stops = np.zeros(len(ids), np.int64)
         for chunk in self._columns["event_id"].chunks:
-            # Equal types keep searchsorted from converting the whole chunk.
+            # With equal types, searchsorted does not convert the whole chunk.
             fits = len(ids) == 0 or ids[-1] <= np.iinfo(chunk.dtype).max
             wanted = ids.astype(chunk.dtype) if fits else ids
             starts += np.searchsorted(chunk, wanted, side="left")
@@ -141,14 +141,15 @@ class _Rows:
         return starts, stops
 
 
-#: Marks hit ids that the event does not have.
+#: Index of hit ids that the event does not have.
 UNKNOWN = -1
 
 
 def rows_of_hits(true_hit_id: Integers, hit_id: Integers) -> npt.NDArray[np.int64]:
-    """The place of each submitted hit among the event's own, or UNKNOWN; shape (rows,).
+    """Return the index of each submitted hit among the hits of the event, or UNKNOWN; shape (rows,).
 
-    Ids of any width and sign, never through float. Ids of the truth are distinct and not negative.
+    Ids are integers of any type and are never converted to floats. Ids of the truth are distinct and not
+    negative.
     """
     if not len(true_hit_id) or not len(hit_id):
         return np.full(len(hit_id), UNKNOWN, np.int64)
@@ -163,7 +164,7 @@ def rows_of_hits(true_hit_id: Integers, hit_id: Integers) -> npt.NDArray[np.int6
 
 
 def _places(known: Integers, wanted: Integers, lowest: int, span: int) -> npt.NDArray[np.int64]:
-    """Look up ids between the lowest and the highest that is known."""
+    """Look up ids from the lowest to the highest known id, which differ by ``span``."""
     if span >= 4 * len(known) + 1024:
         return _by_search(known.astype(np.uint64), wanted.astype(np.uint64))
     offsets = (wanted - wanted.dtype.type(lowest)).astype(np.int64)

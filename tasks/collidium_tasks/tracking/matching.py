@@ -1,9 +1,9 @@
-"""Which particle dominates which track: the double-majority rule, one event at a time.
+"""Matching of tracks and particles by the double-majority rule, one event at a time.
 
-Track ids, of any integer width, become small numbers that fit into a sort key. Each hit becomes one number,
-track label times 2^bits plus particle. Sorting these puts the hits that a track and a particle share next to
-each other; what the metrics need are the lengths of such runs. The rule is that of the TrackML challenge
-(arXiv:1904.06778, section 4) with "at least" for "more than".
+The rule is that of the TrackML challenge (arXiv:1904.06778, section 4), with "at least half" for "more than
+half". Implementation: track ids, of any integer type, are mapped to small labels. Each hit becomes one key,
+label times 2^bits plus particle. Sorting the keys groups the hits that a track and a particle share; metrics
+follow from the lengths of these runs.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 Integers = npt.NDArray[np.int64]
 Lengths = npt.NDArray[np.int32]
 
-#: Hits of a particle that a track needs to have reconstructed it; all of them, if it has fewer.
+#: Minimum number of a particle's hits in a track that reconstructs it; all hits if it has fewer.
 MIN_HITS = 3
-#: Hits of the tracks that rates of fakes and duplicates count.
+#: Minimum number of hits of tracks that fake and duplicate rates count.
 COUNTED_HITS = 4
 
 
 class Buffers:
-    """Named arrays that grow and are handed out again; for one thread."""
+    """Named arrays that are reused; not thread-safe."""
 
     def __init__(self) -> None:
         self._arrays: dict[str, npt.NDArray[Any]] = {}
 
     def array(self, name: str, length: int, dtype: type[Scalar]) -> npt.NDArray[Scalar]:
-        """An array of that length with whatever content, valid until ``name`` is asked for again."""
+        """Return an array with arbitrary content, valid until ``name`` is requested again."""
         array = self._arrays.get(name)
         if array is None or len(array) < length or array.dtype != dtype:
             array = self._arrays[name] = np.empty(length + length // 8, dtype)
         return array[:length]
 
 
-#: Label arrays are uint32 unless there are more labels than asked for.
+#: uint32, unless there are more labels than the requested limit.
 LabelArray = npt.NDArray[np.uint32 | np.uint64]
 
 #: Odd multipliers close to 2^64 over the golden ratio and its powers, for multiplicative hashing
@@ -53,33 +53,33 @@ MULTIPLIERS = (0x9E3779B97F4A7C15, 0xD1B54A32D192ED03, 0x8CB92BA72F3D8DD7)
 
 @dataclass(frozen=True, slots=True)
 class Labels:
-    """The track of each hit as a number below ``count``; hits that belong to none have ``count`` itself.
+    """The label of each hit's track: a number below ``count``, or ``count`` for hits without a track.
 
-    Equal track ids have equal labels and different ones different labels; not every label need occur.
+    Labels are equal if and only if track ids are equal. Not every label has to occur.
     """
 
     of_hits: LabelArray
     count: int
-    #: Track id of label 0 where labels are differences to it, else the track id of each label.
+    #: Track id of label 0 if labels are differences to it, else the track id of each label.
     names: int | npt.NDArray[np.uint64]
 
     def track_ids(self, labels: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-        """The track ids behind some labels."""
+        """Return the track ids of labels."""
         if isinstance(self.names, int):
             return labels + np.uint64(self.names)
         return self.names[labels]
 
 
 def label_tracks(track_id: npt.NDArray[np.integer[Any]], limit: int, buffers: Buffers) -> Labels:
-    """Labels of track ids that are -1 or more, at most ``limit`` of them if that can be had.
+    """Return labels of track ids, which are -1 or more; at most ``limit`` labels if possible.
 
-    Differences to the smallest id where those are small (the usual case); else places in a hash table;
-    else ranks. ``of_hits`` may lie in ``buffers``.
+    Labels are differences to the smallest id if these are small, which is the usual case; else positions in a
+    hash table; else ranks. ``of_hits`` may be in ``buffers``.
     """
     if not len(track_id) or (largest := int(track_id.max())) < 0:
         return Labels(np.zeros(len(track_id), np.uint32), 0, 0)
     wide = track_id if track_id.dtype.itemsize >= 4 else track_id.astype(np.int32)
-    # Seen as unsigned, -1 is the largest number of all, so the minimum is that of the tracks.
+    # As an unsigned integer, -1 is the maximum, so the minimum is the smallest track id.
     unsigned = wide.view(np.uint32 if wide.dtype.itemsize == 4 else np.uint64)
     smallest = int(unsigned.min())
     if largest - smallest < limit:
@@ -92,10 +92,10 @@ def label_tracks(track_id: npt.NDArray[np.integer[Any]], limit: int, buffers: Bu
 def _differences(
     unsigned: npt.NDArray[Any], smallest: int, largest: int, buffers: Buffers
 ) -> npt.NDArray[np.uint32]:
-    """``unsigned - smallest``, and one more than the largest difference for what was -1."""
+    """Return ``unsigned - smallest``, and the largest difference plus one for ids of -1."""
     labels = buffers.array("labels", len(unsigned), np.uint32)
     if largest < 2**32 - 1:
-        # The low half of each id holds all of it, and of -1 still the largest number of all.
+        # Ids fit in 32 bits, and the lower 32 bits of -1 are still the maximum.
         np.copyto(labels, unsigned, casting="unsafe")
         np.subtract(labels, np.uint32(smallest), out=labels)
         return np.minimum(labels, np.uint32(largest - smallest + 1), out=labels)
@@ -107,10 +107,10 @@ def _differences(
 
 
 def _hashed(ids: npt.NDArray[np.uint64], unassigned: npt.NDArray[np.bool_], limit: int) -> Labels | None:
-    """Places in three hash tables, each half as large as the one before; None when they do not suffice.
+    """Return positions in three hash tables, each half as large as the previous; None if they do not suffice.
 
-    Each id is written to its place, so that one of those that share a place stays; the others go on to the
-    next table. No id is taken for another.
+    Each id is written to its position. Of ids with the same position one remains; the others try the next
+    table. Different ids never get the same label.
     """
     bits = (limit + 1).bit_length() - 1
     if bits <= len(MULTIPLIERS):
@@ -135,7 +135,7 @@ def _hashed(ids: npt.NDArray[np.uint64], unassigned: npt.NDArray[np.bool_], limi
 
 
 def _ranks(ids: npt.NDArray[np.uint64], unassigned: npt.NDArray[np.bool_]) -> Labels:
-    """Places in the sorted list of ids: slow, for events with very many tracks and scattered ids."""
+    """Return ranks of ids: slow, for events with many tracks and scattered ids."""
     names, ranks = np.unique(ids, return_inverse=True)
     labels = ranks.astype(np.uint64)
     labels[unassigned] = len(names)
@@ -144,10 +144,10 @@ def _ranks(ids: npt.NDArray[np.uint64], unassigned: npt.NDArray[np.bool_]) -> La
 
 @dataclass(frozen=True, slots=True)
 class Matched:
-    """The tracks that a particle dominates; one entry for each such track, in the order of labels.
+    """The tracks that a particle dominates, one entry each, in the order of labels.
 
-    ``particle`` counts from 1, ``shared`` is the number of the track's hits that the particle owns, ``size``
-    that of all its hits.
+    ``particle`` is numbered from 1, ``shared`` is the number of the track's hits of that particle, ``size``
+    the number of all its hits.
     """
 
     label: LabelArray
@@ -159,11 +159,11 @@ class Matched:
 
 @dataclass(frozen=True, slots=True)
 class EventCounts:
-    """What the metrics need of one event; weights are those of hits."""
+    """Counts and sums of hit weights of one event, from which metrics are computed."""
 
     event_id: int
     tracks: int
-    #: Those of at least COUNTED_HITS hits, as are fakes and duplicates.
+    #: Tracks of at least COUNTED_HITS hits; fakes and duplicates are among these.
     counted_tracks: int
     fake_tracks: int
     particles: int
@@ -171,24 +171,24 @@ class EventCounts:
     high_pt_particles: int
     high_pt_reconstructed: int
     accepted_particles: int
-    #: Of those with a correct track.
+    #: Accepted particles with a correct track.
     accepted_found: int
     found_weight: float
     total_weight: float
-    #: Some of the event's track ids: the smallest, the largest, one drawn by a hash; none without tracks.
+    #: A sample of track ids (:func:`_sample`); empty without tracks.
     track_ids: tuple[int, ...]
-    #: By the name of the curve.
+    #: Bin counts by curve.
     bins: Mapping[str, BinCounts]
 
 
 class Matcher:
-    """Matches events one after the other, using its memory again; for one thread."""
+    """Matches events, reusing memory; not thread-safe."""
 
     def __init__(self) -> None:
         self._buffers = Buffers()
 
     def match(self, event: Event) -> EventCounts:
-        """Count the tracks and particles of an event whose rows :mod:`.checks` found in order."""
+        """Return the counts of an event, whose rows have no problems."""
         rows = None if event.same_hits else rows_of_hits(event.true_hit_id, event.hit_id)
         particle = event.particle if rows is None else np.take(event.particle, rows)
         bits = len(event.particle_hits).bit_length()
@@ -226,13 +226,13 @@ class Matcher:
         )
 
     def _runs(self, labels: Labels, particle: npt.NDArray[np.uint32], bits: int) -> _Runs:
-        """Sort the hits by track and particle and measure the runs of equal pairs."""
+        """Sort the hits by track and particle, and return the runs of equal pairs."""
         kind = labels.of_hits.dtype.type
         keys: LabelArray = self._buffers.array("keys", len(particle), kind)
         np.left_shift(labels.of_hits, kind(bits), out=keys)
         np.bitwise_or(keys, particle, out=keys)
         keys.sort()
-        # Unassigned hits have the largest label, so they stand at the end.
+        # Unassigned hits have the largest label, so they are at the end.
         keys = keys[: int(np.searchsorted(keys, kind(labels.count << bits)))]
         return _Runs.of(keys, self._buffers.array("changes", len(keys), np.bool_), bits)
 
@@ -244,18 +244,18 @@ class Matcher:
         labels: Labels,
         matched: Matched,
     ) -> tuple[float, float]:
-        """Weight of the dominating particles' hits in correct tracks, and of all hits of the event.
+        """Return the weight of the dominating particles' hits in correct tracks, and of all hits.
 
-        Both are summed over the same places of one array, so a perfect answer gives equal numbers.
+        Both sums are over the same array in the same order, so they are equal for a perfect submission.
         """
         if event.weight is None:
             return float(matched.shared[matched.correct].sum()), float(event.particle_hits.sum())
-        # Labels of no correct track keep owner 0: that is noise, which weighs nothing.
+        # Tracks that are not correct keep owner 0, which is noise and has weight 0.
         owner = self._buffers.array("owner", labels.count + 1, np.uint32)
         owner.fill(0)
         owner[matched.label[matched.correct]] = matched.particle[matched.correct]
         owners = self._buffers.array("owners", len(particle), np.uint32)
-        # Without memory of its own, and fastest with places of this type and mode; all of them are within.
+        # np.take needs no further memory, and is fastest, with indices of this type and mode.
         places = self._buffers.array("places", len(particle), np.intp)
         np.copyto(places, labels.of_hits, casting="same_kind")
         np.take(owner, places, out=owners, mode="wrap")
@@ -274,19 +274,19 @@ class Matcher:
 
 @dataclass(frozen=True, slots=True)
 class _Runs:
-    """Hits shared by one track and one particle, sorted by label and particle; one entry for each pair."""
+    """Pairs of a track and a particle that share hits, sorted by label and particle; one entry per pair."""
 
     label: LabelArray
     particle: LabelArray
     shared: Lengths
-    #: The run with which each track ends, shape (tracks,).
+    #: Index of the last run of each track, shape (tracks,).
     last_of_track: Integers
-    #: Hits of the run's track.
+    #: Number of hits of the run's track.
     track_size: Lengths
 
     @classmethod
     def of(cls, keys: LabelArray, changes: npt.NDArray[np.bool_], bits: int) -> _Runs:
-        """Of sorted keys; ``changes`` is memory, as long as they are."""
+        """Return the runs of sorted keys; ``changes`` is a buffer of the same length."""
         kind = keys.dtype.type
         ends = _ends(keys, changes)
         pairs = keys[ends]
@@ -302,14 +302,14 @@ class _Runs:
 
 
 def _ends(values: LabelArray, changes: npt.NDArray[np.bool_]) -> Integers:
-    """Where runs of equal values end: the place of the last of each."""
+    """Return the index of the last entry of each run of equal values."""
     np.not_equal(values[1:], values[:-1], out=changes[:-1])
     changes[-1:] = True
     return np.flatnonzero(changes)
 
 
 def _lengths(ends: Integers) -> Lengths:
-    """The lengths of runs that follow each other, from where they end."""
+    """Return the lengths of consecutive runs from the indices of their last entries."""
     lengths = np.empty(len(ends), np.int32)
     lengths[:1] = ends[:1] + 1
     np.subtract(ends[1:], ends[:-1], out=lengths[1:], casting="same_kind")
@@ -317,17 +317,17 @@ def _lengths(ends: Integers) -> Lengths:
 
 
 def _max_labels(hits: int, bits: int) -> int:
-    """How many labels leave ``bits`` of a 32-bit key to particles, and memory in proportion to the hits."""
+    """Return the number of labels that fit in 32-bit keys with ``bits`` for particles, and in memory."""
     return min((1 << (32 - bits)) - 1, max(2**12, 8 * hits))
 
 
 def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:
-    """The tracks of which a particle owns at least half the hits.
+    """Return the tracks of which a particle owns at least half the hits.
 
-    Where two own exactly half, the one that makes the track correct is taken, else the smaller.
+    If two particles own exactly half, the one that makes the track correct dominates, else the smaller one.
     """
     candidates = np.flatnonzero((runs.shared >= runs.track_size - runs.shared) & (runs.particle > 0))
-    # At most two candidates share a track, and then they are neighbours, the smaller particle first.
+    # At most two candidates share a track. They are neighbours, with the smaller particle first.
     label = runs.label[candidates]
     tied = np.flatnonzero(label[1:] == label[:-1])
     first, second = (_correct(runs, candidates[tied + number], particle_hits) for number in (0, 1))
@@ -342,24 +342,25 @@ def _dominated(runs: _Runs, particle_hits: Integers) -> Matched:
 
 
 def _correct(runs: _Runs, candidates: Integers, particle_hits: Integers) -> npt.NDArray[np.bool_]:
-    """Whether some runs hold at least half the hits of their particle."""
+    """Return whether each candidate holds at least half the hits of its particle."""
     owned = particle_hits[runs.particle[candidates] - 1]
     correct: npt.NDArray[np.bool_] = 2 * runs.shared[candidates].astype(np.int64) >= owned
     return correct
 
 
 def _distinct(particles: Integers, wanted: npt.NDArray[np.bool_]) -> int:
-    """How many of the wanted particles are among those given, each counted once."""
+    """Return the number of distinct ``particles`` that are wanted."""
     found = np.zeros(len(wanted), np.bool_)
     found[particles - 1] = True
     return int(np.count_nonzero(found & wanted))
 
 
 def _sample(track_ids: npt.NDArray[np.uint64]) -> tuple[int, ...]:
-    """Three of an event's track ids such that events with many ids in common likely share one of the three.
+    """Return the smallest, the largest and the min-hashed track id.
 
-    The id with the smallest hash is the same in two events unless it is missing from one of them (min-wise
-    hashing: Broder, On the resemblance and containment of documents, 1997).
+    Events with many equal track ids likely share one of the three.
+
+    Source of min-wise hashing: A. Broder, On the resemblance and containment of documents (1997).
     """
     if not len(track_ids):
         return ()

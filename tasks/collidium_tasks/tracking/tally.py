@@ -1,6 +1,6 @@
-"""Merged counts of events, and the metrics computed from them, among them the TrackML score.
+"""The tally of the task, which is the counts of each event, and the metrics, among them the TrackML score.
 
-A metric is a line of RATIOS: two fields of EVENT, which :class:`.matching.EventCounts` has for each event.
+A metric is a line of RATIOS: a ratio of sums of two fields of EVENT (:class:`.matching.EventCounts`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collidium.contracts.task import Draws
 from collidium_tasks.tracking import bins
 from collidium_tasks.tracking.matching import EventCounts
 
-#: One record per event, so that merging is exact whatever the cut, and events can be resampled.
+#: One record per event, so that merging is exact and events can be resampled.
 EVENT = np.dtype(
     [
         ("event_id", np.int64),
@@ -36,7 +36,7 @@ EVENT = np.dtype(
     ]
 )
 
-#: Metric -> the two numbers of events whose sums it is the ratio of.
+#: Metric -> numerator and denominator, which are summed over events.
 RATIOS = {
     "trackml_weighted_efficiency": ("found_weight", "total_weight"),
     "fake_rate": ("fake_tracks", "counted_tracks"),
@@ -71,7 +71,7 @@ def merge(tallies: Sequence[EventTallies]) -> EventTallies:
 
 
 def metrics(tallies: EventTallies) -> dict[str, float]:
-    """Return every metric of RATIOS; sums of weights do not depend on the order of events (math.fsum)."""
+    """Return every metric of RATIOS; they do not depend on the order of events."""
     return {name: _ratio(_sum(tallies[part]), _sum(tallies[whole])) for name, (part, whole) in RATIOS.items()}
 
 
@@ -85,9 +85,9 @@ def counts(tallies: EventTallies) -> dict[str, tuple[float, float]]:
 
 
 def resample(tallies: Sequence[EventTallies], draws: Draws) -> list[dict[str, float]]:
-    """The metrics of each draw of groups of events: sums of sums, as no event need be looked at again.
+    """Return the metrics of each draw of groups of events, from sums by group.
 
-    They are rounded otherwise than :func:`metrics`, by some 1e-16.
+    Their rounding differs from that of :func:`metrics`, by about 1e-16.
     """
     drawn = np.array([np.bincount(draw, minlength=len(tallies)) for draw in draws], np.float64)
 
@@ -103,7 +103,7 @@ def resample(tallies: Sequence[EventTallies], draws: Draws) -> list[dict[str, fl
 
 
 def warnings(tallies: EventTallies) -> list[str]:
-    """Warn of a track id that occurs in several events, if the sample of ids shows one."""
+    """Warn of a track id that occurs in several events, if the samples of ids contain one."""
     with_tracks = tallies[tallies["tracks"] > 0]
     ids = with_tracks["track_ids"].ravel()
     events = np.repeat(with_tracks["event_id"], EVENT["track_ids"].shape[0])
@@ -125,5 +125,4 @@ def _sum(column: npt.NDArray[Any]) -> float:
 
 
 def _ratio(part: float, whole: float) -> float:
-    """``part / whole``, and 0 of nothing."""
     return part / whole if whole else 0.0

@@ -1,13 +1,10 @@
-"""Truth as it is kept on the server, made once from the dataset's own tables.
+"""The truth of the task, computed once from the dataset's tables, with hit weights as in TrackML.
 
-Two tables. ``hits``, in the order of the dataset: event_id, hit_id, particle, and weight unless hits are
-uniform; weights are rounded to float32, as they are most of the file. ``particles``, sorted by particle_id
-within an event, those with at least one hit: event_id, particle_id, hits (how many), high_pt (primary,
-transverse momentum above 1 GeV), accepted (of those, with |eta| < 3 and six hits), and the numbers of its
-bins (:mod:`.bins`). ``particle`` is the place of the hit's particle among those of its event, from 1; 0 is
-noise. A smaller place is a smaller id. Metadata of the tables is for the manifest.
-
-Hits have weights as in the TrackML challenge: long, fast tracks and their ends matter most.
+It has two tables. ``hits`` is in the order of the dataset and has event_id, hit_id, particle, and weight
+(float32) unless hits are uniform. ``particle`` is the rank of the particle's id in its event, from 1; 0 is
+noise. ``particles`` has the particles with hits, sorted by id within each event: event_id, particle_id, hits
+(their number), high_pt (primary, pT above 1 GeV), accepted (also |eta| < 3 and at least six hits), and bin
+numbers (:mod:`.bins`). Metadata of the tables goes to the manifest.
 """
 
 from __future__ import annotations
@@ -27,23 +24,23 @@ from collidium_tasks.tracking.bins import OF_PARTICLES
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-#: Weights along a particle from its first hit to its last, stretched linearly over its hits.
+#: Weights along a particle from its first hit to its last, interpolated linearly over its hits.
 ORDER: Final = (10, 8, 6, 5, 3, 3, 3, 5, 6)
-#: Hits of particles with fewer weigh nothing.
+#: Minimum number of hits of particles whose hits have weight.
 MIN_HITS: Final = 4
-#: Particles with more count as if they had as many; their later hits weigh nothing.
+#: Maximum number of hits of a particle that have weight.
 MAX_HITS: Final = 20
-#: Transverse momenta in GeV and the factors between which it is linear; 0 below the first momentum.
+#: Transverse momenta (GeV) and factors, interpolated linearly; the factor is 0 below the first momentum.
 PT, PT_FACTORS = (0.05, 0.5, 3.0), (0.2, 0.2, 1.0)
 
-#: Minimum transverse momentum, in GeV, of the particles that physics_eff_pt1 counts.
+#: Minimum transverse momentum of the particles of physics_eff_pt1, GeV.
 HIGH_PT: Final = 1.0
-#: Maximum |eta| and minimum number of hits of those that double_majority_eff_pt1 counts.
+#: Maximum |eta| and minimum number of hits of the particles of double_majority_eff_pt1.
 MAX_ETA, ACCEPTED_HITS = 3.0, 6
 
 NOISE_ID = 0
 
-#: How hits weigh: as in TrackML or as the dataset says, or all the same.
+#: Weights of hits: those of the dataset or else TrackML's, or all equal.
 HitWeights = Literal["weighted", "uniform"]
 
 
@@ -64,7 +61,7 @@ def pt_factors(pt: Floats) -> Floats:
 
 
 def _order_weights() -> Floats:
-    """By the number of a particle's hits and the place of one, shape (MAX_HITS + 1, MAX_HITS + 1)."""
+    """Return weights by number of hits and position, shape (MAX_HITS + 1, MAX_HITS + 1)."""
     weights = np.zeros((MAX_HITS + 1, MAX_HITS + 1))
     for hits in range(MIN_HITS, MAX_HITS + 1):
         stretched = np.arange(len(ORDER)) * (hits - 1) / (len(ORDER) - 1)
@@ -74,19 +71,19 @@ def _order_weights() -> Floats:
 
 
 def hit_weights(event: Integers, particle: Integers, distance: Floats, factor: Floats) -> Floats:
-    """Return the weight of each hit; those of an event add up to one, or to zero where none counts.
+    """Return the weight of each hit; the weights of an event add up to 1, or are all 0.
 
     Parameters
     ----------
     event : numpy.ndarray of int64, shape (hits,)
         Events, in rising order.
     particle : numpy.ndarray of int64, shape (hits,)
-        Index of the hit's particle among those of all events; -1 is noise, which weighs nothing.
+        Index of the hit's particle among those of all events; -1 is noise, which has weight 0.
     distance : numpy.ndarray of float64, shape (hits,)
-        What orders the hits of a particle: the distance from its vertex, in mm. Equal ones share the middle
-        place, rounded down.
+        Distance from the particle's vertex, in mm, which orders its hits. Ties share the middle position,
+        rounded down.
     factor : numpy.ndarray of float64, shape (particles,)
-        Factor of each particle, as of :func:`pt_factors`.
+        Factor of each particle (:func:`pt_factors`).
 
     References
     ----------
@@ -111,23 +108,23 @@ def hit_weights(event: Integers, particle: Integers, distance: Floats, factor: F
 
 
 def _runs(begins: npt.NDArray[np.bool_]) -> tuple[Integers, Integers]:
-    """Where runs begin, and their lengths."""
+    """Return the starts and lengths of runs."""
     starts = np.flatnonzero(begins)
     return starts, np.diff(starts, append=len(begins))
 
 
 def prepare(tables: Tables, hits: HitWeights = "weighted") -> dict[str, pa.Table]:
-    """The truth tables of a block of events.
+    """Return the truth tables of a block of events.
 
-    ``tracker_hits`` needs particle_id (0 is noise); without hit_id a hit's id is its place in the list.
-    Its column weight is kept; without one, weights are those of TrackML (:mod:`.weights`), unless all are to
-    be ``uniform``. They order a particle's hits by true_z, or z, from the particle's vz; without vz by the
-    distance from the origin. Without px and py, or pt, in GeV, all particles have the same factor. A particle
-    that has hits but no entry in ``particles`` counts as a particle without momentum and its hits weigh
-    nothing, as noise always does. Without the flag ``primary`` all particles count as primary.
+    ``tracker_hits`` needs particle_id (0 is noise). Without hit_id, the id of a hit is its position in the
+    list. Weights are those of the column weight, else those of TrackML (:func:`hit_weights`), unless ``hits``
+    is "uniform". For TrackML's weights, a particle's hits are ordered by the distance of true_z, or z, from
+    the particle's vz; without vz by the distance from the origin. Without px and py, or pt, in GeV, all
+    particles have factor 1. Hits of particles without an entry in ``particles``, and noise, have weight 0.
+    Without the column ``primary``, all particles count as primary.
 
     Raises :class:`~collidium.contracts.task.UnusableTruth` for missing columns, nulls, repeated events,
-    repeated hit or particle ids within an event, negative ids and weights that are no weights.
+    repeated hit or particle ids within an event, negative ids and invalid weights.
     """
     tracker_hits, listed = tables["tracker_hits"], tables["particles"]
     rows = _Rows.of(tables, "tracker_hits", _hit_columns(tracker_hits, weighted=hits == "weighted"))
@@ -161,7 +158,7 @@ def prepare(tables: Tables, hits: HitWeights = "weighted") -> dict[str, pa.Table
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """A dataset table, flattened: ``events`` and ``columns`` have one entry per row."""
+    """A flattened dataset table: ``events`` and ``columns`` have one entry per row."""
 
     table: str
     events: npt.NDArray[np.uint32]
@@ -184,7 +181,7 @@ class _Rows:
         return cls(name, np.asarray(flat.column("event_id")).astype(np.uint32), arrays)
 
     def integers(self, column: str) -> npt.NDArray[np.integer]:
-        """A column of ids in its own width; anything but integers of 0 and more is refused."""
+        """Return a column of ids with its own type. Raises UnusableTruth unless they are integers from 0."""
         ids = self.columns[column]
         if not np.issubdtype(ids.dtype, np.integer):
             raise UnusableTruth(f"table {self.table}, column {column}: {ids.dtype} is no integer type")
@@ -251,7 +248,7 @@ class _Particles:
 
 
 def _number_particles(hits: _Rows) -> tuple[npt.NDArray[np.uint32], _Particles]:
-    """Each hit's place among the particles of its event (0: noise), and these particles."""
+    """Return the number of each hit's particle in its event (0: noise), and the particles."""
     ids = hits.integers("particle_id").astype(np.uint64)
     place = np.empty(len(ids), np.uint32)
     events, numbers, counts = [np.empty(0, np.uint32)], [np.empty(0, np.uint64)], [np.empty(0, np.uint32)]
@@ -273,7 +270,7 @@ def _slices(events: npt.NDArray[np.uint32]) -> Iterator[tuple[int, slice]]:
 
 
 def _entries(found: _Particles, particles: _Rows) -> npt.NDArray[np.int64]:
-    """Each particle's row in the table of particles; -1 where it has none."""
+    """Return each particle's row in the table of particles, or -1."""
     entry = np.full(len(found.ids), -1)
     ids = particles.integers("particle_id").astype(np.uint64)
     order = np.lexsort((ids, particles.events))
@@ -301,7 +298,7 @@ def _trackml_weights(
     particles: _Rows,
     entry: npt.NDArray[np.int64],
 ) -> tuple[Floats, dict[str, str]]:
-    """The weight of each hit, and how it was made."""
+    """Return the weight of each hit, and notes for the manifest."""
     pt, vz = _pt(particles), _floats(particles, "vz")
     particle = np.where(
         place > 0, np.searchsorted(found.events, hits.events) + place.astype(np.int64) - 1, -1
@@ -322,7 +319,7 @@ def _trackml_weights(
 
 
 def _of_found(values: Floats, entry: npt.NDArray[np.int64]) -> Floats:
-    """The value of each particle with hits; 0 without an entry."""
+    """Return the value of each particle with hits; 0 without an entry."""
     return np.append(values, 0.0)[entry]
 
 
@@ -335,9 +332,10 @@ def _particle_table(found: _Particles, particles: _Rows, entry: npt.NDArray[np.i
     central = np.ones(len(high), np.bool_) if eta is None else np.abs(eta) < MAX_ETA
     accepted = high & central
     numbers = {
-        # Below 1 GeV, too; and of all particles, wherever they come from.
+        # Also below 1 GeV.
         "efficiency_pt": (pt, primary & central),
         "efficiency_eta": (eta, accepted),
+        # Also secondaries.
         "efficiency_radius": (radius, central & fast),
     }
     high_pt, accepted = (np.append(chosen, False)[entry] for chosen in (high, accepted))
@@ -360,13 +358,13 @@ def _particle_table(found: _Particles, particles: _Rows, entry: npt.NDArray[np.i
 
 
 def _pt(particles: _Rows) -> Floats | None:
-    """Transverse momenta in GeV; None where particles have none."""
+    """Return transverse momenta in GeV; None without the columns."""
     px, py = _floats(particles, "px"), _floats(particles, "py")
     return _floats(particles, "pt") if px is None or py is None else np.hypot(px, py)
 
 
 def _eta(particles: _Rows, pt: Floats | None) -> Floats | None:
-    """Pseudorapidities; None where particles have none."""
+    """Return pseudorapidities; None without the columns."""
     pz = _floats(particles, "pz")
     if pz is None or pt is None:
         return _floats(particles, "eta")
@@ -375,7 +373,7 @@ def _eta(particles: _Rows, pt: Floats | None) -> Floats | None:
 
 
 def _radius(particles: _Rows) -> Floats | None:
-    """Distances of production from the beam axis, mm; None where particles have none."""
+    """Return production radii, mm; None without the columns."""
     vx, vy = _floats(particles, "vx"), _floats(particles, "vy")
     return None if vx is None or vy is None else np.hypot(vx, vy)
 

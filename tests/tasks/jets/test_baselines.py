@@ -56,7 +56,7 @@ def test_a_displaced_decay_has_a_positive_impact_parameter(side: int) -> None:
     d0 = -5 * sin(angle)  # times the direction to the left of its flight: (-sin φ, cos φ)
     (jet,) = jets_of(of([(50, 0, 0)], [{"phi": angle, "d0": d0}, {"phi": angle, "d0": -d0}]))
     assert jet.d0[0] == -jet.d0[1] > 5
-    assert jet.far.tolist() == pytest.approx([abs(d0)] * 2)
+    assert jet.abs_d0.tolist() == pytest.approx([abs(d0)] * 2)
     closest = (-d0 * sin(angle), d0 * cos(angle))
     assert atan2(closest[1], closest[0]) == pytest.approx(angle - side * pi / 2)
     assert hypot(5 - closest[0], closest[1]) < 5.2, "nearer to the jet than to what is behind"

@@ -1,4 +1,4 @@
-"""Baselines from measured quantities only, and the table of probabilities that they share."""
+"""The baselines, which use measured quantities only: `impact`, and the modules of the others."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from collidium_tasks.jets.card import PROBABILITIES
 
 
 def predictions(jets: pa.Table, bottom: npt.NDArray[Any], charm: npt.NDArray[Any]) -> pa.Table:
-    """A row for each jet of table ``jets``, in its order; the remaining probability is that of light jets."""
+    """Return one row per jet of table ``jets``; light jets get the remaining probability."""
     table = flatten(jets, ["jet_id"])
     for name, values in zip(PROBABILITIES, (bottom, charm, 1.0 - bottom - charm), strict=True):
         table = table.append_column(name, pa.array(np.clip(values, 0.0, 1.0).astype(np.float32)))
     return table
 
 
-#: The significance at which prob_b is 1/2, and the fraction of the rest that is charm.
+#: The impact parameter significance at which prob_b is 1/2, and prob_c over 1 - prob_b.
 _EVEN: Final = 5.0
 _CHARM: Final = 0.2
 

@@ -20,18 +20,18 @@ from collidium_tasks.networks import Arrays, Schedule, dense, fitted, initial, l
 
 Floats = npt.NDArray[np.float64]
 
-#: The weights; ``collidium train-baseline jets/deepsets`` writes them.
+#: File of weights, written by ``collidium train-baseline jets/deepsets``.
 WEIGHTS: Final = "deepsets.npz"
-#: Tracks of a jet that are seen, those with the most significant d0.
+#: Maximum number of tracks per jet, those with the most significant d0.
 TRACKS: Final = 20
-#: Quantities of a track, of which the last are those of its jet.
+#: Quantities of a track, including those of its jet.
 QUANTITIES: Final = 10
 #: Networks whose outputs are averaged, and the width of their layers.
 MEMBERS: Final = 4
 WIDTH: Final = 32
-#: Divides the sums over tracks, so that they are of the order of 1.
+#: Divisor of sums over tracks, which makes them of order 1.
 SCALE: Final = 8
-#: The order of the outputs.
+#: Order of the outputs.
 _FLAVOURS: Final = (LIGHT, CHARM, BOTTOM)
 _SCHEDULE: Final = Schedule(epochs=30, batch=128, rate=5e-3, decay=1e-2)
 
@@ -50,12 +50,12 @@ def reconstruct(tables: Tables) -> pa.Table:
 
 @cache
 def weights() -> Arrays:
-    """The weights that come with the package."""
+    """Return the shipped weights."""
     return loaded(shipped(__name__, WEIGHTS))
 
 
 def inputs(tables: Tables) -> tuple[Floats, Floats]:
-    """Tracks of every jet, shape (jets, TRACKS, QUANTITIES), and which of them there are, (jets, TRACKS)."""
+    """Return tracks of jets, shape (jets, TRACKS, QUANTITIES), and their mask, shape (jets, TRACKS)."""
     jets = [_of(jet) for jet in jets_of(tables)]
     tracks, seen = np.zeros((len(jets), TRACKS, QUANTITIES)), np.zeros((len(jets), TRACKS))
     for number, rows in enumerate(jets):
@@ -73,19 +73,19 @@ def _of(jet: JetTracks) -> Floats:
         jet.distance[order],
         signed_log(jet.d0[order]),
         signed_log(jet.z0[order]),
-        np.log(jet.far[order] + 1e-3),
+        np.log(jet.abs_d0[order] + 1e-3),
     ]
     whole = np.log(jet.jet_pt), abs(jet.jet_eta), np.log1p(jet.jet_mass), len(jet.pt)
     return np.column_stack([*own, *(np.full(len(pt), value) for value in whole)])
 
 
 def outputs(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> Any:
-    """The logarithms of the flavours' probabilities but for a constant, shape (jets, 3); NumPy or JAX."""
+    """Return the logits of the flavours, shape (jets, 3); NumPy or JAX arrays."""
     return sum(members(arrays, tracks, seen)) / MEMBERS
 
 
 def members(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> list[Any]:
-    """The outputs of each network, each of shape (jets, 3)."""
+    """Return the outputs of each network, each of shape (jets, 3)."""
     scaled, found = (tracks - arrays["mean"]) / arrays["spread"], []
     for number in range(MEMBERS):
         each = dense(arrays, f"track{number}", scaled)
@@ -95,7 +95,7 @@ def members(arrays: Mapping[str, Any], tracks: Any, seen: Any) -> list[Any]:
 
 
 def train(read: Read, schedule: Schedule = _SCHEDULE) -> bytes:
-    """The file of weights. Needs jax and optax."""
+    """Train the networks; return the file of weights. Needs jax and optax."""
     import optax  # pyright: ignore[reportMissingImports]  # an extra
 
     blocks = [

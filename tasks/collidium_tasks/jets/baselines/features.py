@@ -1,4 +1,4 @@
-"""Features that identify b jets: tracks near each jet, their displacement, mass and momentum."""
+"""Features for b-tagging from the tracks near each jet: displacement, mass and momentum."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from collidium.physics import delta_phi
 
 Doubles = npt.NDArray[np.float64]
 
-#: Minimum transverse momentum, in GeV, and maximum impact parameter, in mm: tracks beyond that come from
-#: K0S, hyperons and the detector.
+#: Minimum pT of tracks, GeV, and maximum |d0|, mm: tracks beyond it are mostly from K0S, hyperons and
+#: material.
 MIN_PT: Final = 0.5
 MAX_D0: Final = 3.0
-#: Maximum distance of a track from its jet.
+#: Maximum distance of a track from its jet in η and φ.
 RADIUS: Final = 0.4
-#: Tracks that locate the primary vertex: pT in GeV, d0 in mm.
+#: Minimum pT (GeV) and maximum |d0| (mm) of tracks for the primary vertex.
 _VERTEX_PT: Final = 1.0
 _VERTEX_D0: Final = 0.2
-#: Position of jets: about the faces of the calorimeters, mm.
+#: Assumed position of jets, about the faces of the calorimeters, mm.
 _FACE_RADIUS: Final = 1350.0
 _FACE_LENGTH: Final = 3300.0
-#: Resolution of d0, mm: a constant, and times 1 GeV / (pt √sin θ) what scattering adds. That of z0 is larger
-#: by 1 / sin θ. Both measured on tracks of the built-in pipeline.
+#: Resolution of d0, mm: a constant, and multiple scattering times 1 GeV / (pt √sin θ), added in quadrature.
+#: That of z0 is larger by 1 / sin θ. Measured on tracks of the built-in pipeline.
 _CONSTANT: Final = 0.020
 _SCATTERING: Final = 0.050
 
@@ -41,7 +41,7 @@ _JET_COLUMNS: Final = ("pt", "eta", "phi", "mass")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JetTracks:
-    """The tracks of one jet, arrays of one length, and the jet; GeV and mm."""
+    """A jet and arrays of its tracks; GeV and mm."""
 
     jet_pt: float
     jet_eta: float
@@ -49,40 +49,41 @@ class JetTracks:
     pt: Doubles
     eta: Doubles
     phi: Doubles
-    #: Distance to the jet in pseudorapidity and azimuth.
+    #: Distance to the jet in η and φ.
     distance: Doubles
-    #: Impact parameters over their resolutions, positive for tracks that cross the jet after the collision.
+    #: Signed impact parameter significances: positive for tracks that cross the jet's axis in front of the
+    #: vertex.
     d0: Doubles
     z0: Doubles
-    #: In mm, without a sign.
-    far: Doubles
+    #: |d0|, mm.
+    abs_d0: Doubles
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tracks:
-    """The selected tracks of an event, arrays of one length; GeV and mm."""
+    """Arrays of the selected tracks of an event; GeV and mm."""
 
     pt: Doubles
     eta: Doubles
     phi: Doubles
     sine: Doubles
     d0: Doubles
-    #: From the vertex.
+    #: Relative to the primary vertex.
     z0: Doubles
-    #: Of d0.
+    #: Resolution of d0.
     resolution: Doubles
 
 
 def jets_of(tables: Tables) -> Iterator[JetTracks]:
-    """Every jet of the tables ``jets`` and ``tracks``, in the order of the lists."""
+    """Yield every jet of the tables ``jets`` and ``tracks``, in the order of table ``jets``."""
     tracks, jets = _lists(tables["tracks"], _TRACK_COLUMNS), _lists(tables["jets"], _JET_COLUMNS)
     for of_tracks, of_jets in zip(tracks, jets, strict=True):
         if len(of_jets[0]):
-            yield from _matched(of_jets, *_measured(*of_tracks))
+            yield from _matched(of_jets, *_selected(*of_tracks))
 
 
-def _measured(d0: Doubles, z0: Doubles, phi: Doubles, theta: Doubles, qop: Doubles) -> tuple[_Tracks, float]:
-    """The selected tracks, and z of the vertex."""
+def _selected(d0: Doubles, z0: Doubles, phi: Doubles, theta: Doubles, qop: Doubles) -> tuple[_Tracks, float]:
+    """Return the selected tracks, and z of the primary vertex."""
     sine = np.maximum(np.sin(theta), 1e-6)
     pt = sine / np.maximum(np.abs(qop), 1e-9)
     vertex = _vertex(pt, d0, z0)
@@ -94,34 +95,34 @@ def _measured(d0: Doubles, z0: Doubles, phi: Doubles, theta: Doubles, qop: Doubl
 
 
 def _matched(jets: list[Doubles], tracks: _Tracks, vertex: float) -> Iterator[JetTracks]:
-    """Every jet with the tracks within RADIUS that are nearer to it than to any other."""
+    """Yield every jet with the tracks within RADIUS that are nearest to it."""
     jet_pt, jet_eta, jet_phi, jet_mass = jets
-    seen = _seen_from(vertex, jet_eta)
-    along = seen[:, None] - tracks.eta
-    across = delta_phi(jet_phi[:, None], tracks.phi)
-    distance = np.hypot(along, across)
+    jet_eta = _eta_from_vertex(vertex, jet_eta)
+    d_eta = jet_eta[:, None] - tracks.eta
+    d_phi = delta_phi(jet_phi[:, None], tracks.phi)
+    distance = np.hypot(d_eta, d_phi)
     nearest = np.argmin(distance, axis=0)
     for jet in range(len(jet_pt)):
         own = np.flatnonzero((nearest == jet) & (distance[jet] < RADIUS))
         d0, z0, resolution = tracks.d0[own], tracks.z0[own], tracks.resolution[own]
-        side = np.sign(d0 * np.sin(across[jet, own]))
-        before = np.sign(z0 * along[jet, own])
+        sign_d0 = np.sign(d0 * np.sin(d_phi[jet, own]))
+        sign_z0 = np.sign(z0 * d_eta[jet, own])
         yield JetTracks(
             jet_pt=float(jet_pt[jet]),
-            jet_eta=float(seen[jet]),
+            jet_eta=float(jet_eta[jet]),
             jet_mass=float(jet_mass[jet]),
             pt=tracks.pt[own],
             eta=tracks.eta[own],
             phi=tracks.phi[own],
             distance=distance[jet, own],
-            d0=side * np.abs(d0) / resolution,
-            z0=before * np.abs(z0) * tracks.sine[own] / resolution,
-            far=np.abs(d0),
+            d0=sign_d0 * np.abs(d0) / resolution,
+            z0=sign_z0 * np.abs(z0) * tracks.sine[own] / resolution,
+            abs_d0=np.abs(d0),
         )
 
 
 def _vertex(pt: Doubles, d0: Doubles, z0: Doubles) -> float:
-    """z of the primary vertex: the pt-weighted median z0 of tracks near the beam line; 0 without any."""
+    """Return z of the primary vertex: the pT-weighted median z0 of tracks near the beam line, or 0."""
     good = np.flatnonzero((pt >= _VERTEX_PT) & (np.abs(d0) <= _VERTEX_D0))
     if not len(good):
         return 0.0
@@ -130,15 +131,15 @@ def _vertex(pt: Doubles, d0: Doubles, z0: Doubles) -> float:
     return float(z0[order][np.searchsorted(weight, weight[-1] / 2)])
 
 
-def _seen_from(vertex: float, eta: Doubles) -> Doubles:
-    """Pseudorapidity of jets, given from the detector's centre, as seen from the vertex."""
+def _eta_from_vertex(vertex: float, eta: Doubles) -> Doubles:
+    """Return the pseudorapidity of jets from the vertex, given that from the centre of the detector."""
     slope = np.sinh(eta)
     radius = np.minimum(_FACE_RADIUS, _FACE_LENGTH / np.maximum(np.abs(slope), 1e-9))
     return np.arcsinh(slope - vertex / radius)
 
 
 def _lists(table: pa.Table, columns: tuple[str, ...]) -> Iterator[list[Doubles]]:
-    """The columns of each event."""
+    """Yield the columns of each event."""
     flat: list[Any] = [np.asarray(pc.list_flatten(table.column(name)), np.float64) for name in columns]
     edges = np.cumsum([0, *list_lengths(table, columns[0])])
     for start, stop in pairwise(edges.tolist()):
@@ -147,13 +148,13 @@ def _lists(table: pa.Table, columns: tuple[str, ...]) -> Iterator[list[Doubles]]
 
 Features = npt.NDArray[np.float16]
 
-#: Tracks with a significance above this are displaced.
+#: Minimum d0 significance of displaced tracks.
 DISPLACED: Final = 3.0
-#: Number of leading tracks, by significance, with features of their own.
+#: Number of tracks with the largest significances that have their own features.
 _LEADING: Final = 4
 _PION: Final = 0.13957  # mass, GeV
 
-#: The columns of :func:`features`. Significances x are given as ±ln(1 + |x|).
+#: Columns of :func:`features`. Significances x are given as ±ln(1 + |x|).
 NAMES: Final = (
     *("jet_pt", "jet_eta", "jet_mass", "tracks", "track_pt", "hardest", "width"),
     *(f"d0_{place}" for place in range(1, _LEADING + 1)),
@@ -164,7 +165,7 @@ NAMES: Final = (
 
 
 def features(tables: Tables) -> Features:
-    """Shape (jets, features), in the order of NAMES, rounded as the training data."""
+    """Return features of shape (jets, features), in the order of NAMES, in float16 as the training data."""
     rows = [_of(jet) for jet in jets_of(tables)]
     return np.array(rows, np.float64).reshape(-1, len(NAMES)).astype(np.float16)
 
@@ -180,8 +181,8 @@ def _of(jet: JetTracks) -> list[float]:
         np.log1p(jet.jet_mass),
         len(jet.pt),
         total / jet.jet_pt,
-        _part(jet.pt.max(initial=0.0), total),
-        _part(float(jet.pt @ jet.distance), total),
+        _ratio(jet.pt.max(initial=0.0), total),
+        _ratio(float(jet.pt @ jet.distance), total),
         *leading.ravel(),
         *signed_log(np.array([jet.d0.min(initial=0.0)])),
         float(np.log1p(np.maximum(jet.d0, 0.0)).sum()),
@@ -190,7 +191,7 @@ def _of(jet: JetTracks) -> list[float]:
 
 
 def _displaced(jet: JetTracks, total: float) -> list[float]:
-    """Number of displaced tracks, their fraction of the momentum, mass, width and maximum distance."""
+    """Return number, momentum fraction, mass, width and maximum |d0| of displaced tracks."""
     own = np.flatnonzero(jet.d0 > DISPLACED)
     pt = jet.pt[own]
     carried = float(pt.sum())
@@ -198,14 +199,14 @@ def _displaced(jet: JetTracks, total: float) -> list[float]:
     energy = float(np.sqrt(pt**2 + along**2 + _PION**2).sum())
     momentum = [float(part.sum()) for part in (pt * np.cos(jet.phi[own]), pt * np.sin(jet.phi[own]), along)]
     mass = np.sqrt(max(energy**2 - sum(part**2 for part in momentum), 0.0))
-    width = _part(float(pt @ jet.distance[own]), carried)
-    return [len(own), _part(carried, total), mass, width, jet.far[own].max(initial=0.0)]
+    width = _ratio(float(pt @ jet.distance[own]), carried)
+    return [len(own), _ratio(carried, total), mass, width, jet.abs_d0[own].max(initial=0.0)]
 
 
-def _part(one: float, of: float) -> float:
-    return one / of if of > 0 else 0.0
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else 0.0
 
 
 def signed_log(values: Doubles) -> Doubles:
-    """log(1 + |v|) with the sign of v, of each value."""
+    """Return log(1 + |v|) with the sign of v."""
     return np.sign(values) * np.log1p(np.abs(values))

@@ -1,6 +1,6 @@
-"""Gradient-boosted trees on the tracks of a jet (J. Friedman, Annals of Statistics 29 (2001) 1189).
+"""Gradient-boosted trees on features of jets (J. Friedman, Annals of Statistics 29 (2001) 1189).
 
-They are trained on jets that come with the package, those of ``ttbar-train`` of ``collidium seed``.
+They are trained, on first use, on jets that the package ships, from ``ttbar-train`` of ``collidium seed``.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collidium_tasks.jets.baselines.features import Features, features
 from collidium_tasks.jets.card import BOTTOM, CHARM
 from collidium_tasks.networks import loaded, saved
 
-#: Features and flavours of jets; ``collidium train-baseline jets/trees`` writes it.
+#: File of training jets, written by ``collidium train-baseline jets/trees``.
 TRAINING: Final = "trees.npz"
 _SETTINGS: Final[Mapping[str, Any]] = {
     "max_iter": 120,
@@ -49,7 +49,7 @@ def reconstruct(tables: Tables) -> pa.Table:
 
 
 def _one_thread() -> AbstractContextManager[Any]:
-    """For sums in one order."""
+    """Limit libraries to one thread, so that sums have a fixed order."""
     from threadpoolctl import threadpool_limits
 
     limited: AbstractContextManager[Any] = threadpool_limits(1)
@@ -58,7 +58,7 @@ def _one_thread() -> AbstractContextManager[Any]:
 
 @cache
 def trained() -> Any:
-    """The trees, of scikit-learn."""
+    """Return the trees, an estimator of scikit-learn."""
     from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import, and an extra
 
     jets, flavour = training()
@@ -67,13 +67,13 @@ def trained() -> Any:
 
 
 def training() -> tuple[Features, npt.NDArray[np.uint8]]:
-    """Features, shape (jets, features), and flavours of the training jets."""
+    """Return features, shape (jets, features), and flavours of the shipped training jets."""
     jets = loaded(shipped(__name__, TRAINING))
     return jets["features"].astype(np.float16), jets["flavour"].astype(np.uint8)
 
 
 def training_jets(blocks: Iterable[Tables]) -> tuple[Features, npt.NDArray[np.uint8]]:
-    """As :func:`training`, of the jets of tables ``jets`` and ``tracks``."""
+    """Return features and flavours of the jets of tables ``jets`` and ``tracks``."""
     made = [
         (features(tables), np.asarray(pc.list_flatten(labels(tables, "jets", "flavour"))))
         for tables in blocks
@@ -83,6 +83,6 @@ def training_jets(blocks: Iterable[Tables]) -> tuple[Features, npt.NDArray[np.ui
 
 
 def train(read: Read) -> bytes:
-    """The file of the training jets, of the dataset ``ttbar-train``."""
+    """Return the file of training jets from the dataset ``ttbar-train``."""
     jets, flavour = training_jets(read("ttbar-train", ("jets", "tracks")))
     return saved({"features": jets, "flavour": flavour})

@@ -1,8 +1,8 @@
-"""Honest reconstructions from positions alone: something to beat, and something to start from.
+"""The baselines of the tracking task, which use positions of hits only: `naive`, and modules of the others.
 
-The baseline `naive` is there as models of both kinds, too, which need onnx: labels of hits from the graph,
-and edges between hits. Directions are compared with the limits of bins, in double precision, and no angle is
-computed: so both give the tracks of the baseline.
+`naive` also exists as two ONNX models, which return track ids and edges between hits. The models compare
+directions with the limits of bins, in double precision and without computing angles, so that they find the
+same tracks as the baseline. They need onnx.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from collidium_tasks.networks import Files, files, graph
 
 Floats = npt.NDArray[np.float64]
 
-#: Track ids of one event lie below this, so that those of different events differ.
+#: Track ids of event n are n times this and above, so that ids of different events differ.
 IDS_PER_EVENT = 2**20
 
-#: The bin of each hit: how many limits its direction has passed.
+#: ONNX operators that compute the bin of each hit: the number of limits below its direction.
 _BINS = """
     distance_x = Abs(x)
     distance_y = Abs(y)
@@ -65,7 +65,7 @@ z = {{ source = "tracker_hits.z", dtype = "float64", unit = "mm" }}
 
 @dataclass(frozen=True, slots=True)
 class EventHits:
-    """Hits of one event: ids and positions in mm, each of shape (hits,). No truth."""
+    """Ids and positions (mm) of the hits of one event, each of shape (hits,)."""
 
     event_id: int
     hit_id: npt.NDArray[np.integer[Any]]
@@ -75,7 +75,7 @@ class EventHits:
 
 
 def events_of(tracker_hits: pa.Table) -> Iterator[EventHits]:
-    """The events of a dataset table, one row per event with lists of hits."""
+    """Yield the events of a table ``tracker_hits``."""
     names = [name for name in ("x", "y", "z", "hit_id") if name in tracker_hits.column_names]
     lengths = list_lengths(tracker_hits, "x")
     flat = flatten(tracker_hits, names)
@@ -91,7 +91,7 @@ def events_of(tracker_hits: pa.Table) -> Iterator[EventHits]:
 
 
 def predictions(tracks: Iterable[tuple[EventHits, npt.NDArray[np.int64]]]) -> pa.Table:
-    """Predictions of events from each hit's track within its event: 0 to IDS_PER_EVENT, or -1."""
+    """Return predictions from the number of each hit's track in its event: 0 to IDS_PER_EVENT, or -1."""
     events, hits, ids = [np.empty(0, np.int64)], [np.empty(0, np.int64)], [np.empty(0, np.int64)]
     for event, track in tracks:
         events.append(np.full(len(track), event.event_id, np.int64))
@@ -102,12 +102,12 @@ def predictions(tracks: Iterable[tuple[EventHits, npt.NDArray[np.int64]]]) -> pa
     )
 
 
-#: Bins in azimuth and in pseudorapidity, the latter between -4 and 4.
+#: Numbers of bins in azimuth and in pseudorapidity, and the maximum |eta| of the latter.
 PHI_BINS = 64
 ETA_BINS = 32
 LARGEST_ETA = 4.0
 
-#: A track needs so many hits.
+#: Minimum number of hits of a track.
 MIN_HITS = 3
 
 
@@ -126,7 +126,7 @@ def _tracks(event: EventHits) -> npt.NDArray[np.int64]:
 
 
 def _direction_bin(event: EventHits) -> npt.NDArray[np.int64]:
-    """Number of the bin in azimuth and pseudorapidity that each hit lies in, shape (hits,)."""
+    """Return the number of each hit's bin in azimuth and pseudorapidity, shape (hits,)."""
     phi = (np.arctan2(event.y, event.x) / (2 * np.pi)) % 1.0
     eta = np.arcsinh(event.z / np.maximum(np.hypot(event.x, event.y), 1e-9))
     phi_bin = np.minimum(np.floor(phi * PHI_BINS), PHI_BINS - 1)
@@ -135,10 +135,10 @@ def _direction_bin(event: EventHits) -> npt.NDArray[np.int64]:
 
 
 def ckf(tables: Mapping[str, pa.Table]) -> pa.Table:
-    """The tracks that come with the dataset: those of a combinatorial Kalman filter, as a reference.
+    """Return the tracks of table ``tracks``, from a combinatorial Kalman filter, as a reference.
 
-    Needs ``hit_ids`` of the table ``tracks`` in addition to ``tracker_hits``, so it is no baseline of the
-    task, whose inputs are hits alone. Returns predictions as :func:`naive`.
+    It needs ``hit_ids`` of ``tracks``, which is not an input of the task, so it is not one of its baselines.
+    Returns predictions as :func:`naive`.
     """
     rows = {event: row for row, event in enumerate(tables["tracks"].column("event_id").to_pylist())}
     lists = tables["tracks"].column("hit_ids").combine_chunks()
@@ -149,7 +149,7 @@ def ckf(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def _of_lists(event: EventHits, lists: pa.ListArray[Any]) -> npt.NDArray[np.int64]:
-    """Number of the list in which each hit's id stands, or -1."""
+    """Return the number of the list that contains each hit's id, or -1."""
     ids = np.asarray(lists.flatten()).astype(np.int64)
     order = np.argsort(event.hit_id)
     place = order[np.searchsorted(event.hit_id, ids, sorter=order) % max(len(order), 1)]
@@ -160,30 +160,29 @@ def _of_lists(event: EventHits, lists: pa.ListArray[Any]) -> npt.NDArray[np.int6
 
 
 def examples(task: str) -> dict[str, Callable[[], Files]]:
-    """Both, for a task with the inputs of tracking."""
+    """Return both models, for a task with the inputs of tracking."""
     return {"labels": partial(labels_model, task), "edges": partial(edges_model, task)}
 
 
 def _constants() -> dict[str, npt.NDArray[Any] | np.generic]:
     phi = np.arange(1, PHI_BINS) * (2 * np.pi / PHI_BINS)
     eta = (np.arange(1, ETA_BINS) / ETA_BINS * 2 - 1) * LARGEST_ETA
-    sum_of_both = np.abs(np.cos(phi)) + np.abs(np.sin(phi))
-    descent = 1 - np.cos(phi) / sum_of_both
+    descent = 1 - np.cos(phi) / (np.abs(np.cos(phi)) + np.abs(np.sin(phi)))
     return {
         "tiny": np.float64(1e-9),
         "nil": np.float64(0),
         "one": np.float64(1),
         "four": np.float64(4),
         "last": np.array([1]),
-        # From 0 at x over 1 at y and 2 at -x to 4: it grows with the azimuth, without a function of angles.
+        # Increases with the azimuth: 0 along x, 1 along y, 2 along -x, 3 along -y.
         "phi_limits": np.where(np.sin(phi) < -1e-12, 4 - descent, descent),
-        "eta_limits": np.sinh(eta - 1e-15),  # simulated hits at 0 have rounding errors
+        "eta_limits": np.sinh(eta - 1e-15),  # allow for rounding of simulated hits at 0
         "phi_bins": np.int64(PHI_BINS),
     }
 
 
 def labels_model(task: str) -> Files:
-    """Hits of the same direction form a track; the graph numbers them."""
+    """Return the model in which hits of the same direction form a track, numbered by the graph."""
     model = graph(
         f"""labels (double[N] x, double[N] y, double[N] z) => (int64[N] track_id) {{
             {_BINS}
@@ -205,7 +204,7 @@ def labels_model(task: str) -> Files:
 
 
 def edges_model(task: str) -> Files:
-    """Each hit is connected to the next one of the same direction; the platform makes tracks of them."""
+    """Return the model that connects each hit to the next one of the same direction."""
     model = graph(
         f"""edges (double[N] x, double[N] y, double[N] z) => (int64[2, E] edges, float[E] scores) {{
             {_BINS}

@@ -1,8 +1,8 @@
-"""Tracks with links that a small network judges, among the hits that the helix finder leaves.
+"""Track finding by edge classification, among the hits that the helix finder leaves.
 
-Most of these hits are of particles from decays, conversions and interactions in material: few hits, far from
-the beam line. Wider searches of the helix finder take some; then a network judges every pair of the rest, and
-pairs that are each other's best become links of chains.
+Most of these hits are of particles from decays, conversions and interactions in material, with few hits and
+far from the beam line. First the helix finder searches again with looser limits. Then a small network scores
+every pair of the remaining hits, and pairs that are mutually best become links of chains.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from collidium_tasks.tracking.baselines import EventHits, Floats, events_of, hel
 from collidium_tasks.tracking.baselines.helix import Search
 from collidium_tasks.tracking.baselines.helix.detector import LAYERS, Indices
 
-#: The weights; ``collidium train-baseline tracking/edges`` writes them.
+#: File of weights, written by ``collidium train-baseline tracking/edges``.
 WEIGHTS: Final = "edges.npz"
-#: Searches for tracks that begin far from the beam line.
+#: Searches of the helix finder for tracks that start far from the beam line.
 WIDE: Final = (
     Search(min_pt=0.1, beam_radius=40.0, beam_length=300.0, seed_layers=17, min_hits=4),
     Search(min_pt=0.05, beam_radius=200.0, beam_length=600.0, seed_layers=27, min_hits=4),
 )
-#: Where the helix finder leaves more hits, as with much pileup, its tracks are all: there are too many pairs.
+#: Maximum number of hits for edge classification; with more, as in pileup, there are too many pairs.
 MAX_HITS: Final = 2500
-#: Maximum distance of linked hits, mm, and minimum cosine of the angle between their line and that from the
-#: origin to the first.
+#: Maximum distance of linked hits, mm, and minimum cosine of the angle between their line and the line from
+#: the origin to the first hit.
 REACH: Final = 700.0
 FORWARD: Final = 0.3
-#: Minimum output of the network.
+#: Minimum output of the network for a link.
 CUT: Final = 0.0
-#: How often hits that are free yet are linked.
+#: Number of rounds in which free hits are linked.
 ROUNDS: Final = 6
-#: Events that are learned from, wrong pairs for each right one, and the widths of the network.
+#: Number of training events, false pairs per true pair, and the widths of the network.
 EVENTS: Final = 36
 WRONG: Final = 6
 WIDTHS: Final = (15, 32, 32, 1)
@@ -58,19 +58,19 @@ def reconstruct(tables: Mapping[str, pa.Table]) -> pa.Table:
 
 
 def track_numbers(event: EventHits) -> npt.NDArray[np.int64]:
-    """Number of the track of each hit, from 0, or -1; shape (hits,)."""
-    numbers, left = _of_helices(event)
+    """Return the number of the track of each hit, from 0, or -1; shape (hits,)."""
+    numbers, left = _helix_tracks(event)
     if len(left) > MAX_HITS:
         return numbers
     first, second, features = pairs(event, left)
-    chains = linked(first, second, judged(weights(), features), len(left))
+    chains = linked(first, second, scores(weights(), features), len(left))
     kept = np.bincount(chains, minlength=len(left))[chains] > 1
     numbers[left[kept]] = numbers.max(initial=-1) + 1 + chains[kept]
     return numbers
 
 
-def _of_helices(event: EventHits) -> tuple[npt.NDArray[np.int64], Indices]:
-    """The tracks of the helix finder, and the hits that it leaves."""
+def _helix_tracks(event: EventHits) -> tuple[npt.NDArray[np.int64], Indices]:
+    """Return the tracks of the helix finder, and the remaining hits."""
     numbers = helix.track_numbers(event)
     if np.count_nonzero(numbers < 0) <= MAX_HITS:
         numbers = helix.track_numbers(event, WIDE, numbers)
@@ -79,20 +79,20 @@ def _of_helices(event: EventHits) -> tuple[npt.NDArray[np.int64], Indices]:
 
 @cache
 def weights() -> Arrays:
-    """The weights that come with the package."""
+    """Return the shipped weights."""
     return loaded(shipped(__name__, WEIGHTS))
 
 
-def judged(arrays: Mapping[str, Any], features: Floats) -> Floats:
-    """The output of the network for each pair, shape (pairs,)."""
+def scores(arrays: Mapping[str, Any], features: Floats) -> Floats:
+    """Return the output of the network for each pair, shape (pairs,)."""
     output: Floats = dense(arrays, "edge", (features - arrays["mean"]) / arrays["spread"])[:, 0]
     return output
 
 
 def pairs(event: EventHits, left: Indices) -> tuple[Indices, Indices, Floats]:
-    """Pairs of hits that may follow each other, by their places in ``left``, outwards; and their features.
+    """Return pairs of hits that may be linked, as indices of ``left`` with the inner hit first, and features.
 
-    Returns arrays of shape (pairs,), (pairs,) and (pairs, features).
+    Shapes are (pairs,), (pairs,) and (pairs, features).
     """
     position = np.stack([event.x, event.y, event.z], axis=1)[left]
     order = np.argsort(np.linalg.norm(position, axis=1), kind="stable")
@@ -105,7 +105,7 @@ def pairs(event: EventHits, left: Indices) -> tuple[Indices, Indices, Floats]:
 
 
 def _steps(position: Floats, first: Indices, second: Indices) -> tuple[Floats, Floats, Floats]:
-    """Lines between hits, their lengths, and the cosine of the angle to that from the origin to the first."""
+    """Return vectors between hits, their lengths, and the cosines of their angles to the first hit."""
     step = position[second] - position[first]
     length = np.linalg.norm(step, axis=1)
     distance = np.linalg.norm(position, axis=1)
@@ -114,7 +114,7 @@ def _steps(position: Floats, first: Indices, second: Indices) -> tuple[Floats, F
 
 
 def _features(position: Floats, layer: Indices, first: Indices, second: Indices) -> Floats:
-    """What the network judges pairs by, shape (pairs, features)."""
+    """Return the inputs of the network, shape (pairs, features)."""
     step, length, along = _steps(position, first, second)
     x, y, z = position.T
     radius, phi = np.hypot(x, y), np.arctan2(y, x)
@@ -142,10 +142,10 @@ def _features(position: Floats, layer: Indices, first: Indices, second: Indices)
 
 
 def linked(first: Indices, second: Indices, output: Floats, hits: int) -> Indices:
-    """The chain of each hit, by the place of its first one; shape (hits,).
+    """Return the chain of each hit, identified by its first hit; shape (hits,).
 
-    Each hit is linked to one inwards and one outwards at most: pairs that are the best for both, then
-    again among those that are free.
+    Each hit is linked to at most one inner and one outer hit. Pairs that are the best of both hits are
+    linked; this is repeated among free hits.
     """
     before, taken = np.arange(hits), np.zeros((2, hits), np.bool_)
     good = output > CUT
@@ -165,7 +165,7 @@ def linked(first: Indices, second: Indices, output: Floats, hits: int) -> Indice
 
 
 def train(read: Read, schedule: Schedule = _SCHEDULE, events: int = EVENTS) -> bytes:
-    """The file of weights. Needs jax and optax."""
+    """Train the network; return the file of weights. Needs jax and optax."""
     import optax  # pyright: ignore[reportMissingImports]  # an extra
 
     chance = np.random.default_rng(schedule.seed)
@@ -192,8 +192,8 @@ def train(read: Read, schedule: Schedule = _SCHEDULE, events: int = EVENTS) -> b
 def _labelled(
     event: EventHits, particles: Any, chance: np.random.Generator
 ) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """Features of an event's right pairs and of some wrong ones, and which are right."""
-    _, left = _of_helices(event)
+    """Return features of an event's true pairs and of some false pairs, and the mask of true pairs."""
+    _, left = _helix_tracks(event)
     particle = np.asarray(particles.values)[left]
     first, second, features = pairs(event, left)
     right = (particle[first] == particle[second]) & (particle[first] != 0)

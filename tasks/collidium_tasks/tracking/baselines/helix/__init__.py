@@ -1,13 +1,13 @@
-"""A track finder from the positions of hits alone, vectorised over seeds.
+"""The baseline `helix`: a track finder that uses positions of hits only, vectorised over seeds.
 
-1. Seeds: pairs of hits in neighbouring layers that come from near the beam line, and with each pair the hits
-   of the next layer that the circle through the beam line and the line in z predict.
-2. All seeds are followed outwards at once, layer by layer: the helix through the last three hits predicts
-   the next, and the likeliest hit is taken if it is more likely than one by chance.
-3. Of tracks that share hits the likelier one keeps them.
-4. Where sensors overlap, a layer is hit twice: tracks take in the second hits.
+1. Seeding: pairs of hits in consecutive layers that point to the beam line, extended by the hits of the next
+   layer that agree with a circle through the beam line and a line in z.
+2. Track following: all seeds are extended outwards layer by layer. The helix through the last three hits
+   predicts the next one; the most likely hit is added if it is more likely than a random one.
+3. Ambiguity resolution: of tracks that share hits, the more likely one keeps them.
+4. Overlaps: where sensors overlap, tracks get the second hit of the layer.
 
-Then again with looser limits among the hits that are left. Python loops over layers, never over hits or
+This is repeated with looser limits among the remaining hits. Python loops run over layers, never over hits or
 tracks.
 """
 
@@ -37,11 +37,11 @@ from collidium_tasks.tracking.baselines.helix.detector import (
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Limits of one search among the hits that are left.
+    """Limits of one search.
 
-    Seeds have a transverse momentum (GeV) of at least ``min_pt``, begin in the first ``seed_layers`` layers,
-    and come from within three times ``beam_radius`` of the beam line and from ``beam_length`` on either side
-    of the origin (mm). Tracks need hits in ``min_hits`` layers.
+    Seeds have a pT of at least ``min_pt`` (GeV), start in the first ``seed_layers`` layers, and originate
+    within three times ``beam_radius`` of the beam line and ``beam_length`` of the origin (mm). Tracks need
+    hits in ``min_hits`` layers.
     """
 
     min_pt: float
@@ -56,22 +56,22 @@ SEARCHES: Final = (
     Search(min_pt=0.1, beam_radius=4.0, beam_length=200.0, seed_layers=15, min_hits=4),
 )
 
-#: Largest deviation of a hit from its track, in standard deviations.
+#: Maximum distance of a hit from its track, in standard deviations.
 CUT: Final = 3.5
 
-#: Minimum log of the likelihood that a hit is the track's over the likelihood that it is there by chance.
+#: Minimum gain of a hit: the log likelihood ratio of belonging to the track and of being random.
 MIN_GAIN: Final = 0.5
 
-#: Minimum sum of the gains of the hits that a track has in addition to its seed.
+#: Minimum sum of the gains of a track's hits after its seed.
 MIN_TRACK_GAIN: Final = 5.0
 
-#: Layers that a track passes without a hit before it is given up.
+#: Maximum number of consecutive layers without a hit.
 MAX_HOLES: Final = 1
 
-#: Share of its hits that a track keeps where it shares them with longer tracks.
+#: Minimum fraction of its hits that a track does not share with better tracks.
 OWN_HITS: Final = 0.6
 
-#: Distance of overlapping sensors, in mm along the direction in which layers follow.
+#: Minimum distance of overlapping sensors, mm, in radius (barrel) or z (discs).
 OVERLAP: Final = 0.5
 
 
@@ -88,7 +88,7 @@ def track_numbers(
     searches: Sequence[Search] = SEARCHES,
     found: npt.NDArray[np.int64] | None = None,
 ) -> npt.NDArray[np.int64]:
-    """Number of the track of each hit, from 0, or -1; shape (hits,). ``found`` is kept and added to."""
+    """Return the number of the track of each hit, from 0, or -1; shape (hits,). Keeps tracks of ``found``."""
     hits = Hits.of(event)
     numbers = np.full(len(event.x), -1, np.int64) if found is None else found.copy()
     for search in searches:
@@ -104,10 +104,10 @@ def track_numbers(
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """Hits of an event and, last, the beam line; shapes (hits + 1,), lengths in mm."""
+    """Hits of an event, and the beam line as the last entry; shapes (hits + 1,), lengths in mm."""
 
     position: Floats  # (hits + 1, 3)
-    #: Number of the layer; one more than there are where it is unknown.
+    #: Number of the layer, or ``len(LAYERS)``.
     layer: Indices
     across: Floats
     along: Floats
@@ -127,7 +127,7 @@ class Hits:
         return cls(position, layer, across, along, disc)
 
     def by_layer(self, free: Bools) -> list[LayerHits]:
-        """The free hits of each layer."""
+        """Return the free hits of each layer."""
         places = np.where(free, self.layer[:-1], len(LAYERS))
         return [
             LayerHits.of(layer, np.flatnonzero(places == number), self.position)
@@ -135,7 +135,7 @@ class Hits:
         ]
 
     def helices(self, points: Indices, beam_radius: float | None = None) -> Helices:
-        """The helices through three hits each, or through the beam line and two; ``points`` is (n, 3)."""
+        """Return the helices through three hits each, or the beam line and two hits; ``points`` is (n, 3)."""
         across = self.across[points]
         if beam_radius is not None:
             across[:, 0] = beam_radius
@@ -145,7 +145,7 @@ class Hits:
 
 
 def seeds(search: Search, hits: Hits, grids: list[LayerHits]) -> Indices:
-    """Triplets of hits in successive layers, one particle's by their places; shape (n, 3)."""
+    """Return triplets of hits in consecutive layers that are compatible with one particle; shape (n, 3)."""
     triplets = [np.empty((0, 3), np.intp)]
     for (first, second), thirds in next_layers().items():
         if first >= search.seed_layers or LAYERS[second].long:
@@ -169,7 +169,7 @@ def seeds(search: Search, hits: Hits, grids: list[LayerHits]) -> Indices:
 
 
 def doublets(search: Search, hits: Hits, inner: LayerHits, outer: LayerHits) -> Indices:
-    """Pairs of hits that a particle from near the beam line may pass, shape (n, 2)."""
+    """Return pairs of hits that are compatible with a particle from near the beam line, shape (n, 2)."""
     x, y, z = hits.position[inner.index].T
     radius, phi, layer = np.hypot(x, y), np.arctan2(y, x), outer.layer
     curvature = GEV_PER_MM / search.min_pt
@@ -187,9 +187,9 @@ def doublets(search: Search, hits: Hits, inner: LayerHits, outer: LayerHits) -> 
 def _reach(
     search: Search, layer: Layer, radius: Floats, z: Floats, curvature: float
 ) -> tuple[Floats, Floats]:
-    """From where to where, in z or radius (mm), particles pass a layer that passed hits before.
+    """Return the range in z or radius (mm) in which particles through given hits cross a layer.
 
-    They come from anywhere along the beams, with any curvature up to ``curvature``, in 1/mm.
+    They come from anywhere in the luminous region, with a curvature of at most ``curvature``, in 1/mm.
     """
     length = search.beam_length
     if layer.barrel:
@@ -198,7 +198,7 @@ def _reach(
         slack = layer.depth * (1 + (np.abs(z) + length) / radius)
         low, high = np.minimum.reduce(ends) - slack, np.maximum.reduce(ends) + slack
         return np.maximum(low, -layer.high), np.minimum(high, layer.high)
-    # The arc to the disc over that to the hit, from the nearer and the farther end of the beams.
+    # The arc to the disc over that to the hit, from both ends of the luminous region.
     shortest = (layer.at + length) / (np.abs(z) + length) * arc(radius, curvature)
     longest = (layer.at - length) / np.maximum(np.abs(z) - length, 1.0)
     half = np.minimum(shortest * curvature / 2, np.pi / 2)
@@ -208,10 +208,10 @@ def _reach(
 
 
 def candidates(helices: Helices, hits: Hits, grid: LayerHits) -> tuple[Indices, Indices, Floats, Indices]:
-    """Hits of a layer that helices may pass next.
+    """Find hits of a layer that extend helices.
 
-    Returns pairs of a helix, by its number, and a hit, with the hit's gain (see MIN_GAIN), shape (pairs,);
-    and the numbers of the helices that pass the layer well within its limits.
+    Returns pairs of a helix number and a hit, with the hit's gain (MIN_GAIN), each of shape (pairs,); and the
+    numbers of the helices that cross the layer well within its limits.
     """
     layer = grid.layer
     length = helices.arc_to(layer)
@@ -221,7 +221,7 @@ def candidates(helices: Helices, hits: Hits, grid: LayerHits) -> tuple[Indices, 
     radius, direction = np.hypot(x, y), helices.phi + helices.curvature * length
     along = helices.z + helices.cot_theta * length if layer.barrel else np.copysign(radius, helices.cot_theta)
     sigma_across, sigma_along = helices.sigmas(length, layer)
-    # Hits lie before and behind the place where the layer is crossed.
+    # Hits are up to ``layer.depth`` before and behind the nominal crossing.
     cosine = np.maximum((x * np.cos(direction) + y * np.sin(direction)) / radius, 0.2)
     steep = np.abs(helices.cot_theta) if layer.barrel else 1 / np.abs(helices.cot_theta)
     step = layer.depth / cosine if layer.barrel else layer.depth * steep
@@ -244,10 +244,9 @@ def candidates(helices: Helices, hits: Hits, grid: LayerHits) -> tuple[Indices, 
 
 
 def followed(seeds: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[Indices, Floats]:
-    """All seeds, shape (n, 3), followed outwards.
+    """Extend all seeds, shape (n, 3), outwards.
 
-    Returns the hit of each track in each layer, -1 where it has none, shape (n, layers), and the sum of
-    their gains, shape (n,).
+    Returns the hit of each track in each layer, or -1, shape (n, layers), and the sums of gains, shape (n,).
     """
     tracks = np.full((len(seeds), len(LAYERS)), -1, np.intp)
     for column in seeds.T:
@@ -269,10 +268,10 @@ def followed(seeds: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[Indice
 
 
 def chosen(found: tuple[Indices, Floats], min_hits: int, hits: int) -> Indices:
-    """Tracks that share no hit, from tracks and gains as of :func:`followed`; shape (n, layers).
+    """Return tracks that share no hit, from tracks and gains of :func:`followed`; shape (n, layers).
 
-    A hit belongs to its track of largest gain. Tracks to which all of their hits belong stay, the others
-    lose the hits of these, and so on until all are decided.
+    A hit belongs to its track of largest gain. Tracks that own all of their hits are kept, and the others
+    lose the hits of these; this is repeated until no tracks are left.
     """
     tracks, gains = found
     order = np.argsort(-gains, kind="stable")
@@ -297,9 +296,9 @@ def chosen(found: tuple[Indices, Floats], min_hits: int, hits: int) -> Indices:
 
 
 def overlapping(tracks: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[Indices, Indices]:
-    """Free hits on a second sensor of layers in which tracks, shape (n, layers), have a hit.
+    """Find free hits on overlapping sensors of layers in which tracks, shape (n, layers), have a hit.
 
-    Returns pairs of a track, by its number, and a hit, each of shape (pairs,).
+    Returns pairs of a track number and a hit, each of shape (pairs,).
     """
     short = np.array([not layer.long for layer in LAYERS])
     order = np.argsort((tracks < 0) | ~short, axis=1, kind="stable")
@@ -309,7 +308,7 @@ def overlapping(tracks: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[In
     for number, grid in enumerate(grids):
         track = np.flatnonzero((tracks[:, number] >= 0) & (points >= 3))
         hit = tracks[track, number]
-        # The three hits from this layer on, or the last three.
+        # The helix through the three hits from this layer on, or through the last three.
         begin = np.count_nonzero((tracks[track, :number] >= 0) & short[:number], axis=1)
         begin = np.minimum(begin, points[track] - 3)
         helices = hits.helices(inner[track[:, None], begin[:, None] + np.arange(3)])
@@ -338,6 +337,6 @@ def overlapping(tracks: Indices, hits: Hits, grids: list[LayerHits]) -> tuple[In
 
 
 def _first(groups: Indices, values: Floats) -> Indices:
-    """The place of the smallest value of each group."""
+    """Return the index of the smallest value of each group."""
     order = np.lexsort((values, groups))
     return order[np.flatnonzero(np.diff(groups[order], prepend=-1))]

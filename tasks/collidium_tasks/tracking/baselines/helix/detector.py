@@ -1,6 +1,6 @@
-"""The layers of the Open Data Detector and the hits of an event on them; helices through three hits each.
+"""The layers of the Open Data Detector, the hits of an event by layer, and helices through three hits.
 
-Helices are around the z axis; in mm, T and GeV.
+Helices are parallel to the z axis. Units are mm, T and GeV.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from collidium_tasks.tracking.baselines import Floats
 Indices = npt.NDArray[np.intp]
 Bools = npt.NDArray[np.bool_]
 
-#: Transverse momentum over radius, in GeV/mm, of charge 1.
+#: pT over radius of charge 1, GeV/mm.
 GEV_PER_MM: Final = BENDING * FIELD_TESLA
 
-#: Angle of multiple scattering in one layer at 1 GeV, in rad GeV: Highland's formula (Review of Particle
-#: Physics, "Passage of particles through matter") for 3% of a radiation length.
+#: Angle of multiple scattering in one layer times momentum, rad GeV. Source: Highland's formula (Review of
+#: Particle Physics, "Passage of particles through matter") for 3% of a radiation length.
 SCATTERING: Final = 2.4e-3
 
-#: Particles are taken for pions, mass in GeV: slow ones scatter more, by 1/beta.
+#: Mass assumed for particles, GeV.
 PION_MASS: Final = 0.14
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """Sensors at nearly one radius (barrel), or at nearly one abs(z) on both sides (discs); lengths in mm.
+    """Sensors at about one radius (barrel), or at about one abs(z) on both sides (discs); lengths in mm.
 
-    ``at`` is that radius or abs(z), ``depth`` how far hits lie from it at most. The layer reaches from
+    ``at`` is that radius or abs(z), ``depth`` the maximum distance of hits from it. The layer extends from
     ``low`` to ``high`` in abs(z) (barrel) or radius (discs). ``across`` and ``along`` are the standard
-    deviations of a hit in azimuth and in z (barrel) or radius (discs). Strips that are ``long`` are hit
-    anywhere along their length, at a small angle to that direction; the hit is given in their middle.
+    deviations of a hit in azimuth and in z (barrel) or radius (discs). Hits on ``long`` strips are in the
+    middle of the strip, which is at a small angle to z or the radius.
     """
 
     barrel: bool
@@ -53,7 +53,7 @@ class Layer:
         return self.along > 1.0
 
     def holds(self, radius: Floats, z: Floats) -> Bools:
-        """Whether hits are the layer's; shape as ``radius``."""
+        """Return whether hits are on the layer; shape as ``radius``."""
         at, along = (radius, np.abs(z)) if self.barrel else (np.abs(z), radius)
         return (np.abs(at - self.at) < 1.5 * self.depth) & (along >= self.low) & (along <= self.high)
 
@@ -62,7 +62,7 @@ def _layers(barrel: bool, places: tuple[float, ...], *numbers: float) -> list[La
     return [Layer(barrel, at, *numbers) for at in places]
 
 
-#: Particles that fly outwards pass layers in this order, each at most once.
+#: In the order in which outgoing particles cross layers, each at most once.
 LAYERS: Final = (
     *_layers(True, (33.2, 68.7, 114.5, 170.4), 1.3, 0.0, 509.0, 0.015, 0.015),
     *_layers(False, (620.0, 720.0, 840.0, 980.0, 1120.0, 1320.0, 1520.0), 4.5, 41.0, 175.0, 0.015, 0.015),
@@ -75,7 +75,7 @@ LAYERS: Final = (
 
 @cache
 def next_layers() -> dict[tuple[int, int], list[int]]:
-    """The layers that follow on a pair of layers, along straight lines from the beams; by number."""
+    """Return the layers that follow each pair of layers along straight lines from the luminous region."""
     cot_theta = np.sinh(np.linspace(0.0, 4.2, 300))
     following: dict[tuple[int, int], set[int]] = {}
     for start in (-120.0, 0.0, 120.0):
@@ -90,16 +90,16 @@ def next_layers() -> dict[tuple[int, int], list[int]]:
     return {pair: sorted(thirds) for pair, thirds in following.items()}
 
 
-#: Number of bins in azimuth, and a length above every abs(z) and radius, in mm.
+#: Number of bins in azimuth, and a length above all abs(z) and radii, mm.
 PHI_BINS: Final = 128
 SPAN: Final = 1e4
 
 
 @dataclass(frozen=True, slots=True)
 class LayerHits:
-    """Hits of one layer, sorted by bin in azimuth and, in a bin, by z (barrel) or radius (discs).
+    """Hits of one layer, sorted by bin in azimuth, then by z (barrel) or radius (discs).
 
-    Radii on the side of negative z are negative. ``key`` is bin times SPAN plus that length.
+    Radii at negative z are negative. ``key`` is the bin times SPAN plus z or radius.
     """
 
     layer: Layer
@@ -108,7 +108,7 @@ class LayerHits:
 
     @property
     def density(self) -> float:
-        """Hits per mm² of the layer, of one at the least."""
+        """Hits per mm² of the layer, for at least one hit."""
         layer = self.layer
         area = 4 * layer.at * layer.high if layer.barrel else 2 * (layer.high**2 - layer.low**2)
         return max(len(self.index), 1) / (np.pi * area)
@@ -123,9 +123,9 @@ class LayerHits:
         return cls(layer, index[order], key[order])
 
     def near(self, phi: Floats, width: Floats, low: Floats, high: Floats) -> tuple[Indices, Indices]:
-        """Pairs of a window, by its number, and a hit in it; each of shape (pairs,).
+        """Return pairs of a window's number and a hit in it, each of shape (pairs,).
 
-        Windows reach from ``phi - width`` to ``phi + width``, in rad, rounded up to whole bins, and from
+        Windows extend from ``phi - width`` to ``phi + width``, in rad, rounded up to whole bins, and from
         ``low`` to ``high``, in mm; shapes (windows,).
         """
         scale = PHI_BINS / (2 * np.pi)
@@ -140,18 +140,18 @@ class LayerHits:
 
 
 def counted(counts: Indices) -> tuple[Indices, Indices]:
-    """Each place as often as its count says, and for each the numbers from 0; shapes (sum of counts,)."""
+    """Return each index repeated by its count, and the number of each repetition; shapes (sum of counts,)."""
     places = np.repeat(np.arange(len(counts)), counts)
     return places, np.arange(len(places)) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
 @dataclass(frozen=True, slots=True)
 class Helices:
-    """Circles with signed curvature (positive: anticlockwise) and lines of z over the arc; shapes (n,).
+    """Circles with signed curvature (positive: anticlockwise), and z linear in the arc; shapes (n,).
 
-    They begin at the last of three points, in direction ``phi``; ``middle`` and ``first`` are the arcs to it
-    from the other two. ``across`` and ``along`` are the points' uncertainties at right angles to the track,
-    in the transverse plane and out of it, shape (n, 3).
+    Helices start at the last of three points, in direction ``phi``. ``first`` and ``middle`` are the arcs
+    from the other two points to it. ``across`` and ``along`` are the uncertainties of the points
+    perpendicular to the track, in the transverse plane and out of it, shape (n, 3).
     """
 
     x: Floats
@@ -169,10 +169,11 @@ class Helices:
     def through(
         cls, points: Floats, across: Floats, along: Floats, disc: Bools, first_has_z: bool = True
     ) -> Helices:
-        """The helices through points, shape (n, 3, 3): point, then x, y, z, in the order of flight.
+        """Return the helices through points in the order of flight, shape (n, 3, 3): point, coordinate.
 
-        ``across`` and ``along`` are the uncertainties of hits, ``along`` that of the radius on a ``disc`` and
-        of z elsewhere; shapes (n, 3). With the first point on the beam line, z is that of the other two.
+        ``across`` and ``along`` are the uncertainties of the points, shapes (n, 3); ``along`` is that of the
+        radius on a ``disc`` and of z in the barrel. Unless ``first_has_z``, the first point is on the beam
+        line and the slope in z follows from the other two.
         """
         lower, upper = points[:, 1] - points[:, 0], points[:, 2] - points[:, 1]
         chord = lower + upper
@@ -191,7 +192,6 @@ class Helices:
         return cls(x, y, z, phi, curvature, cot_theta, first, middle, across, along)
 
     def take(self, rows: Indices) -> Helices:
-        """The helices of some rows."""
         return Helices(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @property
@@ -209,11 +209,11 @@ class Helices:
         return self.x + step * np.cos(self.phi + half), self.y + step * np.sin(self.phi + half)
 
     def arc_to(self, layer: Layer) -> Floats:
-        """Arc to the next crossing of a layer outwards, less than half a turn, or nan; shape (n,)."""
+        """Return the arc to the next outward crossing of a layer within half a turn, or nan; shape (n,)."""
         if not layer.barrel:
             length = (np.copysign(layer.at, self.cot_theta) - self.z) / self.cot_theta
             return np.where((length > 0) & (np.abs(self.curvature) * length < np.pi), length, np.nan)
-        # The centre is w / curvature; the circle meets the layer's at one angle on either side of w.
+        # The centre is w / curvature. The circles cross at equal angles to both sides of w.
         wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
         inner = self.x**2 + self.y**2
         side = self.curvature * (layer.at**2 - inner) + 2 * (self.x * wx + self.y * wy)
@@ -226,10 +226,10 @@ class Helices:
         return np.where(ahead, arc(np.hypot(dx, dy), self.curvature), np.nan)
 
     def spread(self, length: Floats) -> tuple[Floats, Floats]:
-        """Uncertainties after an arc (negative: back), in mm at right angles to the track; shapes (n,).
+        """Return uncertainties perpendicular to the track after an arc (negative: back), mm; shapes (n,).
 
-        In the transverse plane and out of it: those of the three points, by the parabola and the line through
-        them, and multiple scattering since the nearest.
+        In the transverse plane and out of it. They follow from the uncertainties of the three points, for a
+        parabola and a line, and from multiple scattering since the nearest point.
         """
         first, middle = length + self.first, length + self.middle
         span = np.maximum(self.first - self.middle, 1e-3)
@@ -251,9 +251,9 @@ class Helices:
         return np.sqrt(across), np.sqrt(along)
 
     def residuals(self, position: Floats, layer: Layer) -> tuple[Floats, Floats, Floats]:
-        """Arc to hits, shape (n, 3), of a layer, and how far these lie off; in mm, shapes (n,).
+        """Return the arcs to hits of a layer, shape (n, 3), and residuals; mm, shapes (n,).
 
-        They may lie off across the track, and in z (barrel) or along the radius (discs).
+        Residuals are across the track, and in z (barrel) or along the radius (discs).
         """
         x, y, z = position.T
         if layer.barrel:
@@ -269,14 +269,14 @@ class Helices:
         return length, (x * dy - y * dx) / radius, (x * dx + y * dy) / radius
 
     def sigmas(self, length: Floats, layer: Layer) -> tuple[Floats, Floats]:
-        """Standard deviations of the residuals of a layer's hits, in mm; shapes (n,)."""
+        """Return standard deviations of the residuals of a layer's hits, mm; shapes (n,)."""
         across, along = self.spread(length)
         sin_theta = self.sin_theta
         incidence = sin_theta if layer.barrel else np.maximum(np.abs(self.cot_theta) * sin_theta, 1e-3)
         return np.hypot(across, layer.across), np.hypot(along / incidence, layer.along)
 
     def beam_line(self) -> tuple[Floats, Floats, Floats]:
-        """Distance from the beam line, its uncertainty, and z there, in mm; shapes (n,)."""
+        """Return the distance to the beam line, its uncertainty, and z there; mm, shapes (n,)."""
         back = arc(np.hypot(self.x, self.y), self.curvature)
         wx, wy = self.curvature * self.x - np.sin(self.phi), self.curvature * self.y + np.cos(self.phi)
         norm = np.hypot(wx, wy)
@@ -286,7 +286,7 @@ class Helices:
 
 
 def arc(chord: Floats | float, curvature: Floats | float) -> Floats:
-    """Length of the arc over a chord, at most half a turn."""
+    """Return the length of the arc over a chord, at most half a turn."""
     half = np.clip(np.abs(curvature) * chord / 2, 1e-9, 1)
     length: Floats = chord * np.arcsin(half) / half
     return length
