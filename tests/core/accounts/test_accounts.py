@@ -15,6 +15,7 @@ from collidium.errors import Conflict, Forbidden, NotFound
 async def test_fifty_first_sign_ins_at_once_give_one_grant(connected: str) -> None:
     seen = await asyncio.gather(*(accounts.recognise("alice", signup_grant=Decimal(10)) for _ in range(50)))
     assert {account.credits for account in seen} == {Decimal(10)}
+    assert None not in {account.last_seen_at for account in seen}
     assert len(await accounts.entries(seen[0].id, limit=100)) == 1
 
 
@@ -52,17 +53,6 @@ async def test_a_name_banned_before_its_first_sign_in_gets_nothing(connected: st
     assert (await accounts.recognise("mallory", signup_grant=Decimal(10))).credits == 10
 
 
-async def test_an_unknown_account_is_not_found(connected: str) -> None:
-    with pytest.raises(NotFound, match="unknown"):
-        await accounts.find("unknown")
-    with pytest.raises(NotFound, match="unknown"):
-        await accounts.set_banned("unknown", False)
-
-
-async def test_the_last_call_is_remembered(connected: str) -> None:
-    assert (await accounts.recognise("alice", signup_grant=Decimal(10))).last_seen_at is not None
-
-
 async def test_a_name_is_one_account_in_any_case(connected: str) -> None:
     await accounts.set_banned("Alice", True)
     for name in ("alice", "ALICE", "Alice"):
@@ -83,9 +73,15 @@ async def test_a_ban_during_a_transaction_is_seen(connected: str) -> None:
         await accounts.require_not_banned(account.id)
 
 
+async def test_an_unknown_account_is_not_found(connected: str) -> None:
+    with pytest.raises(NotFound, match="unknown"):
+        await accounts.set_banned("unknown", False)
+    for name in ("unknown", "a" * 97, "", "a b", "-a", "a\n", "\ud800", "ä"):
+        with pytest.raises(NotFound):
+            await accounts.find(name)
+
+
 @pytest.mark.parametrize("name", ["a" * 97, "", "a b", "-a", "a\n", "\ud800", "ä"])
-async def test_a_name_that_no_account_may_have_is_not_found(connected: str, name: str) -> None:
-    with pytest.raises(NotFound):
-        await accounts.find(name)
+def test_an_identity_has_a_name_that_accounts_may_have(name: str) -> None:
     with pytest.raises(ValueError, match="named"):
         Identity(name)

@@ -1,4 +1,4 @@
-"""A running platform with the demo's truth, and what callers need to talk to it."""
+"""A running platform with the demo's truth, and clients of it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from shutil import copytree
+from typing import Any
 
 import httpx
 import pyarrow as pa
@@ -41,9 +42,7 @@ def open_platform(_databases: Databases, tmp_path_factory: pytest.TempPathFactor
 
 @pytest.fixture(scope="session")
 def open_timed(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenPlatform]:
-    """The same with the task of :mod:`timed_task`: ``open_timed(dir, {"PYTHONPATH": site})``."""
-    directory = tmp_path_factory.mktemp("timed")
-    install_timed(directory / "site")
+    """The same with the task of :mod:`timed_task`, which is installed in ``dir / "site"``."""
 
     def prepare(server: ServerProcess) -> None:
         import_truth(server)
@@ -51,9 +50,14 @@ def open_timed(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) 
         done = server.run("task", "add", "timed")
         assert done.returncode == 0, done.stderr
 
-    env = {"PYTHONPATH": str(directory / "site")}
-    with prepared(_databases, directory, prepare, env) as opened:
-        yield opened
+    def with_site(directory: Path) -> dict[str, str]:
+        directory.mkdir(exist_ok=True)
+        install_timed(directory / "site")
+        return {"PYTHONPATH": str(directory / "site")}
+
+    directory = tmp_path_factory.mktemp("timed")
+    with prepared(_databases, directory, prepare, with_site(directory)) as opened:
+        yield lambda directory, env=None: opened(directory, with_site(directory) | (env or {}))
 
 
 @contextmanager
@@ -123,14 +127,43 @@ def import_truth(server: ServerProcess, task: str = "tracking") -> None:
     assert done.returncode == 0, done.stderr
 
 
-def signed_in(server: ServerProcess, name: str) -> httpx.Client:
-    """A client that calls as a new account of that name."""
-    token = token_on(server.data_dir / "hub", name)
-    headers = {"Authorization": f"Bearer {token}"}
+def calling(server: ServerProcess, **headers: str) -> httpx.Client:
+    """A client of the server, anonymous unless ``headers`` authenticate it."""
     return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
 
 
+def signed_in(server: ServerProcess, name: str) -> httpx.Client:
+    """A client that calls as a new account of that name."""
+    return calling(server, Authorization=f"Bearer {token_on(server.data_dir / 'hub', name)}")
+
+
+def operating(server: ServerProcess, token: str | None = None) -> httpx.Client:
+    """A client that calls as an operator, by default the first."""
+    return calling(server, **{"X-Admin-Token": server.admin_token if token is None else token})
+
+
 _serial = count()
+
+
+def ok(answer: httpx.Response, status: int = 200) -> Any:
+    """The JSON of a response that has the status."""
+    assert answer.status_code == status, answer.text
+    return answer.json()
+
+
+def refused(answer: httpx.Response, status: int, reason: str) -> None:
+    """Require an error with the status and the reason."""
+    assert (answer.status_code, reason in answer.json()["detail"]) == (status, True), answer.text
+
+
+def pages_of(client: httpx.Client, path: str) -> list[list[Any]]:
+    """The pages of a list, followed by their links."""
+    pages = []
+    while path:
+        answer = client.get(path)
+        pages.append(ok(answer))
+        path = answer.links.get("next", {}).get("url", "")
+    return pages
 
 
 def name_of(client: httpx.Client) -> str:
@@ -144,8 +177,7 @@ def credits_of(client: httpx.Client) -> float:
 
 
 def submission_ids(answer: httpx.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [submission["submission_id"] for submission in answer.json()]
+    return [submission["submission_id"] for submission in ok(answer)]
 
 
 @pytest.fixture
@@ -162,10 +194,10 @@ def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Clie
         yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
 
 
-def operating(server: ServerProcess) -> httpx.Client:
-    """A client with the operators' secret."""
-    headers = {"X-Admin-Token": server.admin_token}
-    return httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False)
+@pytest.fixture
+def anonymous(platform: ServerProcess) -> Iterator[httpx.Client]:
+    with calling(platform) as client:
+        yield client
 
 
 @pytest.fixture

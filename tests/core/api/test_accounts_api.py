@@ -7,13 +7,11 @@ import pytest
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import name_of
+from .conftest import name_of, ok, pages_of
 
 
 def test_the_first_call_signs_up_with_the_grant(alice: httpx.Client) -> None:
-    answer = alice.get("/v1/me")
-    assert answer.status_code == 200
-    me = answer.json()
+    me = ok(alice.get("/v1/me"))
     assert set(me) == {"hub_username", "credits", "banned", "created_at", "last_seen_at"}
     assert (me["credits"], me["banned"]) == (10, False)
     assert me["created_at"].endswith("Z")
@@ -36,24 +34,13 @@ def test_without_a_valid_token_the_answer_is_401_and_says_how(
 def test_the_ledger_comes_in_pages(alice: httpx.Client, operator: httpx.Client) -> None:
     for n in range(1, 5):
         operator.post("/admin/grant", json={"hub_username": name_of(alice), "delta": n, "reason": "test"})
-    deltas, url = [], "/v1/me/transactions?limit=2"
-    while url:
-        page = alice.get(url)
-        deltas.append([entry["delta"] for entry in page.json()])
-        url = page.links.get("next", {}).get("url")
-    assert deltas == [[4, 3], [2, 1], [10]]
+    pages = pages_of(alice, "/v1/me/transactions?limit=2")
+    assert [[entry["delta"] for entry in page] for page in pages] == [[4, 3], [2, 1], [10]]
 
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "limit=0",
-        "limit=1001",
-        "limit=1e3",
-        "cursor=-1",
-        "cursor=1e3",
-        "cursor=" + "9" * 30,
-    ],
+    ["limit=0", "limit=1001", "limit=1e3", "cursor=-1", "cursor=1e3", "cursor=%D9%A3", "cursor=" + "9" * 30],
 )
 def test_a_bad_page_is_422_and_names_the_field(alice: httpx.Client, query: str) -> None:
     answer = alice.get(f"/v1/me/transactions?{query}")

@@ -1,4 +1,4 @@
-"""Accounts and ledgers as operators list them."""
+"""Operators' calls about accounts: lists, ledgers and grants."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import httpx
 import pytest
 
 from collidium.testing.databases import Databases
+from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import operating, signed_in
+from .conftest import calling, ok, operating, pages_of, signed_in
 
 NAMES = ("Bea_1", "alice", "albert", "carl.x")
 
@@ -29,9 +30,9 @@ def operator(_databases: Databases, tmp_path_factory: pytest.TempPathFactory) ->
             yield operator
 
 
-def names(answer: httpx.Response) -> list[str]:
-    assert answer.status_code == 200, answer.text
-    return [account["hub_username"] for account in answer.json()]
+def test_an_empty_secret_closes_them(start_server: StartServer) -> None:
+    with calling(start_server({"ADMIN_TOKEN": ""}), **{"X-Admin-Token": ""}) as client:
+        assert client.get("/admin/audit").status_code == 401
 
 
 @pytest.mark.parametrize(
@@ -53,23 +54,58 @@ def names(answer: httpx.Response) -> list[str]:
     ],
 )
 def test_accounts_are_found_and_sorted(operator: httpx.Client, query: str, found: list[str]) -> None:
-    assert names(operator.get(f"/admin/accounts?{query}")) == found
+    accounts = ok(operator.get(f"/admin/accounts?{query}"))
+    assert [account["hub_username"] for account in accounts] == found
 
 
 @pytest.mark.parametrize("sort", ["newest", "name", "credits"])
 def test_pages_make_up_the_list(operator: httpx.Client, sort: str) -> None:
-    whole = names(operator.get(f"/admin/accounts?sort={sort}"))
-    pages = [operator.get(f"/admin/accounts?sort={sort}&limit=1")]
-    while link := pages[-1].links.get("next"):
-        pages.append(operator.get(link["url"]))
-    assert [name for page in pages for name in names(page)] == whole
-    assert len(pages) == len(NAMES)
+    whole = ok(operator.get(f"/admin/accounts?sort={sort}"))
+    assert pages_of(operator, f"/admin/accounts?sort={sort}&limit=1") == [[account] for account in whole]
+    assert len(whole) == len(NAMES)
 
 
 def test_an_accounts_ledger_is_shown_in_pages(operator: httpx.Client) -> None:
-    first = operator.get("/admin/accounts/CARL.X/transactions?limit=1")
-    (grant,) = first.json()
+    [grant], [signup] = pages_of(operator, "/admin/accounts/CARL.X/transactions?limit=1")
     assert (grant["delta"], grant["note"], grant["balance_after"]) == (5.25, "a talk", 15.25)
-    (signup,) = operator.get(first.links["next"]["url"]).json()
     assert signup["reason"] == "signup_grant"
     assert operator.get("/admin/accounts/unknown/transactions").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("content", "field"),
+    [
+        ('{"hub_username": "alice", "delta": NaN, "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": "1", "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": true, "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": null, "reason": "x"}', "delta"),
+        ('{"hub_username": "alice", "delta": 0, "reason": "x"}', None),
+        ('{"hub_username": "alice", "delta": 1e30, "reason": "x"}', None),
+        ('{"hub_username": "alice\\u0000", "delta": 1, "reason": "x"}', "hub_username"),
+        ('{"hub_username": 7, "delta": 1, "reason": "x"}', "hub_username"),
+        ('{"hub_username": "alice", "delta": 1, "reason": ""}', "reason"),
+        ('{"hub_username": "alice", "delta": 1, "reason": "a\\u0000b"}', "reason"),
+        ('{"hub_username": "alice", "delta": 1, "reason": "x", "more": 1}', "more"),
+        ('{"hub_username": "alice"}', "delta"),
+        ("[]", None),
+    ],
+)
+def test_a_bad_grant_is_422_and_changes_nothing(
+    operator: httpx.Client, content: str, field: str | None
+) -> None:
+    answer = operator.post("/admin/grant", content=content, headers={"Content-Type": "application/json"})
+    assert answer.status_code == 422, answer.text
+    if field:
+        assert field in {problem["field"] for problem in answer.json()["errors"]}
+    assert operator.get("/admin/accounts/alice").json()["credits"] == 10
+    assert "alice" not in operator.get("/admin/audit").text
+
+
+@pytest.mark.parametrize("query", ["", "?frozen=", "?frozen=maybe", "?frozen=2"])
+def test_a_freeze_that_says_nothing_is_422(operator: httpx.Client, query: str) -> None:
+    assert operator.post(f"/admin/freeze{query}").status_code == 422
+
+
+@pytest.mark.parametrize("name", ["a" * 97, "a" * 5000, "%ed%a0%80", "%ff", "a%0ab", "-"])
+def test_a_name_that_no_account_may_have_is_404(operator: httpx.Client, name: str) -> None:
+    assert operator.get(f"/admin/accounts/{name}").status_code == 404

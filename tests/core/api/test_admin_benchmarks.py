@@ -1,4 +1,4 @@
-"""Tasks and everybody's submissions as operators list them."""
+"""Lists of submissions for operators and accounts, lists of tasks, and refunds."""
 
 from __future__ import annotations
 
@@ -11,16 +11,13 @@ import pytest
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, operating, parquet, signed_in, submission_ids
-from .timed_task import install_timed
+from .conftest import OpenPlatform, ok, operating, pages_of, parquet, signed_in, submission_ids
 
 
 @pytest.fixture(scope="module")
 def server(open_timed: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server that also has the task timed, whose first metric is self-reported."""
-    site = tmp_path_factory.mktemp("timed") / "site"
-    install_timed(site)
-    with open_timed(tmp_path_factory.mktemp("server"), {"PYTHONPATH": str(site)}) as running:
+    with open_timed(tmp_path_factory.mktemp("server")) as running:
         yield running
 
 
@@ -38,9 +35,8 @@ def submitted(server: ServerProcess, oracle: pa.Table) -> list[str]:
     with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
         for task, table in (("tracking", oracle), ("timed", timed)):
             for client in (alice, bob):
-                answer = client.post(f"/v1/benchmark/{task}/submit", content=parquet(table))
-                assert answer.status_code == 200, answer.text
-                sent.append(answer.json()["submission_id"])
+                receipt = ok(client.post(f"/v1/benchmark/{task}/submit", content=parquet(table)))
+                sent.append(receipt["submission_id"])
     return sent
 
 
@@ -56,11 +52,24 @@ def test_submissions_are_listed_and_picked(operator: httpx.Client, submitted: li
     assert submission_ids(operator.get("/admin/submissions?unverified=true")) == [four]
 
 
+def test_an_account_sees_its_own_submissions(server: ServerProcess, submitted: list[str]) -> None:
+    tracking, timed, mine = submitted[0], submitted[2], "/v1/me/submissions"
+    tracking, timed, mine = submitted[0], submitted[2], "/v1/me/submissions"
+    with signed_in(server, "alice") as alice:
+        assert submission_ids(alice.get(mine)) == [timed, tracking]
+        assert submission_ids(alice.get(f"{mine}?task=timed")) == [timed]
+        first = alice.get(f"{mine}?limit=1&challenge=timed")
+        assert submission_ids(first) == [timed]
+        assert "next" not in first.links
+        for query in ("task=nothing", "cursor=x", "cursor=" + "0" * 32, "cursor=" + "0" * 600):
+            assert alice.get(f"{mine}?{query}").status_code in {404, 422}
+
+
 def test_pages_make_up_the_list(operator: httpx.Client, submitted: list[str]) -> None:
-    pages = [operator.get("/admin/submissions?limit=1")]
-    while link := pages[-1].links.get("next"):
-        pages.append(operator.get(link["url"]))
-    assert [submission for page in pages for submission in submission_ids(page)] == submitted[::-1]
+    pages = pages_of(operator, "/admin/submissions?limit=1")
+    assert [[submission["submission_id"] for submission in page] for page in pages] == [
+        [submission] for submission in submitted[::-1]
+    ]
 
 
 def test_tasks_show_why_they_take_nothing(operator: httpx.Client, server: ServerProcess) -> None:

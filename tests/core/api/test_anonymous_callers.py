@@ -7,14 +7,14 @@ import json
 import httpx
 import pytest
 
-from collidium.testing.server import ServerProcess
+from .conftest import ok
 
 PROBLEMS = 20
 METHODS = {"get", "put", "post", "delete"}
 
 
-def test_callers_without_a_token_are_rejected_first(platform: ServerProcess) -> None:
-    document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
+def test_callers_without_a_token_are_rejected_first(anonymous: httpx.Client) -> None:
+    document = ok(anonymous.get("/openapi.json"))
     operations = [
         (method, path)
         for path, item in document["paths"].items()
@@ -22,14 +22,13 @@ def test_callers_without_a_token_are_rejected_first(platform: ServerProcess) -> 
         if method in METHODS and operation.get("security")
     ]
     assert len(operations) >= 20
-    with httpx.Client(base_url=platform.base_url, trust_env=False) as anonymous:
-        answers = {
-            (method, path): anonymous.request(
-                method, path.format_map(Plain()), params={"limit": "x", "wrong": "1"}, json={"wrong": 1}
-            )
-            for method, path in operations
-        }
-        answers["get", "compat"] = anonymous.get("/compat/colliderml/v1/requests?limit=x")
+    answers = {
+        (method, path): anonymous.request(
+            method, path.format_map(Plain()), params={"limit": "x", "wrong": "1"}, json={"wrong": 1}
+        )
+        for method, path in operations
+    }
+    answers["get", "compat"] = anonymous.get("/compat/colliderml/v1/requests?limit=x")
     assert {call: answer.status_code for call, answer in answers.items()} == dict.fromkeys(answers, 401)
 
 

@@ -26,7 +26,7 @@ from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import OpenPlatform, files_below, operating, parquet, signed_in
+from .conftest import OpenPlatform, calling, files_below, ok, operating, parquet, signed_in
 from .test_benchmark_api import SUBMIT, spoiled, submit
 
 BOARD = "/v1/leaderboard/tracking?all=true&limit=1000"
@@ -50,9 +50,8 @@ def done(server: ServerProcess, *arguments: str) -> Any:
     return json.loads(result.stdout)
 
 
-def board(server: ServerProcess) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = httpx.get(f"{server.base_url}{BOARD}", trust_env=False).json()
-    return rows
+def board(server: ServerProcess) -> Any:
+    return ok(httpx.get(f"{server.base_url}{BOARD}", trust_env=False))
 
 
 def test_a_backup_under_load_is_whole(
@@ -102,13 +101,8 @@ def test_a_backup_under_load_is_whole(
         for name, row in after.items():
             assert row["scores"] == before[name]["scores"]
         # Her token, which the restored hub knows, and her file.
-        first = httpx.post(
-            f"{target.base_url}{SUBMIT}",
-            content=predictions(0),
-            headers={"Authorization": tokens["alice"]},
-            trust_env=False,
-        )
-        assert first.json()["deduplicated"] is True
+        with calling(target, Authorization=tokens["alice"]) as alice:
+            assert ok(alice.post(SUBMIT, content=predictions(0)))["deduplicated"] is True
 
 
 def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
@@ -147,18 +141,14 @@ def test_a_killed_backup_or_restore_is_not_taken_for_a_whole_one(
         assert not kept & {"large", "torn", "of-an-erased-account"}
         assert [path.name for path in backup.parent.iterdir()] == ["one"], "what was interrupted is this one"
         with operating(server) as operator:
-            (moment,) = re.findall(
-                r"^collidium_last_backup_timestamp_seconds (\S+)$",
-                operator.get("/metrics").text,
-                re.MULTILINE,
-            )
+            gauge = r"^collidium_last_backup_timestamp_seconds (\S+)$"
+            (moment,) = re.findall(gauge, operator.get("/metrics").text, re.MULTILINE)
         assert abs(float(moment) - datetime.fromisoformat(made["made_at"]).timestamp()) < 60
         before = board(server)
     target = ServerProcess(tmp_path / "restored", database_url, SETTINGS)
-    killed = run(target, "restore", str(backup), failpoint="restore.copied")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
-    killed = run(target, "restore", str(backup), failpoint="restore.files")
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    for place in ("restore.copied", "restore.files"):
+        killed = run(target, "restore", str(backup), failpoint=place)
+        assert killed.returncode == -signal.SIGKILL, killed.stderr
     assert "the data directory is not empty" in run(target, "restore", str(backup)).stderr
     rmtree(target.data_dir)
     assert done(target, "restore", str(backup))["files"] == made["files"]

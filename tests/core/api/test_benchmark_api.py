@@ -16,7 +16,7 @@ from tests.waiting import eventually
 from collidium.testing.server import ServerProcess
 from collidium_tasks.tracking import TrackingTask
 
-from .conftest import name_of, parquet
+from .conftest import credits_of, name_of, ok, parquet, refused
 
 SignIn = Callable[[str], httpx.Client]
 SUBMIT = "/v1/benchmark/tracking/submit"
@@ -37,27 +37,16 @@ def spoiled(oracle: pa.Table, keep: float, seed: int = 0) -> pa.Table:
 def cursor_of(
     rank: float = 1, score: float = 1, at: str = "2026-01-01T00:00:00Z", submission: str = "a" * 32
 ) -> str:
-    """What a leaderboard's cursor looks like."""
-    return (
-        base64.urlsafe_b64encode(json.dumps([rank, rank, score, at, submission]).encode())
-        .decode()
-        .rstrip("=")
-    )
+    """A cursor of a leaderboard."""
+    keys = json.dumps([rank, rank, score, at, submission]).encode()
+    return base64.urlsafe_b64encode(keys).decode().rstrip("=")
 
 
-@pytest.fixture
-def alone(caller: SignIn) -> httpx.Client:
-    """The only caller of a fresh platform."""
-    return caller("alice")
-
-
-def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
-    alice = alone
+def test_the_loop(caller: SignIn, oracle: pa.Table) -> None:
+    alice = caller("alice")
     worthless = submit(alice, spoiled(oracle, 0.0)).json()
     assert worthless["scores"]["trackml_weighted_efficiency"] == worthless["credits_earned"] == 0
-    answer = submit(alice, oracle)
-    assert answer.status_code == 200, answer.text
-    receipt = answer.json()
+    receipt = ok(submit(alice, oracle))
     assert receipt["scores"] == {
         "trackml_weighted_efficiency": 1.0,
         "fake_rate": 0.0,
@@ -82,10 +71,8 @@ def test_the_loop(alone: httpx.Client, oracle: pa.Table) -> None:
     (place,) = alice.get("/v1/leaderboard/tracking").json()
     assert (place["rank"], place["hub_username"], place["credits_earned"]) == (1, "alice", 100)
     assert place["submission_id"] == receipt["submission_id"]
-    assert (place["scorer_version"], place["truth_version"]) == (
-        receipt["scorer_version"],
-        receipt["truth_version"],
-    )
+    for version in ("scorer_version", "truth_version"):
+        assert place[version] == receipt[version]
     record = httpx.get(f"{alice.base_url}/v1/submissions/{receipt['submission_id']}", trust_env=False).json()
     assert (record["sha256"], record["rows"]) == (receipt["sha256"], oracle.num_rows)
 
@@ -124,23 +111,17 @@ def test_hits_left_out_count_against_a_submission(alice: httpx.Client, oracle: p
 
 
 def test_a_form_part_works_like_a_body(alice: httpx.Client, oracle: pa.Table) -> None:
-    answer = alice.post(
-        SUBMIT,
-        files={"predictions": ("p.parquet", parquet(oracle), "application/octet-stream")},
-        data={"model_repo": "alice/finder"},
-    )
-    assert answer.status_code == 200, answer.text
+    files = {"predictions": ("p.parquet", parquet(oracle), "application/octet-stream")}
+    ok(alice.post(SUBMIT, files=files, data={"model_repo": "alice/finder"}))
     (place,) = alice.get(BOARD, params={"hub_username": name_of(alice)}).json()
     assert place["model_repo"] == "alice/finder"
     assert submit(alice, oracle).json()["deduplicated"] is True
 
 
 def test_a_check_keeps_nothing_and_shows_no_score(alice: httpx.Client, oracle: pa.Table) -> None:
-    answer = alice.post("/v1/benchmark/tracking/check", content=parquet(oracle))
-    assert answer.status_code == 200
-    assert answer.json()["valid"] is True
-    assert answer.json()["rows"] == oracle.num_rows
-    assert "scores" not in answer.text
+    checked = ok(alice.post("/v1/benchmark/tracking/check", content=parquet(oracle)))
+    assert (checked["valid"], checked["rows"]) == (True, oracle.num_rows)
+    assert "scores" not in checked
     assert alice.get(BOARD, params={"hub_username": name_of(alice)}).json() == []
 
 
@@ -171,15 +152,15 @@ def test_eight_at_once_never_pay_one_best_twice_nor_lower_it(caller: SignIn, ora
     assert len(clients[0].get(BOARD).json()) == 8
 
 
-def test_the_same_file_at_once_is_one_submission_of_an_account(
-    alone: httpx.Client, caller: SignIn, oracle: pa.Table
-) -> None:
+def test_the_same_file_at_once_is_one_submission_of_an_account(caller: SignIn, oracle: pa.Table) -> None:
+    alice = caller("alice")
+
     def submit_in_turn(_: int) -> httpx.Response:
         """Some of eight at once are too many for one account: they wait."""
         answers: list[httpx.Response] = []
 
         def taken() -> bool:
-            answers.append(submit(alone, oracle))
+            answers.append(submit(alice, oracle))
             return answers[-1].status_code != 429
 
         eventually(taken, 60)
@@ -189,10 +170,10 @@ def test_the_same_file_at_once_is_one_submission_of_an_account(
         receipts = [answer.json() for answer in threads.map(submit_in_turn, range(8))]
     assert len({receipt["submission_id"] for receipt in receipts}) == 1
     assert sum(not receipt["deduplicated"] for receipt in receipts) == 1
-    assert alone.get("/v1/me").json()["credits"] == 110
+    assert credits_of(alice) == 110
     other = submit(caller("bob"), oracle).json()
     assert (other["deduplicated"], other["credits_earned"]) == (False, 0)
-    assert [(place["rank"], place["hub_username"]) for place in alone.get(BOARD).json()] == [
+    assert [(place["rank"], place["hub_username"]) for place in alice.get(BOARD).json()] == [
         (1, "alice"),
         (1, "bob"),
     ]
@@ -208,12 +189,9 @@ def test_the_same_file_at_once_is_one_submission_of_an_account(
         "/v1/leaderboard/%00",
         "/v1/benchmark/" + "x" * 500,
         "/v1/leaderboard/" + "x" * 65,
-        "/v1/leaderboard/" + "x" * 5000,
         "/v1/leaderboard/%ed%a0%80",
-        "/v1/leaderboard/%ff",
         "/v1/submissions/" + "x" * 33,
-        "/v1/submissions/" + "x" * 5000,
-        "/v1/submissions/%ed%a0%80",
+        "/v1/submissions/%ff",
         "/v1/nothing",
     ],
 )
@@ -263,8 +241,7 @@ def test_a_mistyped_name_suggests_the_nearest(alice: httpx.Client) -> None:
         alice.post("/v1/benchmark/trackin/submit", content=b"x"),
         alice.get("/v1/challenges/trackin/quota"),
     ):
-        assert answer.status_code == 404
-        assert "did you mean 'tracking'?" in answer.json()["detail"]
+        refused(answer, 404, "did you mean 'tracking'?")
 
 
 def test_without_truth_the_task_says_so(server: ServerProcess) -> None:

@@ -128,22 +128,20 @@ def test_what_cannot_be_parsed_is_answered(server: ServerProcess, sent: bytes, s
     assert "Traceback" not in server.log()
 
 
-def test_http_2_without_tls_is_not_spoken(server: ServerProcess) -> None:
-    upgrade = (
-        b"Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
-    )
-    head, _ = answered(server.base_url, b"GET /healthz HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n")
-    assert head.startswith(b"HTTP/1.1 200 ")
+H2C = b"Connection: Upgrade, HTTP2-Settings, close\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n"
+WEBSOCKET = (
+    b"Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
 
 
-def test_websockets_are_not_spoken(server: ServerProcess) -> None:
-    upgrade = (
-        b"Connection: Upgrade, close\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-        b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    )
-    for path, status in ((b"/healthz", b"200"), (b"/nothing", b"404")):
-        head, _ = answered(server.base_url, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n")
-        assert head.startswith(b"HTTP/1.1 " + status)
+@pytest.mark.parametrize("upgrade", [H2C, WEBSOCKET], ids=["h2c", "websocket"])
+@pytest.mark.parametrize(("path", "status"), [(b"/healthz", b"200"), (b"/nothing", b"404")])
+def test_no_other_protocol_is_spoken(
+    server: ServerProcess, upgrade: bytes, path: bytes, status: bytes
+) -> None:
+    head, _ = answered(server.base_url, b"GET " + path + b" HTTP/1.1\r\nHost: x\r\n" + upgrade + b"\r\n")
+    assert head.startswith(b"HTTP/1.1 " + status)
     assert "Traceback" not in server.log()
 
 

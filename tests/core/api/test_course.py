@@ -20,7 +20,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import parquet
+from .conftest import calling, ok, operating, parquet
 
 STUDENTS, FILES, KILLS = (30, 10, 2) if LONG else (6, 4, 1)
 NAME = "course-2027"
@@ -45,8 +45,7 @@ def enrol(server: ServerProcess) -> list[httpx.Client]:
             trust_env=False,
         )
         token = welcome.text.partition('<pre id="token">')[2].partition("<")[0]
-        headers = {"Authorization": f"Bearer {token}"}
-        students.append(httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False))
+        students.append(calling(server, Authorization=f"Bearer {token}"))
     return students
 
 
@@ -77,12 +76,11 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
             "PLATFORM_LEASE_SECONDS": "3",
         }
     )
-    secret = {"X-Admin-Token": server.admin_token}
     students = enrol(server)
     body = {"name": NAME, "task": "tracking", "public_percent": 50}
-    address, port = server.base_url, httpx.URL(server.base_url).port or 0
-    made = httpx.post(f"{address}/admin/challenges", json=body, headers=secret, trust_env=False)
-    assert made.status_code == 201, made.text
+    port = httpx.URL(server.base_url).port or 0
+    with operating(server) as admin:
+        ok(admin.post("/admin/challenges", json=body), 201)
     order = [int(number) for number in np.random.default_rng(1).permutation(STUDENTS * FILES)]
     late, closes = set(order[-STUDENTS:]), Future[datetime]()
     taken: list[str] = []
@@ -116,13 +114,14 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
             server.kill()
             server.start(port=port)
         body = {"closes_at": (datetime.now(UTC) + timedelta(seconds=1)).isoformat()}
-        edited = httpx.patch(f"{address}/admin/challenges/{NAME}", json=body, headers=secret, trust_env=False)
-        closes.set_result(datetime.fromisoformat(edited.raise_for_status().json()["closes_at"]))
+        with operating(server) as admin:
+            edited = ok(admin.patch(f"/admin/challenges/{NAME}", json=body))
+        closes.set_result(datetime.fromisoformat(edited["closes_at"]))
         for one in sent:
             one.result()
-    with httpx.Client(base_url=server.base_url, trust_env=False, timeout=60) as anonymous:
-        eventually(lambda: anonymous.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None)
-        every = [anonymous.get(f"/v1/submissions/{id_}").json() for id_ in set(taken)]
+    with operating(server) as admin:
+        eventually(lambda: admin.get(f"/v1/challenges/{NAME}").json()["results_at"] is not None)
+        every = [admin.get(f"/v1/submissions/{id_}").json() for id_ in set(taken)]
         # By hand: each one's two best by the public part, and of these the better one by the final part.
         counted: dict[str, list[dict[str, Any]]] = {}
         for one in sorted(
@@ -138,8 +137,7 @@ def test_a_course_ends_with_the_ranks_of_its_files(start_platform: StartServer, 
         # What remains of the winner's is their other final submission.
         _, winner, _ = ranked(final)[0]
         (_, best), (final[winner], _) = scores[winner]
-        where = f"/admin/challenges/{NAME}/submissions/{best}/disqualify"
-        assert anonymous.post(where, json={"reason": "copied"}, headers=secret).status_code == 200
+        ok(admin.post(f"/admin/challenges/{NAME}/submissions/{best}/disqualify", json={"reason": "copied"}))
     assert sorted(exported(server)) == ranked(final)
     assert server.run("ledger", "audit").returncode == 0
     for student in students:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import numpy as np
@@ -16,7 +17,7 @@ from collidium.scoring.uncertainty import MIN_ENTRIES
 from collidium.testing.server import ServerProcess
 from collidium.testing.synthetic import SyntheticEvents
 
-from .conftest import OpenPlatform, parquet, signed_in
+from .conftest import OpenPlatform, ok, parquet, signed_in
 
 EVENTS, HITS = 24, 1500
 MADE = SyntheticEvents(hits=HITS).tables(range(EVENTS))
@@ -33,17 +34,15 @@ def server(open_platform: OpenPlatform, tmp_path_factory: pytest.TempPathFactory
         yield opened
 
 
-def submit(client: httpx.Client, keep: float) -> dict[str, object]:
+def submit(client: httpx.Client, keep: float) -> Any:
     """Submit tracks of the particles, a part of them all."""
     flat = flatten(MADE["tracker_hits"], ["particle_id"])
     lost = np.random.default_rng(1).random(flat.num_rows) > keep
     tracks = np.where(lost, -1, flat.column("particle_id").to_numpy().astype(np.int64))
     hits = np.tile(np.arange(HITS), EVENTS)
     sent = pa.table({"event_id": flat["event_id"], "hit_id": hits, "track_id": tracks})
-    answer = client.post("/v1/benchmark/tracking/submit", content=parquet(sent))
-    assert answer.status_code == 200, answer.text
-    found: dict[str, object] = client.get(f"/v1/submissions/{answer.json()['submission_id']}").json()
-    return found
+    receipt = ok(client.post("/v1/benchmark/tracking/submit", content=parquet(sent)))
+    return ok(client.get(f"/v1/submissions/{receipt['submission_id']}"))
 
 
 def test_a_submission_has_its_scores_in_bins(server: ServerProcess, tmp_path: Path) -> None:
@@ -69,7 +68,7 @@ def test_a_submission_has_its_scores_in_bins(server: ServerProcess, tmp_path: Pa
     assert page.status_code == 200
     assert page.text.count('<svg class="plot"') == len(curves)
     assert '<g class="other">' in page.text
-    done = server.run("submissions", str(half["submission_id"]))
+    done = server.run("submissions", half["submission_id"])
     assert done.returncode == 0, done.stderr
     assert "pT (GeV)" in done.stdout
 

@@ -82,6 +82,8 @@ def test_the_truth_of_an_evaluated_event_is_not_sent(client: Client) -> None:
     assert tables["calo_hits"].column_names == ["x", "y", "z", "total_energy"]
     assert tables["tracks"].column_names == ["track_id", "d0", "z0", "phi", "theta", "qop", "hit_ids"]
     assert tables["particles"].shape == (0, 0)
+    alone = client.event(sample.CONFIG, FIRST, tables=["particles"]).tables()
+    assert {name: table.shape for name, table in alone.items()} == {"particles": (0, 0)}
 
 
 def test_the_order_of_evaluated_hits_reveals_nothing(client: Client) -> None:
@@ -100,11 +102,6 @@ def test_the_order_of_evaluated_hits_reveals_nothing(client: Client) -> None:
     assert now == before
 
 
-def test_particles_of_an_evaluated_event_are_withheld(client: Client) -> None:
-    tables = client.event(sample.CONFIG, FIRST, tables=["particles"]).tables()
-    assert {name: table.shape for name, table in tables.items()} == {"particles": (0, 0)}
-
-
 def test_phoenix_gets_no_more_of_an_evaluated_event(client: Client) -> None:
     event = client.event(sample.CONFIG, FIRST, file_format="phoenix")
     assert event.media_type == "application/json"
@@ -114,21 +111,15 @@ def test_phoenix_gets_no_more_of_an_evaluated_event(client: Client) -> None:
         event.tables()
 
 
-def test_what_was_shown_is_withheld_once_it_is_evaluated(fresh_platform_without_truth: ServerProcess) -> None:
-    with Client(fresh_platform_without_truth.base_url, token="") as client:
+def test_what_was_shown_is_withheld_once_it_is_evaluated(server: ServerProcess) -> None:
+    with Client(server.base_url, token="") as client:
         assert "particle_id" in client.event(sample.CONFIG, FIRST).tables()["tracker_hits"].column_names
-        import_truth(fresh_platform_without_truth)
+        import_truth(server)
         shown = client.event(sample.CONFIG, FIRST)
         assert "particle_id" not in shown.tables()["tracker_hits"].column_names
-        done = fresh_platform_without_truth.run("task", "remove", "tracking")
+        done = server.run("task", "remove", "tracking")
         assert done.returncode == 0, done.stderr
         assert "withheld" not in about(client.event(sample.CONFIG, FIRST))
-
-
-@pytest.fixture
-def fresh_platform_without_truth(server: ServerProcess) -> ServerProcess:
-    """A server on which nothing is evaluated."""
-    return server
 
 
 def test_an_unchanged_event_is_not_sent_again(platform: ServerProcess) -> None:

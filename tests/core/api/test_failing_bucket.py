@@ -26,7 +26,7 @@ from tests.s3 import USER, S3Server, s3_server, s3_variables
 from collidium.testing.databases import migrate, sqlite_url
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, import_truth, parquet, signed_in
+from .conftest import files_below, import_truth, ok, parquet, signed_in
 from .test_resumable_uploads import append, begin
 
 __all__ = ["s3_server"]
@@ -182,7 +182,7 @@ def serving(s3_server: S3Server, directory: Path, workers: int = 0) -> Iterator[
             assert audit == {"mismatches": [], "totals": []}
 
 
-def refused(answer: httpx.Response) -> None:
+def unavailable(answer: httpx.Response) -> None:
     assert answer.status_code == 503, answer.text
     assert int(answer.headers["Retry-After"]) > 0
     assert answer.headers["Content-Type"] == "application/problem+json"
@@ -200,16 +200,15 @@ def file_of(oracle: pa.Table, note: str) -> bytes:
     return parquet(oracle.replace_schema_metadata({"note": note}))
 
 
+def count(store: S3Server, path: str) -> int:
+    """Number of objects whose key begins with the path."""
+    prefix = f"{BUCKET.partition('files/')[2]}/{path}"
+    return int(store.client().list_objects_v2(Bucket="files", Prefix=prefix)["KeyCount"])
+
+
 def stored(store: S3Server, content: bytes) -> int:
-    """How many objects there are of the predictions."""
-    prefix = f"{BUCKET.partition('files/')[2]}/predictions/{sha256(content).hexdigest()}"
-    return int(store.client().list_objects_v2(Bucket="files", Prefix=prefix)["KeyCount"])
-
-
-def lent(store: S3Server) -> int:
-    """How many objects there are of what other machines score."""
-    prefix = f"{BUCKET.partition('files/')[2]}/uploads/"
-    return int(store.client().list_objects_v2(Bucket="files", Prefix=prefix)["KeyCount"])
+    """Number of objects with the predictions."""
+    return count(store, f"predictions/{sha256(content).hexdigest()}")
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -217,16 +216,14 @@ def test_submissions_wait_for_a_bucket_that_takes_nothing(
     service: Service, s3_server: S3Server, oracle: pa.Table, fault: str
 ) -> None:
     content = file_of(oracle, fault)
-    with signed_in(service.server, f"w-{fault.replace(' ', '-')}") as caller:
+    with signed_in(service.server, f"w-{fault}") as caller:
         with service.failing(WRITES, fault):
-            refused(caller.post(SUBMIT, content=content))
+            unavailable(caller.post(SUBMIT, content=content))
         assert caller.get("/v1/me/submissions").json() == []
         assert [one["reason"] for one in caller.get("/v1/me/transactions").json()] == ["signup_grant"]
         assert stored(s3_server, content) == 0
         assert files_below(service.server.data_dir / "uploads") == []
-        receipt = caller.post(SUBMIT, content=content)
-        assert receipt.status_code == 200, receipt.text
-        assert not receipt.json()["deduplicated"]
+        assert not ok(caller.post(SUBMIT, content=content))["deduplicated"]
         assert stored(s3_server, content) == len(caller.get("/v1/me/submissions").json()) == 1
 
 
@@ -237,9 +234,9 @@ def test_scoring_waits_for_a_bucket_that_returns_no_truth(
     truth = service.server.data_dir / "truth" / "tracking"
     shutil.rmtree(truth)
     content = file_of(oracle, f"{fault}, reading")
-    with signed_in(service.server, f"r-{fault.replace(' ', '-')}") as caller:
+    with signed_in(service.server, f"r-{fault}") as caller:
         with service.failing(READS, fault):
-            refused(caller.post(SUBMIT, content=content))
+            unavailable(caller.post(SUBMIT, content=content))
         assert files_below(truth) == []
         assert caller.post(SUBMIT, content=content).status_code == 200
 
@@ -250,7 +247,7 @@ def test_an_upload_in_parts_waits_for_its_bucket(service: Service, oracle: pa.Ta
     with signed_in(service.server, "in-parts") as caller:
         where = begin(caller, content)
         with service.failing(WRITES, "full"):
-            refused(append(caller, where, content, 0))
+            unavailable(append(caller, where, content, 0))
         assert caller.head(where).headers["Upload-Offset"] == str(len(content))
         assert append(caller, where, b"", len(content)).status_code == 200
 
@@ -271,14 +268,14 @@ def test_scoring_elsewhere_waits_for_a_bucket(
     with signed_in(elsewhere.server, f"{step}-{fault}") as caller:
         with elsewhere.failing(methods, fault, within) as met:
             answer = caller.post(SUBMIT, content=content)
-        refused(answer)
+        unavailable(answer)
         assert met.is_set()
         assert re.search(rf"{answer.headers['X-Request-Id']}\].*({reason(fault)})", elsewhere.server.log())
         assert caller.get("/v1/me/submissions").json() == []
         assert stored(s3_server, content) == 0
         assert caller.post(SUBMIT, content=content).status_code == 200
         assert stored(s3_server, content) == len(caller.get("/v1/me/submissions").json()) == 1
-    assert lent(s3_server) == 0
+    assert count(s3_server, "uploads/") == 0
 
 
 def test_scoring_elsewhere_goes_on_with_a_slow_bucket(elsewhere: Service, oracle: pa.Table) -> None:

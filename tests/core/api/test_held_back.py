@@ -33,12 +33,24 @@ from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
 from collidium.testing.synthetic import SyntheticEvents
 
-from .conftest import parquet, prepared, signed_in
+from .conftest import ok, operating, parquet, prepared, signed_in
 
 NAME = "spring-2027"
 #: As many as it takes for scores in bins, of the public part, too.
 EVENTS, HITS = 40, 1500
 PUBLIC = 60
+
+#: What a participant can read, below /v1 and below the challenge.
+PATHS = [
+    *("challenges", "benchmark/tasks", "benchmark/tracking", f"benchmark/{NAME}", "datasets", "models"),
+    *("limits", f"leaderboard/{NAME}", "leaderboard/tracking", "me", "me/transactions", "me/submissions"),
+    *("me/submissions?limit=1", "me/webhook", "me/notifications"),
+]
+PATHS_OF_CHALLENGE = [
+    *("leaderboard", "leaderboard?all=true", "leaderboard?limit=1", "leaderboard?hub_username=bob"),
+    *("results", "results?all=true", "results?format=csv", "results?format=csv&all=true"),
+    *("results?status=withdrawn", "quota", "team", "team/submissions"),
+]
 
 #: Ids and times; the same id is the same on one platform, and keeps its place in the order of appearance.
 _ID = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
@@ -170,10 +182,9 @@ def predictions() -> list[bytes]:
 def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
     """What two participants can get while a challenge is open, in an order that is always the same."""
     recorder, where = Recorder(server), f"/v1/challenges/{NAME}"
-    admin = {"X-Admin-Token": server.admin_token}
     body = {"name": NAME, "task": "tracking", "public_percent": PUBLIC, "rewarded": True}
-    made = httpx.post(f"{server.base_url}/admin/challenges", json=body, headers=admin, trust_env=False)
-    assert made.status_code == 201, made.text
+    with operating(server) as admin:
+        ok(admin.post("/admin/challenges", json=body), 201)
     with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
         alice.put("/v1/me/webhook", json={"url": "https://127.0.0.1:9/hook"}).raise_for_status()
         senders = [alice, bob, alice, bob, alice, bob, alice]
@@ -194,31 +205,12 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
         recorder.ask(alice, "POST", f"/v1/submissions/{mine[1]['submission_id']}/withdraw")
         metrics = [metric["name"] for metric in recorder.ask(alice, "GET", where)["card"]["metrics"]]
         eventually(lambda: alice.get(f"{where}/leaderboard").json()[0]["rank_low"] is not None)
-        for path in (
-            *("/v1/challenges", "/v1/benchmark/tasks", "/v1/benchmark/tracking", f"/v1/benchmark/{NAME}"),
-            *(f"{where}/leaderboard{query}" for query in ("", "?all=true", "?limit=1", "?hub_username=bob")),
-            *(f"{where}/leaderboard/history?metric={metric}" for metric in metrics),
-            *(
-                f"{where}/quota",
-                f"{where}/team",
-                f"{where}/team/submissions",
-                "/v1/me/webhook",
-                "/v1/me/notifications",
-            ),
-            *("/v1/me", "/v1/me/transactions", "/v1/me/submissions", "/v1/me/submissions?limit=1"),
-            *(
-                "/v1/datasets",
-                "/v1/models",
-                "/v1/limits",
-                f"/v1/leaderboard/{NAME}",
-                "/v1/leaderboard/tracking",
-            ),
-        ):
+        paths = [f"/v1/{path}" for path in PATHS]
+        paths += [f"{where}/{path}" for path in PATHS_OF_CHALLENGE]
+        paths += [f"{where}/leaderboard/history?metric={metric}" for metric in metrics]
+        for path in paths:
             recorder.ask(alice, "GET", path)
-        page = recorder.ask(alice, "GET", f"{where}/leaderboard?limit=1&all=true")
-        assert page
-        for query in ("", "?all=true", "?format=csv", "?format=csv&all=true", "?status=withdrawn"):
-            recorder.ask(alice, "GET", f"{where}/results{query}")
+        assert recorder.ask(alice, "GET", f"{where}/leaderboard?limit=1&all=true")
         token = alice.headers["Authorization"].partition(" ")[2]
     with Visitor(server.base_url) as visitor:
         for is_signed_in in (False, True):
@@ -278,8 +270,8 @@ def test_nothing_depends_on_what_is_held_back(
 
 
 def final_scores(server: ServerProcess) -> list[dict[str, float]]:
-    admin, path = {"X-Admin-Token": server.admin_token}, f"/v1/challenges/{NAME}"
-    with httpx.Client(base_url=server.base_url, headers=admin, trust_env=False) as client:
+    path = f"/v1/challenges/{NAME}"
+    with operating(server) as client:
         client.post(f"/admin/challenges/{NAME}/close")
         eventually(lambda: client.get(path).json()["results_at"] is not None)
         return [place["scores"] for place in client.get(f"{path}/leaderboard").json()]

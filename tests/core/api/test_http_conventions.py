@@ -16,7 +16,7 @@ from collidium.api.app import create_app
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, parquet, signed_in
+from .conftest import calling, files_below, ok, parquet, signed_in
 
 METRICS_TOKEN = "scrape"
 #: A server of its own: calls are counted.
@@ -33,9 +33,9 @@ PLATFORM = {"PLATFORM_METRICS_TOKEN": METRICS_TOKEN, "PLATFORM_CORS_ORIGINS": "h
     ],
 )
 def test_every_error_is_a_problem_document(
-    platform: ServerProcess, method: str, path: str, status: int
+    anonymous: httpx.Client, method: str, path: str, status: int
 ) -> None:
-    answer = httpx.request(method, platform.base_url + path, trust_env=False)
+    answer = anonymous.request(method, path)
     assert answer.status_code == status
     assert answer.headers["Content-Type"] == "application/problem+json"
     document = answer.json()
@@ -53,12 +53,9 @@ def test_plugins_can_build_addresses(tmp_path: Path) -> None:
     assert built == "/v1/requests/a%20b?more=1"
 
 
-def test_health_and_readiness(platform: ServerProcess) -> None:
-    assert httpx.get(f"{platform.base_url}/healthz", trust_env=False).json() == {
-        "status": "ok",
-        "version": __version__,
-    }
-    assert httpx.get(f"{platform.base_url}/readyz", trust_env=False).json() == {
+def test_health_and_readiness(anonymous: httpx.Client) -> None:
+    assert ok(anonymous.get("/healthz")) == {"status": "ok", "version": __version__}
+    assert ok(anonymous.get("/readyz")) == {
         "status": "ready",
         "database": "ok",
         "storage": "ok",
@@ -68,79 +65,57 @@ def test_health_and_readiness(platform: ServerProcess) -> None:
     }
 
 
-def metrics_of(server: ServerProcess) -> str:
-    headers = {"Authorization": f"Bearer {METRICS_TOKEN}"}
-    return httpx.get(f"{server.base_url}/metrics", headers=headers, trust_env=False).text
+def metrics_of(client: httpx.Client) -> str:
+    return client.get("/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}).text
 
 
 @pytest.mark.parametrize("token", ["", "Bearer hub_other", METRICS_TOKEN])
-def test_metrics_need_their_token(platform: ServerProcess, token: str) -> None:
-    headers = {"Authorization": token} if token else {}
-    answer = httpx.get(f"{platform.base_url}/metrics", headers=headers, trust_env=False)
-    assert answer.status_code == 401
-    assert "python_info" in metrics_of(platform)
+def test_metrics_need_their_token(anonymous: httpx.Client, token: str) -> None:
+    assert anonymous.get("/metrics", headers={"Authorization": token}).status_code == 401
+    assert "python_info" in metrics_of(anonymous)
 
 
-def test_metrics_count_by_route_not_by_path(platform: ServerProcess) -> None:
+def test_requests_are_counted_by_route_and_known_methods(anonymous: httpx.Client) -> None:
     for n in range(5):
-        httpx.get(f"{platform.base_url}/v1/submissions/{n}", trust_env=False)
-    text = metrics_of(platform)
-    assert (
-        'collidium_http_requests_total{method="GET",route="/v1/submissions/<submission_id>",status="404"} 5.0'
-        in text
-    )
+        anonymous.get(f"/v1/submissions/{n}")
+        anonymous.request(f"MADE-UP-{n}", "/healthz")
+    text = metrics_of(anonymous)
+    counted = 'method="GET",route="/v1/submissions/<submission_id>",status="404"'
+    assert f"collidium_http_requests_total{{{counted}}} 5.0" in text
+    assert "MADE-UP" not in text
+    assert 'method="other"' in text
 
 
-def test_browsers_of_allowed_origins_may_call(platform: ServerProcess) -> None:
-    for origin, allowed in (("https://apps.example", "https://apps.example"), ("https://evil.example", None)):
-        preflight = httpx.options(
-            f"{platform.base_url}/v1/me",
-            headers={
-                "Origin": origin,
-                "Access-Control-Request-Method": "GET",
-                "Access-Control-Request-Headers": "authorization",
-            },
-            trust_env=False,
-        )
-        assert preflight.headers.get("Access-Control-Allow-Origin") == allowed
+@pytest.mark.parametrize(
+    ("origin", "allowed"),
+    [("https://apps.example", "https://apps.example"), ("https://evil.example", None)],
+)
+def test_browsers_of_allowed_origins_may_call(
+    anonymous: httpx.Client, origin: str, allowed: str | None
+) -> None:
+    asked = {"Access-Control-Request-Method": "GET", "Access-Control-Request-Headers": "authorization"}
+    preflight = anonymous.options("/v1/me", headers={"Origin": origin} | asked)
+    assert preflight.headers.get("Access-Control-Allow-Origin") == allowed
 
 
 def test_log_lines_carry_the_request_id_and_no_secret(start_server: StartServer) -> None:
     server = start_server({"PLATFORM_LOG_FORMAT": "json"})
     token = server.add_user("alice")
-    answer = httpx.get(
-        f"{server.base_url}/v1/me?secret=in-query",
-        headers={"Authorization": f"Bearer {token}"},
-        trust_env=False,
-    )
+    with calling(server, Authorization=f"Bearer {token}") as alice:
+        request_id = alice.get("/v1/me?secret=in-query").headers["X-Request-ID"]
     log = (server.directory / "server.log").read_text()
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
-    (line,) = [
-        line
-        for line in lines
-        if line["request_id"] == answer.headers["X-Request-ID"] and "/v1/me" in line["message"]
-    ]
+    (line,) = [line for line in lines if line["request_id"] == request_id and "/v1/me" in line["message"]]
     assert " 200 " in line["message"]
     assert line["account"] == "alice"
-    assert token not in log
-    assert server.admin_token not in log
-    assert "in-query" not in log
-
-
-def test_a_method_that_is_none_makes_no_series(platform: ServerProcess) -> None:
-    for n in range(3):
-        httpx.request(f"MADE-UP-{n}", f"{platform.base_url}/healthz", trust_env=False)
-    text = metrics_of(platform)
-    assert "MADE-UP" not in text
-    assert 'method="other"' in text
+    for secret in (token, server.admin_token, "in-query"):
+        assert secret not in log
 
 
 @pytest.mark.parametrize("name", ["Authorization", "X-Admin-Token"])
 @pytest.mark.parametrize("path", ["/v1/me", "/hub/api/whoami-v2"])
-def test_two_credentials_are_refused(platform: ServerProcess, name: str, path: str) -> None:
-    answer = httpx.get(
-        platform.base_url + path, headers=[(name, "Bearer one"), (name, "Bearer two")], trust_env=False
-    )
+def test_two_credentials_are_refused(anonymous: httpx.Client, name: str, path: str) -> None:
+    answer = anonymous.get(path, headers=[(name, "Bearer one"), (name, "Bearer two")])
     assert answer.status_code == 400
     assert name in answer.text
 
@@ -167,8 +142,8 @@ def test_files_of_the_data_directory_are_private(
     assert [str(path) for path in files if path.stat().st_mode & 0o077] == []
 
 
-def test_a_path_cannot_forge_a_log_line(platform: ServerProcess) -> None:
-    httpx.get(f"{platform.base_url}/x%0A2026-01-01%20INFO%20forged{'y' * 5000}", trust_env=False)
+def test_a_path_cannot_forge_a_log_line(platform: ServerProcess, anonymous: httpx.Client) -> None:
+    anonymous.get(f"/x%0A2026-01-01%20INFO%20forged{'y' * 5000}")
     log = (platform.directory / "server.log").read_text()
     (line,) = [line for line in log.splitlines() if "forged" in line]
     assert r"GET /x\x0a2026-01-01 INFO forged" in line

@@ -17,8 +17,7 @@ from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, name_of, operating, parquet, signed_in
-from .timed_task import install_timed
+from .conftest import OpenPlatform, name_of, ok, operating, parquet, refused, signed_in
 
 _serial = count()
 
@@ -26,12 +25,9 @@ _serial = count()
 @pytest.fixture(scope="module")
 def platform(open_timed: OpenPlatform, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
     """A server with something to verify, to close and to cancel."""
-    directory = tmp_path_factory.mktemp("server")
-    install_timed(directory / "site")
-    environment = {"PYTHONPATH": str(directory / "site"), "PLATFORM_MOCK_SECONDS": "3600"}
-    with open_timed(directory, environment) as server:
+    with open_timed(tmp_path_factory.mktemp("server"), {"PLATFORM_MOCK_SECONDS": "3600"}) as server:
         with operating(server) as admin:
-            assert admin.patch("/admin/challenges/tracking", json={"public_percent": 50}).status_code == 200
+            ok(admin.patch("/admin/challenges/tracking", json={"public_percent": 50}))
         yield server
 
 
@@ -55,8 +51,7 @@ def test_a_preview_of_refunds_does_not_use_its_key_up(operator: httpx.Client) ->
     key, begin = new_key(), datetime.now(UTC) - timedelta(hours=3)
     for hours in (1, 2):
         window = {"from": begin.isoformat(), "to": (begin + timedelta(hours=hours)).isoformat()}
-        preview = operator.post("/admin/refunds", json=window, headers=key)
-        assert preview.status_code == 200, preview.text
+        ok(operator.post("/admin/refunds", json=window, headers=key))
 
 
 #: What is sent, and what is something else; made from the account that it is done to.
@@ -130,8 +125,7 @@ def test_each_action_is_performed_once_for_its_key(
     }
     assert answers[0].is_success, answers[0].text
     assert answers[0].headers["Content-Type"] == answers[-1].headers["Content-Type"] == "application/json"
-    refused = operator.post(other_path, headers=key, **other)
-    assert (refused.status_code, "Idempotency-Key" in refused.json()["detail"]) == (409, True)
+    refused(operator.post(other_path, headers=key, **other), 409, "Idempotency-Key")
     assert actions(operator) == before + lines
 
 
@@ -155,15 +149,11 @@ def test_a_grant_that_is_killed_and_repeated_is_one(failpoint: str, start_server
     armed = start_server({VARIABLE: failpoint})
     with signed_in(armed, "alice") as alice:
         assert alice.get("/v1/me").json()["credits"] == 10
-    secret, key = {"X-Admin-Token": armed.admin_token}, new_key()
-    with (
-        httpx.Client(base_url=armed.base_url, headers=secret, trust_env=False) as operator,
-        pytest.raises(httpx.RemoteProtocolError),
-    ):
+    key = new_key()
+    with operating(armed) as operator, pytest.raises(httpx.RemoteProtocolError):
         grant(operator, "alice", key)
     armed.close()
-    server = start_server()
-    with httpx.Client(base_url=server.base_url, headers=secret, trust_env=False) as operator:
+    with operating(start_server(), armed.admin_token) as operator:
         answers = [grant(operator, "alice", key).json() for _ in range(2)]
         assert answers[0] == answers[1]
         assert operator.get("/admin/accounts/alice").json()["credits"] == 11

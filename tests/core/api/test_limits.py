@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 
-import httpx
 import pyarrow as pa
 from tests.counts import LONG
 from tests.waiting import eventually
@@ -13,7 +12,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, parquet, signed_in
+from .conftest import calling, credits_of, files_below, ok, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 
@@ -40,50 +39,27 @@ def test_a_body_past_the_limit_is_413_and_leaves_nothing(
 
 
 def test_a_kill_while_scoring_leaves_no_submission(fresh_platform: ServerProcess, oracle: pa.Table) -> None:
-    headers = {"Authorization": f"Bearer {fresh_platform.add_user('alice')}"}
-    content = parquet(oracle)
+    token, content = f"Bearer {fresh_platform.add_user('alice')}", parquet(oracle)
     for moment in (0.0, 0.02, 0.05, 0.1, 0.3) if LONG else (0.0, 0.05, 0.3):
-        with ThreadPoolExecutor(1) as thread:
-            call = thread.submit(
-                httpx.post,
-                f"{fresh_platform.base_url}{SUBMIT}",
-                content=content,
-                headers=headers,
-                trust_env=False,
-                timeout=60,
-            )
+        with calling(fresh_platform, Authorization=token) as alice, ThreadPoolExecutor(1) as thread:
+            call = thread.submit(alice.post, SUBMIT, content=content)
             wait([call], timeout=moment)
             fresh_platform.kill()
             call.exception()
         fresh_platform.start()
         assert files_below(fresh_platform.data_dir / "uploads") == []
-        places = httpx.get(f"{fresh_platform.base_url}/v1/leaderboard/tracking", trust_env=False).json()
-        balance = httpx.get(f"{fresh_platform.base_url}/v1/me", headers=headers, trust_env=False).json()[
-            "credits"
-        ]
-        assert (len(places), balance) in {(0, 10), (1, 110)}
+        with calling(fresh_platform, Authorization=token) as alice:
+            places = alice.get("/v1/leaderboard/tracking").json()
+            assert (len(places), credits_of(alice)) in {(0, 10), (1, 110)}
         assert fresh_platform.run("ledger", "audit").returncode == 0
-    answer = httpx.post(
-        f"{fresh_platform.base_url}{SUBMIT}", content=content, headers=headers, trust_env=False, timeout=60
-    )
-    assert answer.status_code == 200
-    assert (
-        httpx.get(f"{fresh_platform.base_url}/v1/me", headers=headers, trust_env=False).json()["credits"]
-        == 110
-    )
+    with calling(fresh_platform, Authorization=token) as alice:
+        ok(alice.post(SUBMIT, content=content))
+        assert credits_of(alice) == 110
 
 
 def test_a_stop_lets_a_submission_in_flight_finish(fresh_platform: ServerProcess, oracle: pa.Table) -> None:
-    headers = {"Authorization": f"Bearer {fresh_platform.add_user('alice')}"}
-    with ThreadPoolExecutor(1) as thread:
-        call = thread.submit(
-            httpx.post,
-            f"{fresh_platform.base_url}{SUBMIT}",
-            content=parquet(oracle),
-            headers=headers,
-            trust_env=False,
-            timeout=60,
-        )
+    with signed_in(fresh_platform, "alice") as alice, ThreadPoolExecutor(1) as thread:
+        call = thread.submit(alice.post, SUBMIT, content=parquet(oracle))
         eventually(lambda: bool(files_below(fresh_platform.data_dir / "uploads")))
         assert fresh_platform.stop() == 0
     assert call.result().status_code == 200

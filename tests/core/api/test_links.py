@@ -20,7 +20,7 @@ from collidium.accounts.identities import MODEL_QUESTIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import import_truth, name_of, parquet, signed_in
+from .conftest import calling, import_truth, name_of, ok, parquet, signed_in
 
 __all__ = ["own_hub"]
 
@@ -47,9 +47,7 @@ def submit(client: httpx.Client, file: bytes, model: str | None = None) -> httpx
 
 
 def submitted(client: httpx.Client, file: bytes, model: str | None = None) -> str:
-    answer = submit(client, file, model)
-    assert answer.status_code == 200, answer.text
-    return f"/v1/submissions/{answer.json()['submission_id']}"
+    return f"/v1/submissions/{ok(submit(client, file, model))['submission_id']}"
 
 
 def share(client: httpx.Client, name: str, *, private: bool = False) -> str:
@@ -63,11 +61,9 @@ def model_of(client: httpx.Client, address: str) -> tuple[str | None, str | None
     """Model and claim, the same wherever they are shown."""
     kept = client.get(address).json()
     shown = kept["model_repo"], kept["model_claim"]
-    (place,) = (p for p in client.get(BOARD).json() if p["submission_id"] == kept["submission_id"])
-    (mine,) = (
-        s for s in client.get("/v1/me/submissions").json() if s["submission_id"] == kept["submission_id"]
-    )
-    assert shown == (place["model_repo"], place["model_claim"]) == (mine["model_repo"], mine["model_claim"])
+    for path in (BOARD, "/v1/me/submissions"):
+        (one,) = (one for one in client.get(path).json() if one["submission_id"] == kept["submission_id"])
+        assert (one["model_repo"], one["model_claim"]) == shown
     return shown
 
 
@@ -78,9 +74,7 @@ def test_the_same_file_again_links_the_model(alice: httpx.Client, file: bytes) -
     repo = share(alice, "late")
     address = submitted(alice, file)
     assert model_of(alice, address) == (None, None)
-    answer = submit(alice, file, repo)
-    assert answer.status_code == 200, answer.text
-    again = answer.json()
+    again = ok(submit(alice, file, repo))
     assert (again["deduplicated"], again["model_repo"], again["model_claim"]) == (True, repo, "verified")
     assert model_of(alice, address) == (repo, "verified")
 
@@ -128,8 +122,7 @@ def test_claims_are_of_the_submitters_token(alice: httpx.Client, bob: httpx.Clie
         (f"{name_of(alice)}/nothing", "missing"),
         (own, "verified"),
     ):
-        answer = alice.patch(address, json={"model_repo": repo})
-        assert answer.status_code == 200, answer.text
+        ok(alice.patch(address, json={"model_repo": repo}))
         assert model_of(alice, address) == (repo, claim)
 
 
@@ -158,10 +151,9 @@ def test_links_are_set_kept_and_removed(alice: httpx.Client, file: bytes) -> Non
         ({"code_url": None, "model_repo": "lab/two"}, ("lab/two", None, kept_paper)),
         ({"model_repo": None, "paper_url": None}, (None, None, None)),
     ):
-        answer = alice.patch(address, json=body)
-        assert answer.status_code == 200, answer.text
-        assert tuple(answer.json()[name] for name in links) == shown
-        assert answer.json() == alice.get(address).json()
+        kept = ok(alice.patch(address, json=body))
+        assert tuple(kept[name] for name in links) == shown
+        assert kept == alice.get(address).json()
     assert model_of(alice, address) == (None, None)
 
 
@@ -299,8 +291,7 @@ def test_without_the_hub_a_claim_is_unverified(
     repo = own_hub.api("ada").create_repo("ada/helix").repo_id
     server = start_server({"PLATFORM_HUB_URL": own_hub.url})
     import_truth(server)
-    headers = {"Authorization": f"Bearer {own_hub.token('ada')}"}
-    with httpx.Client(base_url=server.base_url, headers=headers, timeout=60, trust_env=False) as ada:
+    with calling(server, Authorization=f"Bearer {own_hub.token('ada')}") as ada:
         assert ada.get("/v1/me").status_code == 200  # from now on the token is known
         own_hub.end()
         address = submitted(ada, file, repo)
@@ -314,8 +305,7 @@ def test_without_the_hub_a_claim_is_unverified(
 
 
 def client_of(caller: Caller) -> httpx.Client:
-    headers = {"Authorization": f"Bearer {caller.environment['HF_TOKEN']}"}
-    return httpx.Client(base_url=caller.server.base_url, headers=headers, timeout=60, trust_env=False)
+    return calling(caller.server, Authorization=f"Bearer {caller.environment['HF_TOKEN']}")
 
 
 def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file: bytes) -> None:
@@ -339,9 +329,8 @@ def test_scores_go_to_the_card_of_the_owners_model(platform: ServerProcess, file
     with client_of(other) as client:
         borrowed = submit(client, file, "maria/helix").json()["submission_id"]
     refused = other("publish-scores", borrowed)
-    assert (refused.returncode, "does not permit this to the owner" in refused.stderr) == (3, True), (
-        refused.stderr
-    )
+    assert refused.returncode == 3
+    assert "does not permit this to the owner" in refused.stderr
     assert hub.model_info("maria/helix").sha == head
     with TemporaryDirectory() as directory:
         path = hub.hf_hub_download("maria/helix", "README.md", local_dir=directory)

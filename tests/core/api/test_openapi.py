@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import httpx
 import pytest
@@ -12,6 +13,8 @@ from tests.counts import LONG
 
 from collidium.client.calls import Calls
 from collidium.testing.server import ServerProcess
+
+from .conftest import ok
 
 CHECKS = (
     "not_a_server_error,status_code_conformance,content_type_conformance,response_schema_conformance,"
@@ -43,12 +46,8 @@ def test_no_input_makes_a_5xx_and_answers_are_documented(platform: ServerProcess
     configuration.write_text(CONFIGURATION)
     run = subprocess.run(
         [
-            sys.executable,
-            "-m",
-            "schemathesis.cli",
-            f"--config-file={configuration}",
-            "run",
-            f"{platform.base_url}/openapi.json",
+            *(sys.executable, "-m", "schemathesis.cli", f"--config-file={configuration}"),
+            *("run", f"{platform.base_url}/openapi.json"),
             f"--header=Authorization: Bearer {platform.add_user('alice')}",
             f"--header=X-Admin-Token: {platform.admin_token}",
             f"--checks={CHECKS}",
@@ -69,8 +68,12 @@ def test_no_input_makes_a_5xx_and_answers_are_documented(platform: ServerProcess
     assert run.returncode == 0, run.stdout[-6000:]
 
 
-def test_the_document_is_valid_and_names_calls_as_the_client(platform: ServerProcess) -> None:
-    document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
+@pytest.fixture
+def document(anonymous: httpx.Client) -> Any:
+    return ok(anonymous.get("/openapi.json"))
+
+
+def test_the_document_is_valid_and_names_calls_as_the_client(document: Any) -> None:
     assert not list(OpenAPIV31SpecValidator(document).iter_errors())
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     names = [operation["operationId"] for operation in operations]
@@ -84,8 +87,7 @@ def test_the_document_is_valid_and_names_calls_as_the_client(platform: ServerPro
     assert all(operation["tags"] and set(operation["tags"]) <= groups for operation in operations)
 
 
-def test_answers_share_the_schemas_of_records(platform: ServerProcess) -> None:
-    document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
+def test_answers_share_the_schemas_of_records(document: Any) -> None:
     answers = document["paths"]["/v1/simulate"]["post"]["responses"]
     for status in ("200", "202"):
         schema = answers[status]["content"]["application/json"]["schema"]
@@ -97,8 +99,7 @@ def test_answers_share_the_schemas_of_records(platform: ServerProcess) -> None:
     assert "application/vnd.apache.arrow.stream" in event["content"]
 
 
-def test_every_operation_says_what_it_is_for(platform: ServerProcess) -> None:
-    document = httpx.get(f"{platform.base_url}/openapi.json", trust_env=False).json()
+def test_every_operation_says_what_it_is_for(document: Any) -> None:
     operations = [operation for path in document["paths"].values() for operation in path.values()]
     assert len(operations) >= 30
     for operation in operations:

@@ -219,7 +219,7 @@ def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartSer
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(BAD)
     assert sum("front page alone" in line for line in failed) == 1
-    log = (server.directory / "server.log").read_text()
+    log = server.log()
     for name in BAD:
         assert any(f"plugin {name!r} of third-party" in line for line in failed)
         assert f"plugin {name}" in log
@@ -259,7 +259,7 @@ def test_failures_around_serving_stop_no_other_plugin(start_server: StartServer,
         message = f"plugin '{name}' of third-party: the start of blueprint '/{name}': "
         assert any(line.startswith(message) for line in failed)
     assert server.stop() == 0
-    log = (server.directory / "server.log").read_text()
+    log = server.log()
     for name in ("stopping", "endless", "after"):
         assert f"plugin {name} failed in the end of blueprint '/{name}'" in log
     assert "ended well" in (server.directory / "server.out").read_text()
@@ -282,8 +282,8 @@ def test_a_failing_identity_provider_gives_503_and_no_token(
     for token, kind in kinds.items():
         answer = me(token)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
-        assert kind in (server.directory / "server.log").read_text()
-    assert "secret" not in (server.directory / "server.log").read_text()
+        assert kind in server.log()
+    assert "secret" not in server.log()
 
 
 def test_an_observer_gets_public_events_and_delays_no_answer(
@@ -307,4 +307,4 @@ def test_an_observer_gets_public_events_and_delays_no_answer(
         another = parquet(oracle.slice(1))
         assert alice.post("/v1/benchmark/tracking/submit", content=another).status_code == 200
         assert server.stop() == 0
-    assert "still observes something" in (server.directory / "server.log").read_text()
+    assert "still observes something" in server.log()

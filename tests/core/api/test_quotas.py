@@ -18,11 +18,12 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, name_of, parquet, signed_in
+from .conftest import files_below, name_of, ok, parquet, signed_in
 
 SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"
 QUOTA = "/v1/challenges/tracking/quota"
+METRIC = "trackml_weighted_efficiency"
 
 
 def better_and_better(oracle: pa.Table, steps: int) -> Iterator[bytes]:
@@ -115,29 +116,24 @@ def test_tiny_steps_are_paid_only_so_often_a_day(start_platform: StartServer, or
 def test_only_a_gain_above_its_error_is_paid_if_set(start_platform: StartServer, oracle: pa.Table) -> None:
     server = start_platform({"PLATFORM_REWARD_SIGNIFICANCE": "3"})
 
-    def without(client: httpx.Client, hits: int) -> dict[str, Any]:
+    def without(client: httpx.Client, hits: int) -> Any:
         """Submit the oracle without its last hits."""
         tracks = oracle["track_id"].to_numpy().copy()
         tracks[len(tracks) - hits :] = -1
-        made = client.post(SUBMIT, content=parquet(oracle.set_column(2, "track_id", pa.array(tracks))))
-        return dict(made.json())
+        return ok(client.post(SUBMIT, content=parquet(oracle.set_column(2, "track_id", pa.array(tracks)))))
 
     with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
         first = without(alice, 2000)
         assert first["credits_earned"] > 0, "far above the floor"
         second = without(alice, 1990)
-        assert (
-            second["scores"]["trackml_weighted_efficiency"] > first["scores"]["trackml_weighted_efficiency"]
-        )
+        assert second["scores"][METRIC] > first["scores"][METRIC]
         assert second["credits_earned"] == 0, "the gain is all in one event: who knows what others would show"
         again = without(bob, 1990)
         assert again["scores"] == second["scores"]
         assert again["credits_earned"] == 0
         board = alice.get("/v1/leaderboard/tracking?all=true").json()
-        assert [place["submission_id"] for place in board[:2]] == [
-            second["submission_id"],
-            again["submission_id"],
-        ]
+        leading = [second["submission_id"], again["submission_id"]]
+        assert [place["submission_id"] for place in board[:2]] == leading
     assert server.run("ledger", "audit").returncode == 0
 
 

@@ -18,7 +18,7 @@ from tests.waiting import eventually
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, OpenPlatform, credits_of, operating, parquet, signed_in
+from .conftest import EVENTS, OpenPlatform, calling, credits_of, ok, operating, parquet, signed_in
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
@@ -29,16 +29,15 @@ TURNED = f"scores = {{'speed': 1 / scores['speed'], '{METRIC}': 1.5 - 0.5 * scor
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Path:
-    install_timed(tmp_path / "site")
-    return tmp_path / "site"
+def timed(open_timed: OpenPlatform, tmp_path: Path) -> Iterator[ServerProcess]:
+    with open_timed(tmp_path / "server", {"PLATFORM_REWARDS_PER_DAY": "20"}) as server:
+        yield server
 
 
 @pytest.fixture
-def timed(open_timed: OpenPlatform, site: Path, tmp_path: Path) -> Iterator[ServerProcess]:
-    env = {"PYTHONPATH": str(site), "PLATFORM_REWARDS_PER_DAY": "20"}
-    with open_timed(tmp_path / "server", env) as server:
-        yield server
+def site(timed: ServerProcess) -> Path:
+    """Where the task is installed."""
+    return timed.directory / "site"
 
 
 @pytest.fixture
@@ -55,16 +54,14 @@ def predictions(oracle: pa.Table, keep: float, seconds: float) -> pa.Table:
     return table.append_column("seconds", pa.array(np.full(len(tracks), seconds)))
 
 
-def submit(client: httpx.Client, table: pa.Table) -> dict[str, Any]:
-    answer = client.post(SUBMIT, content=parquet(table))
-    assert answer.status_code == 200, answer.text
-    return dict(answer.json())
+def submit(client: httpx.Client, table: pa.Table) -> Any:
+    return ok(client.post(SUBMIT, content=parquet(table)))
 
 
-def rescore(server: ServerProcess, *options: str) -> dict[str, Any]:
+def rescore(server: ServerProcess, *options: str) -> Any:
     done = server.run("benchmark", "rescore", "timed", *options, "--json")
     assert done.returncode == 0, done.stderr
-    return dict(json.loads(done.stdout))
+    return json.loads(done.stdout)
 
 
 def board(client: httpx.Client) -> list[str]:
@@ -207,7 +204,7 @@ def test_a_file_resubmitted_to_a_new_scorer_is_listed_once(
     timed.stop()
     install_timed(site, "2", TURNED)
     timed.start()
-    with httpx.Client(base_url=timed.base_url, headers=alice.headers, timeout=60, trust_env=False) as alice:
+    with calling(timed, Authorization=alice.headers["Authorization"]) as alice:
         second = submit(alice, table)
         assert second["submission_id"] != first["submission_id"]
         for _ in range(2):

@@ -33,7 +33,7 @@ from collidium.files import data_directory
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, operating, parquet, signed_in
+from .conftest import files_below, ok, operating, parquet, signed_in
 from .test_challenges import NAME, close, has_results, new
 
 SUBMIT = "/v1/benchmark/tracking/submit"
@@ -47,12 +47,12 @@ def shuffled(oracle: pa.Table, seed: int) -> bytes:
 
 def announced(content: bytes, **changed: str) -> dict[str, str]:
     digest = b64encode(sha256(content).digest()).decode()
-    headers = {"Upload-Length": str(len(content)), "Repr-Digest": f"sha-256=:{digest}:"}
-    return (
-        {"Upload-Complete": "?0"}
-        | headers
-        | {name.replace("_", "-"): value for name, value in changed.items()}
-    )
+    headers = {
+        "Upload-Complete": "?0",
+        "Upload-Length": str(len(content)),
+        "Repr-Digest": f"sha-256=:{digest}:",
+    }
+    return headers | {name.replace("_", "-"): value for name, value in changed.items()}
 
 
 def begin(client: httpx.Client, content: bytes, path: str = SUBMIT, **changed: str) -> str:
@@ -73,12 +73,6 @@ def append(
     return client.patch(where, content=content, headers=headers)
 
 
-def offset(client: httpx.Client, where: str) -> int:
-    answer = client.head(where)
-    assert answer.status_code == 204
-    return int(answer.headers["Upload-Offset"])
-
-
 @pytest.fixture
 def resumable(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(transports, "RESUMABLE_BYTES", 1)
@@ -93,11 +87,8 @@ def test_an_upload_in_parts_is_a_submission_as_any(
 ) -> None:
     content = shuffled(oracle, 1)
     where = begin(alice, content)
-    answers = [
-        append(alice, where, content[:1000], 0, False),
-        append(alice, where, content[1000:2000], 1000, False),
-    ]
-    assert [answer.status_code for answer in answers] == [204, 204]
+    for start in (0, 1000):
+        assert append(alice, where, content[start : start + 1000], start, False).status_code == 204
     state = alice.head(where).headers
     assert (state["Upload-Offset"], state["Upload-Complete"]) == ("2000", "?0")
     assert state["Upload-Length"] == str(len(content))
@@ -242,7 +233,7 @@ def test_an_upload_survives_kills_of_the_server(
         append(alice, where, content[:5000], 0, False)
         server.kill()
         server.start(port=port)
-        assert offset(alice, where) == 5000
+        assert alice.head(where).headers["Upload-Offset"] == "5000"
         seen: list[int] = []
 
         def kill_once(done: int, _: int) -> None:
@@ -263,10 +254,7 @@ def test_an_upload_survives_kills_of_the_server(
 def test_answers_about_the_file_end_an_upload(platform: ServerProcess, tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
     path.write_bytes(b"no parquet file")
-    with (
-        client_of(platform, "eve-of-uploads") as client,
-        pytest.raises(InvalidInput, match="parquet"),
-    ):
+    with client_of(platform, "eve-of-uploads") as client, pytest.raises(InvalidInput, match="parquet"):
         client.submit("tracking", path)
 
 
@@ -281,8 +269,7 @@ def test_an_upload_that_began_in_time_counts(
         append(alice, where, content[:1000], 0, False)
         close(admin)
         assert bob.post(submit, headers=announced(b"later")).status_code == 409
-        done = append(alice, where, content[1000:], 1000)
-        assert done.status_code == 200, done.text
+        ok(append(alice, where, content[1000:], 1000))
         assert not has_results(alice)
         assert bob.delete(other).status_code == 204
         eventually(lambda: has_results(alice))

@@ -14,7 +14,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import credits_of, operating, signed_in
+from .conftest import credits_of, ok, operating, pages_of, signed_in
 
 ENDED = {"completed", "failed", "cancelled"}
 JSON = {"Content-Type": "application/json"}
@@ -86,19 +86,14 @@ def ended(client: httpx.Client, request_id: str) -> dict[str, Any]:
 # -- ordering -----------------------------------------------------------------------------------------
 
 
-def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None:
+def test_an_order_is_charged_followed_and_completed(quick: ServerProcess, alice: httpx.Client) -> None:
     price = alice.get("/v1/estimate?channel=single_muon&events=10&pileup=0").json()["credits"]
     answer = order(alice, seed=1)
-    assert answer.status_code == 202
-    placed = answer.json()
+    placed = ok(answer, 202)
     assert answer.headers["Location"] == f"/v1/requests/{placed['request_id']}"
     assert (placed["state"], placed["cached"], placed["credits_charged"]) == ("queued", False, price)
-    assert (placed["channel"], placed["events"], placed["pileup"], placed["seed"]) == (
-        "single_muon",
-        10,
-        0,
-        1,
-    )
+    ordered = {"channel": "single_muon", "events": 10, "pileup": 0, "seed": 1}
+    assert placed | ordered == placed
     assert [moment["state"] for moment in placed["timeline"]] == ["queued"]
     done = ended(alice, placed["request_id"])
     assert done["state"] == "completed"
@@ -108,6 +103,8 @@ def test_an_order_is_charged_followed_and_completed(alice: httpx.Client) -> None
     assert credits_of(alice) == round(10 - price, 3)
     charge = alice.get("/v1/me/transactions").json()[0]
     assert (charge["delta"], charge["reason"]) == (-price, "simulation_charge")
+    token = alice.headers["Authorization"].removeprefix("Bearer ")
+    assert token not in answer.text + str(done) + quick.log()
 
 
 def test_what_the_pipeline_cannot_make_is_never_charged(alice: httpx.Client) -> None:
@@ -132,9 +129,8 @@ def test_a_cached_order_is_free_and_readable_by_its_caller(quick: ServerProcess,
         for client in (alice, bob):
             before = credits_of(client)
             answer = order(client, seed=2)
-            assert answer.status_code == 200
+            cached = ok(answer)
             assert answer.headers["Location"] == f"/v1/requests/{first}"
-            cached = answer.json()
             assert (cached["request_id"], cached["cached"], cached["credits_charged"]) == (first, True, 0)
             assert [moment["state"] for moment in cached["timeline"]] == ["queued", "running", "completed"]
             keyed = [order(client, {"Idempotency-Key": "k"}, seed=2) for _ in range(2)]
@@ -151,33 +147,24 @@ def test_a_preset_is_its_three_parameters(alice: httpx.Client) -> None:
     presets = {preset.pop("name"): preset for preset in httpx_get(alice, "/v1/presets")}
     assert (presets["ttbar-quick"]["channel"], presets["ttbar-quick"]["events"]) == ("ttbar", 10)
     assert presets["ttbar-quick"]["pileup"] == 0
-    by_name = alice.post("/v1/simulate", json={"preset": "muons-quick", "seed": 3})
-    assert by_name.status_code == 202
-    assert by_name.json()["credits_charged"] == presets["muons-quick"]["credits"]
-    ended(alice, by_name.json()["request_id"])
-    by_parameters = order(alice, channel="single_muon", events=100, pileup=0, seed=3)
-    assert (by_parameters.status_code, by_parameters.json()["request_id"]) == (
-        200,
-        by_name.json()["request_id"],
-    )
+    by_name = ok(alice.post("/v1/simulate", json={"preset": "muons-quick", "seed": 3}), 202)
+    assert by_name["credits_charged"] == presets["muons-quick"]["credits"]
+    ended(alice, by_name["request_id"])
+    by_parameters = ok(order(alice, channel="single_muon", events=100, pileup=0, seed=3))
+    assert by_parameters["request_id"] == by_name["request_id"]
 
 
 def httpx_get(server: ServerProcess | httpx.Client, path: str) -> Any:
-    """The answer to any caller."""
-    answer = httpx.get(f"{server.base_url}{path}", trust_env=False)
-    assert answer.status_code == 200
-    return answer.json()
+    """The response to anonymous callers."""
+    return ok(httpx.get(f"{server.base_url}{path}", trust_env=False))
 
 
 def test_the_same_key_again_gives_the_first_answer(patient: httpx.Client) -> None:
     before = credits_of(patient)
-    answers = [order(patient, {"Idempotency-Key": "once"}, seed=4) for _ in range(3)]
-    assert [answer.status_code for answer in answers] == [202, 202, 202]
-    assert len({answer.json()["request_id"] for answer in answers}) == 1
-    assert answers[2].json()["timeline"][0]["state"] == "queued"
-    charged = answers[0].json()["credits_charged"]
-    assert {answer.json()["credits_charged"] for answer in answers} == {charged}
-    assert credits_of(patient) == round(before - charged, 3)
+    answers = [ok(order(patient, {"Idempotency-Key": "once"}, seed=4), 202) for _ in range(2)]
+    assert answers[0]["request_id"] == answers[1]["request_id"]
+    assert answers[1]["timeline"][0]["state"] == "queued"
+    assert credits_of(patient) == round(before - answers[0]["credits_charged"], 3)
     assert order(patient, {"Idempotency-Key": "once"}, seed=5).status_code == 409
 
 
@@ -221,14 +208,6 @@ def test_all_that_is_wrong_with_an_order_is_reported_at_once(
     assert unlucky.get("/v1/requests").json() == []
 
 
-def test_the_token_is_kept_nowhere_that_is_shown(quick: ServerProcess, alice: httpx.Client) -> None:
-    token = alice.headers["Authorization"].removeprefix("Bearer ")
-    placed = order(alice, seed=9)
-    done = ended(alice, placed.json()["request_id"])
-    assert token not in placed.text + str(done)
-    assert token not in (quick.directory / "server.log").read_text()
-
-
 # -- requests -----------------------------------------------------------------------------------------
 
 
@@ -240,27 +219,15 @@ def test_requests_come_in_pages_of_the_state_that_was_asked_for(patient: httpx.C
     assert [request["request_id"] for request in everything] == made[::-1]
     assert everything[0]["timeline"] == []
     assert patient.get("/v1/requests?state=running").json() == []
-    first = patient.get("/v1/requests?state=queued&limit=2")
-    assert [request["request_id"] for request in first.json()] == [made[3], made[2]]
-    second = patient.get(first.links["next"]["url"])
-    assert [request["request_id"] for request in second.json()] == [made[1]]
-    assert "next" not in second.links
+    pages = pages_of(patient, "/v1/requests?state=queued&limit=2")
+    assert [[request["request_id"] for request in page] for page in pages] == [[made[3], made[2]], [made[1]]]
     (cancelled,) = patient.get("/v1/requests?state=cancelled").json()
     assert cancelled["request_id"] == made[0]
 
 
 @pytest.mark.parametrize(
     "query",
-    [
-        "state=lost",
-        "limit=0",
-        "limit=1001",
-        "limit=" + "9" * 5000,
-        "cursor=x",
-        "cursor=" + "9" * 30,
-        "cursor=%ff",
-        "cursor=%D9%A3",
-    ],
+    ["state=lost", "limit=" + "9" * 5000, "cursor=x", "cursor=%ff"],
 )
 def test_a_list_that_cannot_be_is_refused(unlucky: httpx.Client, query: str) -> None:
     answer = unlucky.get(f"/v1/requests?{query}")
@@ -277,10 +244,9 @@ def test_what_is_no_request_is_404(unlucky: httpx.Client, request_id: str) -> No
 def test_a_cancellation_is_202_until_it_is_done_and_then_200(patient: httpx.Client) -> None:
     before = credits_of(patient)
     request_id = order(patient, seed=300).json()["request_id"]
-    answer = patient.post(f"/v1/requests/{request_id}/cancel")
-    assert answer.status_code == 202
-    assert answer.json()["cancel_requested"]
-    assert "cancel requested" in answer.json()["timeline"][-1]["reason"]
+    cancelling = ok(patient.post(f"/v1/requests/{request_id}/cancel"), 202)
+    assert cancelling["cancel_requested"]
+    assert "cancel requested" in cancelling["timeline"][-1]["reason"]
     done = ended(patient, request_id)
     assert done["state"] == "cancelled"
     assert done["credits_refunded"] == done["credits_charged"]

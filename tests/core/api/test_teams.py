@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
+from functools import cache
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
@@ -26,7 +27,7 @@ from collidium.benchmarks.teams import MAX_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, name_of, operating, parquet, signed_in
+from .conftest import EVENTS, calling, name_of, ok, operating, parquet, refused, signed_in
 from .test_challenges import share
 
 _serial = count()
@@ -34,25 +35,16 @@ SignIn = Callable[[str], httpx.Client]
 
 
 @pytest.fixture
-def admin(platform: ServerProcess) -> Iterator[httpx.Client]:
-    with operating(platform) as client:
-        yield client
+def admin(operator: httpx.Client) -> httpx.Client:
+    return operator
 
 
 @pytest.fixture
 def people(platform: ServerProcess) -> Iterator[SignIn]:
     """Signs people in, under names that no other test has."""
-    clients: dict[str, httpx.Client] = {}
     number = next(_serial)
-
-    def person(name: str) -> httpx.Client:
-        if name not in clients:
-            clients[name] = signed_in(platform, f"{name}-{number}")
-        return clients[name]
-
-    yield person
-    for client in clients.values():
-        client.close()
+    with ExitStack() as clients:
+        yield cache(lambda name: clients.enter_context(signed_in(platform, f"{name}-{number}")))
 
 
 @pytest.fixture
@@ -64,21 +56,12 @@ def where(admin: httpx.Client, request: pytest.FixtureRequest) -> str:
     return f"/v1/challenges/{name}"
 
 
-def refused(answer: httpx.Response, status: int, reason: str) -> None:
-    assert (answer.status_code, reason in answer.json()["detail"]) == (status, True), answer.text
-
-
-def new_team(client: httpx.Client, where: str, name: str) -> dict[str, Any]:
-    made = client.post(f"{where}/team", json={"name": name})
-    assert made.status_code == 201, made.text
-    found: dict[str, Any] = made.json()["team"]
-    return found
+def new_team(client: httpx.Client, where: str, name: str) -> Any:
+    return ok(client.post(f"{where}/team", json={"name": name}), 201)["team"]
 
 
 def code_of(client: httpx.Client, where: str, **fields: Any) -> str:
-    made = client.post(f"{where}/team/invitations", json=fields)
-    assert made.status_code == 201, made.text
-    return str(made.json()["code"])
+    return str(ok(client.post(f"{where}/team/invitations", json=fields), 201)["code"])
 
 
 def join(client: httpx.Client, where: str, code: str) -> httpx.Response:
@@ -309,19 +292,7 @@ def test_teams_are_fixed_at_a_date(admin: httpx.Client, people: SignIn, where: s
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "",
-        "  ",
-        "a\u0007b",
-        "\u202eabc",
-        "=1+1",
-        "x" * 10_000,
-        "erased-1",
-        "\x00",
-        "\u200d",
-        "\u3164",
-        "\u200d=1+1",
-    ],
+    ["", "  ", "a\ab", "\u202eabc", "=1+1", "x" * 10_000, "erased-1", "\0", "\u200d", "\u3164", "\u200d=1+1"],
 )
 def test_names_that_cannot_be_shown_are_refused(people: SignIn, admin: httpx.Client, name: str) -> None:
     admin.post("/admin/challenges", json={"name": "named-teams", "task": "tracking", "team_size": 2})
@@ -332,8 +303,8 @@ def test_names_that_cannot_be_shown_are_refused(people: SignIn, admin: httpx.Cli
 
 def test_names_of_teams_differ_by_more_than_case(people: SignIn, where: str) -> None:
     new_team(people("alice"), where, "Ångström")
-    refused(people("bob").post(f"{where}/team", json={"name": "A\u030aNGSTRÖM"}), 409, "already")
-    refused(people("bob").post(f"{where}/team", json={"name": "Ång\u200dström"}), 409, "already")
+    for name in ("A\u030aNGSTRÖM", "Ång\u200dström"):
+        refused(people("bob").post(f"{where}/team", json={"name": name}), 409, "already")
 
 
 def test_eight_at_once_use_an_invitation_twice(admin: httpx.Client, people: SignIn, where: str) -> None:
@@ -446,37 +417,31 @@ def test_an_organisation_of_the_hub_is_admitted(start_platform: StartServer) -> 
         with operating(server) as admin:
             assert admin.post("/admin/challenges", json=body).status_code == 201
         for name, status in (("ada", 422), ("bob", 403)):
-            headers = {"Authorization": f"Bearer {name}"}
-            with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as client:
+            with calling(server, Authorization=f"Bearer {name}") as client:
                 shown = client.get("/v1/challenges/for-cern/team").json()
                 assert shown["admitted"] is (status == 422)
                 assert client.post("/v1/challenges/for-cern/submit", content=b"x").status_code == status
-        with operating(server) as admin:
-            edited = admin.patch("/admin/challenges/for-cern", json={"organisation": "@cern.ch"})
-            assert edited.json()["organisation"] == "@cern.ch", edited.text
-        headers = {"Authorization": "Bearer ada"}
-        with httpx.Client(base_url=server.base_url, headers=headers, trust_env=False) as client:
+        with operating(server) as admin, calling(server, Authorization="Bearer ada") as client:
+            edited = ok(admin.patch("/admin/challenges/for-cern", json={"organisation": "@cern.ch"}))
+            assert edited["organisation"] == "@cern.ch"
             assert client.get("/v1/challenges/for-cern/team").json()["admitted"] is False
             refused(client.post("/v1/challenges/for-cern/submit", content=b"x"), 403, "an address @cern.ch")
 
 
-def test_an_organiser_has_the_members_of_one_challenge(admin: httpx.Client, where: str) -> None:
+def test_an_organiser_has_the_members_of_one_challenge(
+    platform: ServerProcess, admin: httpx.Client, where: str
+) -> None:
     challenge = f"/admin{where.removeprefix('/v1')}"
     body = {"name": "olga", "scopes": ["benchmarks"], "challenge": where[15:]}
     token = admin.post("/admin/operators", json=body).json()["token"]
-    with httpx.Client(base_url=admin.base_url, headers={"X-Admin-Token": token}, trust_env=False) as olga:
+    with operating(platform, token) as olga:
         assert olga.post(f"{challenge}/members", json={"hub_usernames": ["zoe"]}).status_code == 200
         assert olga.post(f"{challenge}/invitations", json={"uses": 30}).status_code == 201
         assert [one["hub_username"] for one in olga.get(f"{challenge}/members").json()] == ["zoe"]
         assert olga.delete(f"{challenge}/members/zoe").status_code == 200
         assert olga.post(f"{challenge}/teams/dissolve", json={"name": "x"}).status_code == 404
-        for refusal in (
-            olga.post("/admin/challenges/tracking/teams/dissolve", json={"name": "x"}),
-            olga.delete("/admin/challenges/tracking/teams/members/zoe"),
-            olga.get("/admin/challenges/tracking/members"),
-            olga.post("/admin/challenges/tracking/invitations", json={}),
-        ):
-            assert refusal.status_code == 403
+        # Other challenges: test_operators.py tries all paths.
+        assert olga.get("/admin/challenges/tracking/members").status_code == 403
 
 
 def test_a_course_is_let_in_by_commands(platform: ServerProcess) -> None:

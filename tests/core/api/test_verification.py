@@ -15,8 +15,7 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, credits_of, operating, parquet, signed_in
-from .timed_task import install_timed
+from .conftest import OpenPlatform, credits_of, ok, operating, parquet, refused, signed_in
 
 SUBMIT = "/v1/benchmark/timed/submit"
 SignIn = Callable[[str], httpx.Client]
@@ -24,8 +23,7 @@ SignIn = Callable[[str], httpx.Client]
 
 @pytest.fixture
 def timed(open_timed: OpenPlatform, tmp_path: Path) -> Iterator[ServerProcess]:
-    install_timed(tmp_path / "site")
-    with open_timed(tmp_path / "server", {"PYTHONPATH": str(tmp_path / "site")}) as server:
+    with open_timed(tmp_path / "server") as server:
         yield server
 
 
@@ -46,9 +44,7 @@ def predictions(oracle: pa.Table, seconds: float) -> bytes:
 
 
 def submit(client: httpx.Client, oracle: pa.Table, seconds: float) -> str:
-    answer = client.post(SUBMIT, content=predictions(oracle, seconds))
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["submission_id"])
+    return str(ok(client.post(SUBMIT, content=predictions(oracle, seconds)))["submission_id"])
 
 
 def test_only_what_is_verified_earns_and_raises_a_best(
@@ -61,14 +57,13 @@ def test_only_what_is_verified_earns_and_raises_a_best(
     honest = submit(alice, oracle, 0.5)
     assert credits_of(mallory) == 10 + 50, "the efficiency is measured here, the speed is not"
     assert credits_of(alice) == 10
-    verified = admin.post(f"/admin/submissions/{honest}/verify")
-    assert verified.status_code == 200, verified.text
-    assert verified.json()["credits_earned"] == 50
+    verified = ok(admin.post(f"/admin/submissions/{honest}/verify"))
+    assert verified["credits_earned"] == 50
     assert credits_of(alice) == 10 + 50, "a disqualified score is no best"
     board = alice.get("/v1/leaderboard/timed?all=true").json()
     shown = {place["submission_id"]: place["verified_at"] is not None for place in board}
     assert shown == {boast: False, honest: True}
-    assert alice.get(f"/v1/submissions/{honest}").json() == verified.json()
+    assert alice.get(f"/v1/submissions/{honest}").json() == verified
     (logged,) = admin.get("/admin/audit").json()
     assert (logged["action"], logged["target"], logged["details"]["task"]) == ("verify", honest, "timed")
 
@@ -116,9 +111,7 @@ def test_a_task_without_self_reports_has_nothing_to_verify(
     alice: httpx.Client, operator: httpx.Client, oracle: pa.Table
 ) -> None:
     made = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).json()
-    answer = operator.post(f"/admin/submissions/{made['submission_id']}/verify")
-    assert answer.status_code == 409
-    assert "self-reported" in answer.json()["detail"]
+    refused(operator.post(f"/admin/submissions/{made['submission_id']}/verify"), 409, "self-reported")
 
 
 def test_the_client_and_the_command(

@@ -16,7 +16,7 @@ from tests.waiting import eventually
 from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess
 
-from .conftest import signed_in
+from .conftest import ok, pages_of, refused, signed_in
 
 PATH = "/v1/me/webhook"
 
@@ -46,9 +46,8 @@ def platform(
 def test_the_secret_is_shown_once(alice: httpx.Client, receiver: Receiver) -> None:
     assert alice.get(PATH).status_code == 404
     first = alice.put(PATH, json={"url": receiver.url()})
-    assert first.status_code == 200
     assert first.headers["Cache-Control"] == "no-store"
-    made = first.json()
+    made = ok(first)
     assert set(made) == {"url", "created_at", "secret"}
     assert made["secret"].startswith("whsec_")
     assert alice.get(PATH).json() == made | {"secret": None}
@@ -96,9 +95,7 @@ def test_the_end_of_a_request_is_reported_and_logged(
 ) -> None:
     secret = alice.put(PATH, json={"url": receiver.url("/registered")}).json()["secret"]
     order = {"channel": "single_muon", "events": 1, "pileup": 0, "webhook_url": receiver.url("/given")}
-    ordered = alice.post("/v1/simulate", json=order)
-    assert ordered.status_code == 202, ordered.text
-    request_id = ordered.json()["request_id"]
+    request_id = ok(alice.post("/v1/simulate", json=order), 202)["request_id"]
     eventually(lambda: [delivery["state"] for delivery in _log(alice)] == ["delivered"] * 2)
     eventually(lambda: len(receiver.received) == 2)
     by_path = {request.path: request for request in receiver.received}
@@ -112,24 +109,19 @@ def test_the_end_of_a_request_is_reported_and_logged(
     assert {first["url"], second["url"]} == {receiver.url("/registered"), receiver.url("/given")}
     assert (first["reference"], first["attempts"], first["last_status"]) == (request_id, 1, 204)
 
-    # Page by page, and no one else's.
-    page = alice.get(f"{PATH}/deliveries?limit=1")
-    assert page.json() == [first]
-    assert alice.get(page.links["next"]["url"]).json() == [second]
+    assert pages_of(alice, f"{PATH}/deliveries?limit=1") == [[first], [second]]
     with signed_in(platform, "someone-else") as other:
         assert _log(other) == []
 
 
-def _log(client: httpx.Client) -> list[dict[str, Any]]:
-    log: list[dict[str, Any]] = client.get(f"{PATH}/deliveries").json()
-    return log
+def _log(client: httpx.Client) -> Any:
+    return ok(client.get(f"{PATH}/deliveries"))
 
 
 def test_a_webhook_url_needs_a_secret_and_a_good_address(alice: httpx.Client, receiver: Receiver) -> None:
     order = {"channel": "single_muon", "events": 2, "pileup": 0}
     answer = alice.post("/v1/simulate", json={**order, "webhook_url": receiver.url()})
-    assert answer.status_code == 422
-    assert "PUT /v1/me/webhook" in answer.json()["detail"]
+    refused(answer, 422, "PUT /v1/me/webhook")
     answer = alice.post("/v1/simulate", json={**order, "webhook_url": "http://127.0.0.1/"})
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["field"] == "webhook_url"

@@ -11,7 +11,6 @@ from threading import Thread
 import pytest
 
 from collidium.client import AsyncClient, Client, SimulationRequest
-from collidium.errors import Unreachable
 from collidium.testing.server import ServerProcess
 
 from .servers import answering, hanging_up, relaying, response, serving
@@ -67,11 +66,6 @@ def test_an_order_whose_answer_got_lost_is_paid_for_once(
         ordered = unlucky.simulate(**MUONS, seed=next(_seeds))
     assert client.me().credits == before - ordered.credits_charged
     assert client.requests(limit=1)[0].request_id == ordered.request_id
-
-
-def test_a_cancellation_that_got_lost_is_not_repeated_unasked(server: ServerProcess, token: str) -> None:
-    with serving(hanging_up) as proxy, Client(proxy, token) as unlucky, pytest.raises(Unreachable):
-        unlucky.cancel("0" * 32)
 
 
 AWAY = response("503 Service Unavailable", b"{}", "application/problem+json", "Retry-After: 0")

@@ -100,11 +100,6 @@ async def test_a_server_that_refuses_early_is_heard(
                     await client_.submit("tracking", large_file)
 
 
-def test_a_server_that_only_hangs_up(large_file: Path) -> None:
-    with serving(lambda connection: None) as url, Client(url, "t") as client, pytest.raises(Unreachable):
-        client.submit("tracking", large_file)
-
-
 def test_an_upload_is_never_sent_twice(large_file: Path) -> None:
     connections = []
 

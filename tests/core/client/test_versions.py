@@ -14,34 +14,26 @@ from collidium.errors import NotFound, UpstreamError
 SERIES = ".".join(__version__.split(".")[:2])
 
 
-@pytest.mark.parametrize("version", [__version__, f"{SERIES}.99", f"{SERIES}.0rc1", SERIES])
-def test_releases_of_one_series_understand_each_other(version: str) -> None:
-    assert version_mismatch(version) is None
+def test_releases_of_one_series_understand_each_other() -> None:
+    for version in (__version__, f"{SERIES}.99", f"{SERIES}.0rc1", SERIES):
+        assert version_mismatch(version) is None
+    for version in ("0.0.1", "99.0", f"{SERIES}1.0", "", "weird"):
+        assert __version__ in (version_mismatch(version) or "")
 
 
-@pytest.mark.parametrize("version", ["0.0.1", "99.0", f"{SERIES}1.0", "", "weird"])
-def test_others_are_named(version: str) -> None:
-    warning = version_mismatch(version)
-    assert warning is not None
-    assert __version__ in warning
-
-
-def test_a_server_without_an_overview_is_older() -> None:
-    problem = json.dumps({"title": "Not found", "detail": "there is nothing here", "status": 404}).encode()
-    answer = response("404 Not Found", problem, "application/problem+json")
+@pytest.mark.parametrize(
+    ("media_type", "error", "message"),
+    [
+        ("application/problem+json", UpstreamError, "older than this program"),
+        ("text/html", NotFound, "not an answer of a Collidium server"),
+    ],
+)
+def test_a_server_without_an_overview_is_older(media_type: str, error: type[Exception], message: str) -> None:
+    body = json.dumps({"title": "Not found", "detail": "there is nothing here", "status": 404}).encode()
+    answer = response("404 Not Found", body, media_type)
     with (
         serving(answering(answer)) as url,
         Client(url, admin_token="t") as client,
-        pytest.raises(UpstreamError, match="older than this program"),
-    ):
-        client.admin_overview()
-
-
-def test_a_page_that_is_not_there_is_no_older_server() -> None:
-    answer = response("404 Not Found", b"nothing here", "text/html")
-    with (
-        serving(answering(answer)) as url,
-        Client(url, admin_token="t") as client,
-        pytest.raises(NotFound, match="not an answer of a Collidium server"),
+        pytest.raises(error, match=message),
     ):
         client.admin_overview()
