@@ -118,7 +118,7 @@ class Plugins:
         self._blueprints: Provided[Blueprint] | None = None
         for point in points:
             self._load(point, blocked)
-        self._refuse_unknown_hooks()
+        self._reject_unknown_hooks()
 
     def _load(self, point: EntryPoint, blocked: Sequence[str]) -> None:
         distribution, version = origin(point.dist)
@@ -138,11 +138,11 @@ class Plugins:
             record("loaded")
             with self.isolated(point.name):
                 self.manager.register(point.load(), name=point.name)
-                self._refuse_wrappers(point.name)
+                self._reject_wrappers(point.name)
             if self.records[point.name].state == "failed" and self.manager.has_plugin(point.name):
                 self.manager.unregister(name=point.name)
 
-    def _refuse_wrappers(self, name: str) -> None:
+    def _reject_wrappers(self, name: str) -> None:
         """Raise TypeError for hook wrappers: implementations are called one by one."""
         for hook in self.manager.get_hookcallers(self.manager.get_plugin(name)) or ():
             for implementation in hook.get_hookimpls():
@@ -153,7 +153,7 @@ class Plugins:
                         f"{hook.name} is a hook wrapper; write a plain @hookimpl that returns a list"
                     )
 
-    def _refuse_unknown_hooks(self) -> None:
+    def _reject_unknown_hooks(self) -> None:
         while True:
             try:
                 self.manager.check_pending()
@@ -202,43 +202,43 @@ class Plugins:
     # -- provided objects -----------------------------------------------------------------------------
 
     def tasks(self) -> Provided[Task]:
-        return self._provided(Provided("task"), "collidium_tasks", lambda task: task.card.name)
+        return self._collect(Provided("task"), "collidium_tasks", lambda task: task.card.name)
 
     def baselines(self) -> Provided[Baseline]:
         """By task and name, for example ``tracking/ckf``."""
         kind = Provided[Any]("baseline")
-        return self._provided(kind, "collidium_baselines", lambda one: f"{one.task}/{one.name}")
+        return self._collect(kind, "collidium_baselines", lambda one: f"{one.task}/{one.name}")
 
     def runners(self, settings: Settings) -> Provided[Runner]:
-        return self._provided(_chosen("runner"), "collidium_runners", _name, settings=settings)
+        return self._collect(_selectable("runner"), "collidium_runners", _name, settings=settings)
 
     def storages(self, settings: Settings) -> Provided[Storage]:
-        return self._provided(_chosen("storage"), "collidium_storages", _name, settings=settings)
+        return self._collect(_selectable("storage"), "collidium_storages", _name, settings=settings)
 
     def identity_providers(self, settings: Settings) -> Provided[IdentityProvider]:
         kind = Provided[Any]("identity provider", "PLATFORM_IDENTITY")
-        return self._provided(kind, "collidium_identity_providers", _name, settings=settings)
+        return self._collect(kind, "collidium_identity_providers", _name, settings=settings)
 
     def executors(self, settings: Settings) -> Provided[Executor]:
-        return self._provided(_chosen("executor"), "collidium_executors", _name, settings=settings)
+        return self._collect(_selectable("executor"), "collidium_executors", _name, settings=settings)
 
     def pipelines(self) -> Provided[Pipeline]:
-        return self._provided(Provided("pipeline"), "collidium_pipelines", _name)
+        return self._collect(Provided("pipeline"), "collidium_pipelines", _name)
 
     def blueprints(self, settings: Settings) -> Provided[Blueprint]:
         """By ``url_prefix``. They are created once, because a mounted blueprint cannot change."""
         if self._blueprints is None:
-            self._blueprints = self._provided(
+            self._blueprints = self._collect(
                 Provided("blueprint"), "collidium_blueprints", lambda b: b.url_prefix, settings=settings
             )
         return self._blueprints
 
     def commands(self) -> Provided[click.Command]:
-        return self._provided(Provided("command"), "collidium_commands", _name)
+        return self._collect(Provided("command"), "collidium_commands", _name)
 
     def screens(self) -> Provided[type[Screen[Any]]]:
         kind = Provided[Any]("screen")
-        return self._provided(kind, "collidium_screens", lambda screen: screen.label)
+        return self._collect(kind, "collidium_screens", lambda screen: screen.label)
 
     def announce(self, hook: str, **arguments: object) -> None:
         """Notify all plugins of an event, each in its thread and with a copy of ``arguments``.
@@ -246,10 +246,10 @@ class Plugins:
         Returns at once. Exceptions of plugins are logged.
         """
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
-            values = deepcopy(_accepted(implementation, arguments))
+            values = deepcopy(_declared_arguments(implementation, arguments))
             self.observers.notify(implementation.plugin_name, partial(implementation.function, **values))
 
-    def _provided(
+    def _collect(
         self, provided: Provided[Any], hook: str, key: Callable[[Any], object], **arguments: object
     ) -> Provided[Any]:
         for implementation in getattr(self.manager.hook, hook).get_hookimpls():
@@ -257,15 +257,15 @@ class Plugins:
             things: list[tuple[str, Any]] = []
             with self.isolated(origin, hook):
                 things = [
-                    (_text(key(thing), provided.kind), thing)
-                    for thing in implementation.function(**_accepted(implementation, arguments))
+                    (_checked_name(key(thing), provided.kind), thing)
+                    for thing in implementation.function(**_declared_arguments(implementation, arguments))
                 ]
             for name, thing in things:
-                self._claim(provided, name, thing, origin)
+                self._add(provided, name, thing, origin)
         provided.failures = self.failures
         return provided
 
-    def _claim(self, provided: Provided[Any], name: str, thing: Any, origin: str) -> None:
+    def _add(self, provided: Provided[Any], name: str, thing: Any, origin: str) -> None:
         if name not in provided.things:
             provided.things[name] = thing
             provided.origins[name] = origin
@@ -303,12 +303,12 @@ def _name(thing: Named) -> str:
     return thing.name
 
 
-def _chosen(kind: str) -> Provided[Any]:
+def _selectable(kind: str) -> Provided[Any]:
     """Return a collection of objects from which the setting with that name selects one."""
     return Provided(kind, f"PLATFORM_{kind.upper()}")
 
 
-def _text(name: object, kind: str) -> str:
+def _checked_name(name: object, kind: str) -> str:
     if type(name) is not str or not name:
         raise TypeError(f"a {kind} is known by {name!r}, which is no name")
     return name
@@ -323,7 +323,7 @@ def _is_interrupt(error: BaseException) -> bool:
     return trace.tb_frame.f_code.co_code[trace.tb_lasti] != opmap["RAISE_VARARGS"]
 
 
-def _accepted(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:
+def _declared_arguments(implementation: Any, arguments: Mapping[str, object]) -> dict[str, object]:
     """Return the arguments that an implementation declares; as with pluggy, it may omit some."""
     return {name: arguments[name] for name in implementation.argnames}
 

@@ -43,17 +43,17 @@ class Secrets:
 
     def __init__(self, keys: Sequence[str]) -> None:
         """The first key encrypts, all keys decrypt. Blocks: key derivation is slow on purpose."""
-        made = [_fernet_key(key) for key in keys]
-        self._keys = MultiFernet([Fernet(key) for key in made])
-        self._first = made[0]
+        fernet_keys = [_fernet_key(key) for key in keys]
+        self._keys = MultiFernet([Fernet(key) for key in fernet_keys])
+        self._first = fernet_keys[0]
 
     def fingerprint(self, settings: Settings) -> str:
         """Return short hashes of the settings :data:`SHARED`; with SQLite, of the key alone."""
         storage = f"{settings.storage} {settings.storage_s3_url} {settings.storage_hub_repo}"
         token = settings.admin_token.get_secret_value() if settings.admin_token else ""
         values = ("", "", "") if settings.sqlite_file else (token, storage, settings.hub_url)
-        marks = [hmac.digest(self._first, value.encode(), "sha256").hex() for value in values]
-        return "".join(mark[:_DIGITS] for mark in (hashlib.sha256(self._first).hexdigest(), *marks))
+        digests = [hmac.digest(self._first, value.encode(), "sha256").hex() for value in values]
+        return "".join(digest[:_DIGITS] for digest in (hashlib.sha256(self._first).hexdigest(), *digests))
 
     def encrypt(self, text: str) -> str:
         """Encrypt a text; the result differs each time."""
@@ -86,7 +86,7 @@ def open_secrets(settings: Settings) -> Secrets:
     return Secrets(_keys(text, str(path)))
 
 
-def differing(one: str, other: str) -> tuple[str, ...]:
+def differing_settings(one: str, other: str) -> tuple[str, ...]:
     """Return the settings that differ between two fingerprints; only the key, if that differs."""
     starts = range(0, _DIGITS * len(SHARED), _DIGITS)
     names = [

@@ -27,7 +27,7 @@ def install(app: Quart) -> None:
         g.request_id = os.urandom(16).hex()
         logs.http_request_id.set(g.request_id)
         logs.account.set("")
-        _refuse_ambiguous()
+        _reject_ambiguous()
         # No name, id or cursor contains it, and PostgreSQL rejects it.
         if "\0" in request.path or (request.query_string and "\0" in "".join(request.args.values())):
             raise NotFound("no address here holds a null character")
@@ -46,7 +46,7 @@ def install(app: Quart) -> None:
         return response
 
 
-def _refuse_ambiguous() -> None:
+def _reject_ambiguous() -> None:
     """Raise BadRequest for requests that a proxy could interpret differently (request smuggling)."""
     names = [name.lower() for name, _ in request.headers]  # a single pass over all headers
     for name in ("Authorization", "X-Admin-Token"):

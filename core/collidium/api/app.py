@@ -93,7 +93,7 @@ def create_monitor() -> Quart:
 
 
 def create_app(settings: Settings, loaded: Plugins | None = None) -> Quart:
-    """Create the application; it needs a platform to serve requests (:func:`~collidium.api.context.give`).
+    """Create the application; :func:`~collidium.api.context.set_platform` makes it ready.
 
     ``loaded`` are the plugins of this process, if they are already loaded.
     """

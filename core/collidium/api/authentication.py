@@ -134,7 +134,7 @@ SCOPES: Final = {
 
 
 #: How long after a sign-in groups make an operator, so that removed members lose access.
-OPERATES: Final = timedelta(hours=12)
+GROUPS_VALID_FOR: Final = timedelta(hours=12)
 
 
 async def only_operators() -> None:
@@ -166,7 +166,7 @@ async def find_operator() -> Operator:
     configured = platform().settings.admin_token
     secret = configured.get_secret_value() if configured else ""
     if secret and hmac.compare_digest(sent.encode(), secret.encode()):
-        g.operator = operations.FIRST
+        g.operator = operations.FIRST_OPERATOR
     else:
         g.operator = await operations.operator_of(sent) or await _operator_by_sign_on(sent)
     if g.operator is None:
@@ -179,7 +179,7 @@ async def _operator_by_sign_on(token: str) -> Operator | None:
     """Return the operator that a token's groups of single sign-on define, for hours after a sign-in."""
     settings = platform().settings
     account = await sso.account_of(token, settings.oidc_issuer) if settings.oidc_operators else None
-    if account is None or account.signed_in_at + OPERATES < now():
+    if account is None or account.signed_in_at + GROUPS_VALID_FOR < now():
         return None
     name = account.hub_username
     operator = operations.operator_by_groups(name, account.groups.split(), settings.oidc_operators)

@@ -26,7 +26,7 @@ CSRF_HEADER: Final = "X-CSRF-Token"
 SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 ENDED: Final = "your session has ended; sign in again"
-_FOREIGN: Final = "this was not sent from a page of ours, so nothing was done; go back and try again"
+_CROSS_SITE: Final = "this was not sent from a page of ours, so nothing was done; go back and try again"
 
 
 def origin(settings: Settings) -> str:
@@ -96,10 +96,10 @@ def require_own_origin(settings: Settings) -> None:
         for address in (request.headers.get("Origin", ""), origin(settings))
     )
     if sent != own or request.headers.get("Sec-Fetch-Site", "same-origin") != "same-origin":
-        raise Forbidden(_FOREIGN)
+        raise Forbidden(_CROSS_SITE)
 
 
 def require_secret(key: str, secret: str) -> None:
     """Raise Forbidden unless ``secret`` is the CSRF token of the session with that key."""
     if not hmac.compare_digest(derived(key, "csrf").encode(), secret.encode()):
-        raise Forbidden(_FOREIGN)
+        raise Forbidden(_CROSS_SITE)

@@ -18,7 +18,7 @@ from collidium.platform import Platform
 from collidium.runtime.logs import message_of
 
 _EXTENSION = "platform"
-_PARTS = "readiness"
+_PROBES = "readiness"
 
 #: Lifetime of a result, and timeout of a check.
 FRESH_SECONDS: Final = 5.0
@@ -40,33 +40,33 @@ class Probe:
         self._ask = ask
         self._asking: asyncio.Task[object] | None = None
         self._asked_at = -FRESH_SECONDS
-        self._answers = True
+        self._is_available = True
 
-    async def answers(self) -> bool:
+    async def is_available(self) -> bool:
         """Return whether the last check succeeded."""
         if self._asking is None:
             if monotonic() < self._asked_at + FRESH_SECONDS:
-                return self._answers
+                return self._is_available
             self._asking = asyncio.create_task(self._asked())
         asking = self._asking
         done, _ = await asyncio.wait([asking], timeout=PATIENCE_SECONDS)
         if not done:
             logger.warning("%s does not answer", self._part)
             return False
-        return self._answers
+        return self._is_available
 
     async def _asked(self) -> None:
         try:
             await self._ask()
-            self._answers = True
+            self._is_available = True
         except Exception as error:  # of a plugin
-            self._answers = False
+            self._is_available = False
             logger.warning("%s is away: %s", self._part, message_of(error))
         finally:
             self._asked_at, self._asking = monotonic(), None
 
 
-class Parts:
+class Probes:
     """Readiness probes of storage and executor, and whether the server is about to stop."""
 
     def __init__(self, platform: Platform) -> None:
@@ -88,11 +88,11 @@ async def frozen() -> bool | None:
         return None
 
 
-def give(app: Quart, opened: Platform) -> Parts:
+def set_platform(app: Quart, opened: Platform) -> Probes:
     """Set the platform that the application serves; return its readiness probes."""
     app.extensions[_EXTENSION] = opened
-    app.extensions[_PARTS] = parts = Parts(opened)
-    return parts
+    app.extensions[_PROBES] = probes = Probes(opened)
+    return probes
 
 
 def platform() -> Platform:
@@ -100,9 +100,9 @@ def platform() -> Platform:
     return cast(Platform, current_app.extensions[_EXTENSION])
 
 
-def parts() -> Parts:
+def probes() -> Probes:
     """Return the readiness probes of the current application."""
-    return cast(Parts, current_app.extensions[_PARTS])
+    return cast(Probes, current_app.extensions[_PROBES])
 
 
 def caller_address(proxies: int) -> str:

@@ -29,7 +29,7 @@ from collidium import __version__, operations, outbox
 from collidium.api import context
 from collidium.api.answers import answer
 from collidium.api.authentication import require_metrics_token
-from collidium.api.context import parts, platform
+from collidium.api.context import platform, probes
 from collidium.records import Health, Readiness
 from collidium.runtime.metrics import DURATION, REQUESTS
 from collidium.simulations import reports
@@ -101,7 +101,7 @@ async def _known_now() -> CollectorRegistry:
     """Return gauges that all processes share; those of the database are missing if it is unavailable."""
     families = _Families()
     frozen, storage, scoring = await asyncio.gather(
-        context.frozen(), parts().storage.answers(), parts().scoring.answers()
+        context.frozen(), probes().storage.is_available(), probes().scoring.is_available()
     )
     ready = [(["database"], frozen is not None), (["storage"], storage), (["scoring"], scoring)]
     families.add_each("ready", "Whether a part of the platform answers.", ["part"], ready)
@@ -151,7 +151,7 @@ async def _add_backlogs(families: _Families) -> None:
 @document_response(Health, 503)
 async def healthz() -> Response:
     """Liveness: 503 if the server is about to stop."""
-    stopping = parts().is_stopping
+    stopping = probes().is_stopping
     state = Health(status="stopping" if stopping else "ok", version=__version__)
     return answer(state, 503 if stopping else 200)
 
@@ -166,11 +166,11 @@ async def readyz() -> Response:
     Storage and scoring are checked at most every few seconds.
     """
     frozen, storage, scoring = await asyncio.gather(
-        context.frozen(), parts().storage.answers(), parts().scoring.answers()
+        context.frozen(), probes().storage.is_available(), probes().scoring.is_available()
     )
-    is_ready = frozen is not None and storage and scoring and not parts().is_stopping
+    is_ready = frozen is not None and storage and scoring and not probes().is_stopping
     state = Readiness(
-        status="stopping" if parts().is_stopping else "ready" if is_ready else "not ready",
+        status="stopping" if probes().is_stopping else "ready" if is_ready else "not ready",
         database="away" if frozen is None else "ok",
         storage="ok" if storage else "away",
         scoring="ok" if scoring else "away",

@@ -41,7 +41,7 @@ def mount(app: Quart, settings: Settings, loaded: Plugins) -> None:
         origin = provided.origins[prefix]
         with loaded.isolated(origin, f"mounting blueprint {prefix!r}"):
             _check(blueprint, prefix, mounted)
-            _try_aside(app, blueprint, prefix)
+            _mount_on_scratch(app, blueprint, prefix)
             Isolation(app, blueprint, loaded, origin).register()
             mounted.append(prefix)
 
@@ -69,7 +69,7 @@ def _overlap(prefix: str, other: str) -> bool:
     return f"{prefix}/".startswith(f"{other}/") or f"{other}/".startswith(f"{prefix}/")
 
 
-def _try_aside(app: Quart, blueprint: Blueprint, prefix: str) -> None:
+def _mount_on_scratch(app: Quart, blueprint: Blueprint, prefix: str) -> None:
     """Mount the blueprint on a scratch application first: a failure leaves the application unchanged."""
     scratch = _scratch(app)
     scratch.register_blueprint(blueprint)
@@ -126,7 +126,7 @@ class Isolation:
         started = await self._start(generator.__anext__)
         yield
         if started:
-            await self._attempt("end", lambda: _run_out(generator))
+            await self._attempt("end", lambda: _exhaust(generator))
 
     async def _start(self, function: Callable[[], Awaitable[Any]]) -> bool:
         if self._starts and not await self._attempt("start", function):
@@ -148,7 +148,7 @@ class Isolation:
         raise Unavailable(f"plugin {self._origin!r} did not start; its operators find why in the log")
 
 
-async def _run_out(generator: AsyncGenerator[None]) -> None:
+async def _exhaust(generator: AsyncGenerator[None]) -> None:
     try:
         await generator.__anext__()
     except StopAsyncIteration:

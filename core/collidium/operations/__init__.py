@@ -17,7 +17,7 @@ from collidium.operations.actions import (
     recorded,
 )
 from collidium.operations.operators import (
-    FIRST,
+    FIRST_OPERATOR,
     Scope,
     add_operator,
     allows,
@@ -28,7 +28,7 @@ from collidium.operations.operators import (
 )
 
 __all__ = [
-    "FIRST",
+    "FIRST_OPERATOR",
     "READ_FREEZE",
     "SHARE_FREEZE",
     "Freeze",

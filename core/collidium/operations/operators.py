@@ -32,9 +32,9 @@ class Scope(StrEnum):
 
 
 #: The operator who authenticates with ADMIN_TOKEN.
-FIRST: Final = Operator(name="admin", scopes=(Scope.ALL,), created_at=datetime.fromtimestamp(0, UTC))
+FIRST_OPERATOR: Final = Operator(name="admin", scopes=(Scope.ALL,), created_at=datetime.fromtimestamp(0, UTC))
 #: Actors in the audit log that are not operators.
-_RESERVED: Final = frozenset({FIRST.name, "command", "calendar"})
+_RESERVED: Final = frozenset({FIRST_OPERATOR.name, "command", "calendar"})
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9._@-]{0,63}")
 _CHALLENGE: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _TOKEN: Final = re.compile(r"collidium_operator_[A-Za-z0-9_-]{43}")

@@ -86,24 +86,24 @@ async def _answer(
         _freeze_gc()
         announce()
         await stop_requested(settings.stop_delay_seconds)
-        parts.is_stopping = True
+        probes.is_stopping = True
         # Proxies keep no connection that would be closed under a request on its way.
         config.keep_alive_max_requests = 0
         await asyncio.sleep(settings.stop_delay_seconds)
         platform.watching.stopping.set()
 
-    parts = context.give(app, platform)
+    probes = context.set_platform(app, platform)
     served = HubPort(app, settings.hub_port) if settings.hub_port and len(listeners) > 1 else app
     async with (
         in_background(metrics.keep_sampling(database.occupancy)),
-        in_background(_look_for_executor(parts)),
+        in_background(_look_for_executor(probes)),
     ):
         await serve(served, config, shutdown_trigger=until_stopped)
 
 
-async def _look_for_executor(parts: context.Parts) -> None:
+async def _look_for_executor(probes: context.Probes) -> None:
     """Log an executor that is away: a server starts without it, and all but scoring works."""
-    await parts.scoring.answers()
+    await probes.scoring.is_available()
 
 
 async def check_shared(platform: Platform) -> None:

@@ -27,7 +27,7 @@ from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
-from collidium.secrets import SHARED, differing
+from collidium.secrets import SHARED, differing_settings
 from collidium.simulations import steps
 from collidium.simulations.models import Follower, SimulationRequest, Step
 from collidium.simulations.transitions import CHANGED
@@ -208,7 +208,7 @@ async def other_settings(own: str) -> dict[str, list[str]]:
     """
     found: dict[str, list[str]] = {}
     for one in await processes():
-        for name in differing(own, one.key):
+        for name in differing_settings(own, one.key):
             if one.release == __version__ or name == SHARED[0]:
                 found.setdefault(name, []).append(one.process)
     return found

@@ -111,7 +111,7 @@ async def test_readiness_names_the_part_that_is_away(
             ("database", operations, "is_frozen"),
         ):
             app = create_monitor()
-            context.give(app, platform)
+            context.set_platform(app, platform)
             with monkeypatch.context() as patch:
                 patch.setattr(owner, call, fail if part != "database" else _away)
                 answer = await app.test_client().get("/readyz")
@@ -137,12 +137,12 @@ async def test_a_part_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) 
         await there.wait()
 
     probe = Probe("the disk", ask)
-    assert not await probe.answers()
-    assert not await probe.answers()
+    assert not await probe.is_available()
+    assert not await probe.is_available()
     there.set()
-    await eventually_async(probe.answers)
+    await eventually_async(probe.is_available)
     assert asked == 1
-    assert await probe.answers(), "for a few seconds the answer is good"
+    assert await probe.is_available(), "for a few seconds the answer is good"
     assert asked == 1
 
 

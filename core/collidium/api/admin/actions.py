@@ -129,7 +129,7 @@ async def withdraw(name: str) -> Response:
 @operation_id("accounts")
 @validate_querystring(AccountsQuery)
 @document_response(list[Account])
-async def everybody(query_args: AccountsQuery) -> Response:
+async def list_accounts(query_args: AccountsQuery) -> Response:
     """Accounts, the newest first or in the order of `sort`."""
     found, following = await accounts.list_accounts(
         limit=query_args.limit,

@@ -55,10 +55,10 @@ class Body(QuartBody):
         self._received = 0
         self._waited = 0.0
         self._whole: bytes | None = None
-        self._broken = False
+        self._truncated = False
         self._stalled = False
         self._discarding = False
-        self._news = asyncio.Event()
+        self._changed = asyncio.Event()
         self._ended = asyncio.Event()
         self._room = asyncio.Event()
         self._room.set()
@@ -77,11 +77,11 @@ class Body(QuartBody):
     async def __anext__(self) -> bytes:
         self.check_limit()
         while not self._chunks:
-            if self._broken:
+            if self._truncated:
                 raise BadRequest("the body was truncated")
             if self._ended.is_set():
                 raise StopAsyncIteration
-            await self._wait_for_news()
+            await self._wait_for_change()
             self.check_limit()
         chunk = self._chunks.popleft()
         self._buffered -= len(chunk)
@@ -97,12 +97,12 @@ class Body(QuartBody):
             self._whole = b"".join([chunk async for chunk in self])
         return self._whole
 
-    async def _wait_for_news(self) -> None:
-        self._news.clear()
+    async def _wait_for_change(self) -> None:
+        self._changed.clear()
         since = monotonic()
         try:
             async with asyncio.timeout(self.patience):
-                await self._news.wait()
+                await self._changed.wait()
         except TimeoutError:
             self._stalled = True
             raise BadRequest(f"the body stood still for {self.patience:g} s and was rejected") from None
@@ -125,24 +125,24 @@ class Body(QuartBody):
             self._buffered += len(data)
             if self._buffered >= HIGH_WATER:
                 self._room.clear()
-        self._news.set()
+        self._changed.set()
 
-    async def room(self) -> None:
+    async def wait_for_room(self) -> None:
         """Wait until the buffer has room."""
         await self._room.wait()
 
     def set_complete(self) -> None:
         """Mark the body as complete."""
         self._ended.set()
-        self._news.set()
+        self._changed.set()
 
-    def break_off(self) -> None:
+    def set_disconnected(self) -> None:
         """Mark the connection as closed by the client; an incomplete body is truncated.
 
         It wakes no waiter: the connection cancels the handler, and an exception before that would move the
         cancellation into the handler's cleanup.
         """
-        self._broken = not self._ended.is_set()
+        self._truncated = not self._ended.is_set()
         self._ended.set()
 
     def discard(self) -> None:
@@ -157,7 +157,7 @@ class Body(QuartBody):
         """Whether the declared size is small."""
         return self._declared is not None and self._declared <= SMALL
 
-    async def ended(self, seconds: float | None) -> bool:
+    async def wait_until_ended(self, seconds: float | None) -> bool:
         """Wait up to ``seconds`` for the end of the body; return whether it has come."""
         if self._ended.is_set() or self._stalled:
             return self._ended.is_set()
@@ -216,7 +216,7 @@ class Request(quart.Request):
         raise BadRequest(f"the body is not JSON: {error}") from None
 
 
-class Answer:
+class ResponseSender:
     """Sends the response, and handles the rest of the request's body.
 
     Success responses are sent after the whole body has arrived. Errors are sent at once, with ``Connection:
@@ -232,17 +232,17 @@ class Answer:
 
     async def __call__(self, message: ASGISendEvent) -> None:
         if message["type"] == "http.response.start":
-            await self._begin(message)
+            await self._start(message)
         elif message["type"] == "http.response.body" and not message.get("more_body", False):
-            await self._request.body.ended(LINGER_SECONDS)
+            await self._request.body.wait_until_ended(LINGER_SECONDS)
             self.ended = True
         await self._send(message)
 
-    async def _begin(self, message: HTTPResponseStartEvent) -> None:
+    async def _start(self, message: HTTPResponseStartEvent) -> None:
         body = self._request.body
         body.discard()
         patience = LINGER_SECONDS if body.is_small else body.patience if message["status"] < 400 else 0
-        if not await body.ended(patience):
+        if not await body.wait_until_ended(patience):
             message["headers"] = [*message["headers"], (b"connection", b"close")]
 
 
@@ -251,7 +251,7 @@ class Connection(ASGIHTTPConnection):
 
     async def __call__(self, receive: ASGIReceiveCallable, send: ASGISendCallable) -> None:
         request = cast(Request, self._create_request_from_scope(send))
-        answer = Answer(request, send)
+        sender = ResponseSender(request, send)
         handler = cast("asyncio.Task[None]", asyncio.current_task())
         receiver: asyncio.Task[None] | None = None
 
@@ -262,7 +262,7 @@ class Connection(ASGIHTTPConnection):
 
         def cancel_handler(receiver: asyncio.Task[None]) -> None:
             # A disconnect after the response must not cancel the handler's last steps.
-            if not (receiver.cancelled() or answer.ended):
+            if not (receiver.cancelled() or sender.ended):
                 handler.cancel()
 
         starting = None
@@ -273,7 +273,7 @@ class Connection(ASGIHTTPConnection):
             else:
                 request.body.set_complete()
                 starting = asyncio.get_running_loop().call_later(UNHEARD_SECONDS, start_receiver)
-            await self.handle_request(request, cast(ASGISendCallable, answer))
+            await self.handle_request(request, cast(ASGISendCallable, sender))
         except asyncio.CancelledError:
             if receiver is None or not receiver.done():
                 raise
@@ -294,9 +294,9 @@ class Connection(ASGIHTTPConnection):
                 body.append(message.get("body", b""))
                 if not message.get("more_body", False):
                     body.set_complete()
-                await body.room()
+                await body.wait_for_room()
             elif message["type"] == "http.disconnect":
-                body.break_off()
+                body.set_disconnected()
                 return
 
 

@@ -172,13 +172,13 @@ async def receive_to_file(
     if not is_form:
         _check_media_type(request, media_types, part)
     _check_encoding(request)
-    body = _limited(request, limit_bytes + (FORM_OVERHEAD if is_form else 0))
+    body = _limited_body(request, limit_bytes + (FORM_OVERHEAD if is_form else 0))
     file = HeldFile.create(directory)
     try:
         sink: Sink = RawSink(file, limit_bytes)
         if is_form and part is not None:
             sink = FormSink(file, limit_bytes, part, _boundary(request), texts)
-        fields = await _pour(body, sink)
+        fields = await _feed(body, sink)
         yield ReceivedFile(file.path, file.sha256, file.size, fields, file)
     finally:
         # Also if the request is cancelled twice, by a disconnect and a shutdown.
@@ -192,18 +192,18 @@ async def append_to_file(request: quart.Request, file: GrowingFile, limit_bytes:
     """
     _check_media_type(request, (PARTIAL,), None)
     _check_encoding(request)
-    body = _limited(request, limit_bytes - file.size)
-    await _pour(body, RawSink(file, limit_bytes), PARTIAL_BATCH)
+    body = _limited_body(request, limit_bytes - file.size)
+    await _feed(body, RawSink(file, limit_bytes), PARTIAL_BATCH)
 
 
-def _limited(request: quart.Request, limit_bytes: int) -> Body:
+def _limited_body(request: quart.Request, limit_bytes: int) -> Body:
     body = cast(Body, request.body)
     body.limit = limit_bytes
     body.check_limit()
     return body
 
 
-async def _pour(body: Body, sink: Sink, batch_bytes: int = BATCH) -> dict[str, str]:
+async def _feed(body: Body, sink: Sink, batch_bytes: int = BATCH) -> dict[str, str]:
     batch: list[bytes] = []
     size = 0
     async for chunk in body:
