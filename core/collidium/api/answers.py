@@ -1,4 +1,4 @@
-"""Answers as JSON, lists in pages with the address of the next in the Link header; and stored files."""
+"""Responses: JSON, pages of a list with the address of the next page in the Link header, and stored files."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ def id_cursor(page: Page) -> int | None:
 
 
 def answer(record: Record, status: int = 200) -> Response:
-    """One thing as JSON."""
+    """Return one record as JSON."""
     return Response(encode(record), status=status, content_type=JSON)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenPage:
-    """Many things as JSON, and the Link to the next page if there is one."""
+    """Records as JSON, and the Link to the next page if there is one."""
 
     body: bytes
     link: str | None = None
 
     def response(self) -> Response:
-        """The page as an answer."""
+        """Return the page as a response."""
         response = Response(self.body, content_type=JSON)
         if self.link is not None:
             response.headers["Link"] = self.link
@@ -64,17 +64,17 @@ class WrittenPage:
 
 
 def page_of(records: Sequence[Record], page: Page, next_cursor: str | int | None) -> WrittenPage:
-    """Write a page of the list at this request's path."""
+    """Encode a page of the list at this request's path."""
     link = None
     if next_cursor is not None:
-        # With whatever else was asked for: the next page is of the same list.
+        # With the other parameters of the query: the next page is of the same list.
         query = urlencode({**page.model_dump(exclude_none=True), "cursor": next_cursor})
         link = f'<{request.path}?{query}>; rel="next"'
     return WrittenPage(encode(records), link)
 
 
 def answer_list(records: Sequence[Record]) -> Response:
-    """Many things as JSON, all of them."""
+    """Return all records as JSON."""
     return Response(encode(records), content_type=JSON)
 
 
@@ -85,21 +85,21 @@ def answer_page(found: Sequence[R], page: Page, cursor_of: Callable[[R], str | i
 
 
 def answer_stream(events: AsyncIterator[bytes]) -> Response:
-    """Server-sent events, which no cache keeps and no proxy holds back."""
+    """Return server-sent events, which no cache may store and no proxy may buffer."""
     response = Response(events, content_type="text/event-stream")
     response.headers.update({"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
     return response
 
 
 async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type: str) -> Response:
-    """The stored file as a download, by way of a copy below ``scratch``; raises NotFound."""
+    """Return the stored file as a download, from a copy below ``scratch``; raises NotFound."""
     async with scratch_directory(scratch) as directory:
         copy = directory / "file"
         try:
             await storage.get(key, copy)
         except MissingFile:
             raise NotFound("the file is not kept any more") from None
-        # It loses its name with the directory, and is gone when it is closed, or its process is killed.
+        # The directory is deleted here; the file exists until it is closed or its process is killed.
         file = await asyncio.to_thread(copy.open, "rb")
         size = (await asyncio.to_thread(copy.stat)).st_size
     response = Response(_Chunks(file), content_type=media_type)
@@ -109,7 +109,7 @@ async def answer_with_file(storage: Storage, key: str, scratch: Path, media_type
 
 
 class _Chunks:
-    """What is in an open file; closed when it was sent, or is not wanted any more."""
+    """The chunks of an open file; it is closed after the last chunk, or when the client disconnects."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file

@@ -101,7 +101,7 @@ async def check(name: str) -> Response:
 @document_response(list[Place])
 async def leaderboard(name: str, query_args: LeaderboardQuery) -> Response:
     """The leaderboard of a challenge, like that of a task."""
-    return await leaderboards.board(name, query_args)
+    return await leaderboards.leaderboard_response(name, query_args)
 
 
 @blueprint.get("/<name>/results")
@@ -114,7 +114,7 @@ async def all_results(name: str, query_args: ResultsQuery) -> Response:
 
     With `all=true`, every submission, followed by disqualified ones (with the reason) and withdrawn ones.
     """
-    return await leaderboards.written(name, query_args)
+    return await leaderboards.results_response(name, query_args)
 
 
 @blueprint.get("/<name>/leaderboard/history")
@@ -123,7 +123,7 @@ async def all_results(name: str, query_args: ResultsQuery) -> Response:
 @document_response(list[BestStep])
 async def history(name: str, query_args: HistoryQuery) -> Response:
     """The submissions that improved the best value of a metric, as for a task."""
-    return await leaderboards.steps(name, query_args)
+    return await leaderboards.history_response(name, query_args)
 
 
 @teams_blueprint.get("/teams")

@@ -1,4 +1,4 @@
-"""``/v1/leaderboard``: who leads a task, and how that came about; results of a challenge in one file."""
+"""``/v1/leaderboard``: leaderboards of tasks and their history; results of a challenge in one file."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from collidium.settings import MEBIBYTE
 
 blueprint = Blueprint("leaderboards", __name__, url_prefix="/v1/leaderboard")
 
-#: Memory for pages of leaderboards as they were written out, and what each takes in addition to its text.
+#: Memory of the cache of encoded pages of leaderboards, and of each page in addition to its text.
 PAGES_BYTES = 16 * MEBIBYTE
 PAGE_OVERHEAD = 2048
 
@@ -39,11 +39,11 @@ INTERVALS = "collidium.rank_intervals"
 
 Pages = LRUCache[tuple[BoardVersion, LeaderboardQuery | HistoryQuery], WrittenPage]
 
-#: Memory for results as they were written out; 10,000 places take 6 MB. Larger ones are written each time.
+#: Memory of the cache of encoded results; 10,000 places take 6 MB. Larger results are not cached.
 RESULTS_BYTES: Final = 32 * MEBIBYTE
 RESULTS: Final = "collidium.results"
 
-#: Columns before those of the metrics, and what they have.
+#: Columns of the CSV before those of the metrics, and the fields that they contain.
 _COLUMNS: Final = {
     "rank": "rank",
     "rank_low": "rank_low",
@@ -64,7 +64,7 @@ Found = AsyncIterator[Sequence[Result]]
 
 @blueprint.record
 def _prepare(state: BlueprintSetupState) -> None:
-    """What an app keeps between requests."""
+    """Create the caches of an app."""
     state.app.extensions[_FRONTS] = Fronts()
     state.app.extensions[_HISTORIES] = Histories()
     state.app.extensions[INTERVALS] = RankIntervals()
@@ -77,23 +77,23 @@ def _prepare(state: BlueprintSetupState) -> None:
 async def leaderboard(task: str, query_args: LeaderboardQuery) -> Response:
     """The leaderboard of a task: the best submission of each participant, best primary metric first.
 
-    Equal scores share a rank, earlier ones first. Baselines stand among the others and take no rank.
-    With `all=true` every submission; with `pareto=true` those of all that no other beats in one of the task's
-    two `pareto` metrics without being worse in the other; with `hub_username` (also of its team) or
-    `model_repo` only theirs, with the ranks that they have among all. The answer has an ETag, so that asking
-    again with If-None-Match costs next to nothing.
+    Equal scores share a rank, earlier submissions first. Baselines are listed at their scores and have no
+    rank. With `all=true` every submission; with `pareto=true` those of all that no other beats in one of the
+    task's two `pareto` metrics without being worse in the other; with `hub_username` (including those of the
+    account's team) or `model_repo` only these submissions, with their ranks among all. The response has an
+    ETag: a request with If-None-Match is cheap while nothing changes.
     """
-    return await board(task, query_args)
+    return await leaderboard_response(task, query_args)
 
 
-async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
-    """Answer with a page of a challenge's leaderboard."""
+async def leaderboard_response(challenge: str, query_args: LeaderboardQuery) -> Response:
+    """Return a page of a challenge's leaderboard."""
     version = await boards.current_version(challenge)
     pages: Pages = current_app.extensions[_PAGES]
     page = pages.get((version, query_args))
     CACHE.labels("leaderboards", "miss" if page is None else "hit").inc()
     if page is not None:
-        return await _of_version(version, page)
+        return await _conditional(version, page)
     intervals = None
     if not (query_args.all or query_args.pareto):
         finder: RankIntervals = current_app.extensions[INTERVALS]
@@ -101,11 +101,11 @@ async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
     is_complete = intervals is not None or query_args.all or query_args.pareto
     places, cursor = await _places(version, query_args, intervals)
     page = page_of(places, query_args, cursor)
-    if places and is_complete:  # any number of cursors lead past the end
+    if places and is_complete:  # not the unlimited number of cursors past the end
         pages[version, query_args] = page
-    # Who joins a team has its places, on the same version.
+    # An empty page may change within a version: who joins a team gets its places.
     mark = ("" if is_complete else "-without-intervals") + ("" if places else "-empty")
-    return await _of_version(version, page, mark)
+    return await _conditional(version, page, mark)
 
 
 @blueprint.get("/<task>/history")
@@ -113,12 +113,12 @@ async def board(challenge: str, query_args: LeaderboardQuery) -> Response:
 @validate_querystring(HistoryQuery)
 @document_response(list[BestStep])
 async def history(task: str, query_args: HistoryQuery) -> Response:
-    """How the best value of a metric came about: submissions that were the best when they came, oldest first.
+    """History of a metric's best value: submissions that were the best when they arrived, oldest first.
 
-    Of those on the leaderboard, by the scores that count now. A self-reported value that is not verified
-    is among them, as it is on the leaderboard; its `verified_at` is null.
+    Of the submissions on the leaderboard, by their current scores. It includes self-reported values that are
+    not verified, as the leaderboard does; their `verified_at` is null.
     """
-    return await steps(task, query_args)
+    return await history_response(task, query_args)
 
 
 @blueprint.get("/<task>/self-reported")
@@ -126,10 +126,10 @@ async def history(task: str, query_args: HistoryQuery) -> Response:
 @validate_querystring(Page)
 @document_response(list[Submission])
 async def self_reported(task: str, query_args: Page) -> Response:
-    """Submissions to a task or challenge that stand apart, without ranks and rewards, newest first.
+    """Submissions to a task or challenge listed separately, without ranks and rewards, newest first.
 
-    Where the card has `ranks_measured` the platform measures size and speed of the models that it runs; what
-    submitters report of themselves is listed here.
+    Where the card has `ranks_measured` the platform measures size and speed of the models that it runs;
+    values that submitters report themselves are listed here.
     """
     found = await reading.list_self_reported(
         platform(), task, limit=query_args.limit + 1, after=query_args.cursor
@@ -137,8 +137,8 @@ async def self_reported(task: str, query_args: Page) -> Response:
     return answer_page(found, query_args, lambda last: last.submission_id)
 
 
-async def steps(challenge: str, query_args: HistoryQuery) -> Response:
-    """Answer how the best value of a metric came about."""
+async def history_response(challenge: str, query_args: HistoryQuery) -> Response:
+    """Return the history of a metric's best value."""
     version = await boards.current_version(challenge)
     card = platform().tasks.find(version.task).card
     pages: Pages = current_app.extensions[_PAGES]
@@ -148,11 +148,11 @@ async def steps(challenge: str, query_args: HistoryQuery) -> Response:
         found = await histories.steps(version, card, query_args.metric, limit=query_args.limit)
         page = WrittenPage(encode(found))
         pages[version, query_args] = page
-    return await _of_version(version, page)
+    return await _conditional(version, page)
 
 
-async def _of_version(version: BoardVersion, page: WrittenPage, mark: str = "") -> Response:
-    """The page, unless the caller has it of this version already."""
+async def _conditional(version: BoardVersion, page: WrittenPage, mark: str = "") -> Response:
+    """Return the page, or 304 if the caller has this version already."""
     response = page.response()
     response.set_etag(f"{version.truth_version}-{version.revision}{mark}")
     return await response.make_conditional(request)
@@ -183,28 +183,28 @@ async def _places(
 
 
 class Results(LRUCache[tuple[BoardVersion, ResultsQuery], bytes]):
-    """Whole results of the latest versions."""
+    """Encoded results of the latest versions."""
 
     def __init__(self) -> None:
         super().__init__(RESULTS_BYTES, len)
 
 
-async def written(name: str, query: ResultsQuery) -> Response:
-    """Answer with all places; what is written is some of them at a time. Raises NotFound."""
+async def results_response(name: str, query: ResultsQuery) -> Response:
+    """Return all places, encoded and sent a few at a time; raises NotFound."""
     version = await boards.current_version(name)
     kept: Results = current_app.extensions[RESULTS]
     body = kept.get((version, query))
     CACHE.labels("results", "miss" if body is None else "hit").inc()
     content_type = "text/csv; charset=utf-8" if query.format == "csv" else JSON
     response = Response(
-        body or _keep(kept, (version, query), await _write(version, query)), content_type=content_type
+        body or _cached(kept, (version, query), await _encoded(version, query)), content_type=content_type
     )
     response.headers.set("Content-Disposition", "attachment", filename=f"{name}-results.{query.format}")
     response.set_etag(f"{version.truth_version}-{version.revision}")
     return await response.make_conditional(request)
 
 
-async def _write(version: BoardVersion, query: ResultsQuery) -> AsyncIterator[bytes]:
+async def _encoded(version: BoardVersion, query: ResultsQuery) -> AsyncIterator[bytes]:
     metrics = [metric.name for metric in platform().tasks.find(version.task).card.metrics]
     intervals = None
     if query.status is not None:
@@ -217,10 +217,10 @@ async def _write(version: BoardVersion, query: ResultsQuery) -> AsyncIterator[by
     return _as_csv(found, metrics) if query.format == "csv" else _as_json(found)
 
 
-async def _keep(
+async def _cached(
     kept: Results, key: tuple[BoardVersion, ResultsQuery], chunks: AsyncIterator[bytes]
 ) -> AsyncIterator[bytes]:
-    """Pass the chunks on, and keep them together once they are complete, where there is room."""
+    """Yield the chunks, and cache them together once they are complete, if they are small enough."""
     whole: list[bytes] = []
     size = 0
     async for chunk in chunks:
@@ -244,9 +244,9 @@ async def _as_json(found: Found) -> AsyncIterator[bytes]:
 
 
 async def _as_csv(found: Found, metrics: Sequence[str]) -> AsyncIterator[bytes]:
-    yield _rows([[*_COLUMNS, *(column for metric in metrics for column in (metric, f"{metric}_error"))]])
+    yield _csv_text([[*_COLUMNS, *(column for metric in metrics for column in (metric, f"{metric}_error"))]])
     async for some in found:
-        yield _rows(
+        yield _csv_text(
             [
                 *(result[field] for field in _COLUMNS.values()),
                 *(result[of].get(metric) for metric in metrics for of in ("scores", "uncertainties")),
@@ -255,7 +255,7 @@ async def _as_csv(found: Found, metrics: Sequence[str]) -> AsyncIterator[bytes]:
         )
 
 
-def _rows(rows: Iterable[Sequence[object]]) -> bytes:
+def _csv_text(rows: Iterable[Sequence[object]]) -> bytes:
     text = StringIO()
     csv.writer(text).writerows(rows)
     return text.getvalue().encode()

@@ -1,6 +1,7 @@
-"""``/v1/uploads``: files that are sent in several requests, as draft-ietf-httpbis-resumable-upload-12 has it.
+"""``/v1/uploads``: resumable uploads, according to draft-ietf-httpbis-resumable-upload-12.
 
-``Upload-Complete: ?0`` begins one at the address that takes a whole file (:mod:`~collidium.api.benchmarks`).
+A request with ``Upload-Complete: ?0`` to the address that accepts a whole file creates an upload
+(:mod:`~collidium.api.benchmarks`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ blueprint = Blueprint("uploads", __name__, url_prefix="/v1/uploads")
 @signed_in
 @operation_id("upload_offset")
 async def offset(upload_id: str) -> Response:
-    """How much of your upload is there, in headers alone: HEAD does as well."""
+    """The state of your upload, in headers alone: HEAD works as well."""
     upload = await uploads.find(await caller(), upload_id)
     return await _state(upload)
 
@@ -47,10 +48,10 @@ async def offset(upload_id: str) -> Response:
 @validate_headers(AppendHeaders)
 @document_response(Receipt)
 async def append(upload_id: str, headers: AppendHeaders) -> Response:
-    """Append to your upload; its end is answered as the whole file would be (`Upload-Complete: ?1`).
+    """Append to your upload; the response to the last part (`Upload-Complete: ?1`) is that to the whole file.
 
-    204 before the end. 409 with the right `Upload-Offset` where the request's is another, or while another
-    request appends.
+    Before that the status is 204. It is 409 with the correct `Upload-Offset` if the request has another, or
+    while another request appends.
     """
     upload = await uploads.find(await caller(), upload_id)
     if upload.submission_id is not None:
@@ -73,7 +74,7 @@ async def append(upload_id: str, headers: AppendHeaders) -> Response:
 @signed_in
 @operation_id("cancel_upload")
 async def cancel(upload_id: str) -> Response:
-    """Cancel your upload: what is there of it is deleted."""
+    """Cancel your upload and delete what was received of it."""
     upload = await uploads.find(await caller(), upload_id)
     async with _opened(upload):
         await uploads.discard(platform().settings, upload)
@@ -82,7 +83,7 @@ async def cancel(upload_id: str) -> Response:
 
 @asynccontextmanager
 async def _opened(upload: Upload, offset: int | None = None) -> AsyncIterator[GrowingFile]:
-    """The file of an upload for this request alone, which may append at ``offset``; raises Conflict."""
+    """Open the file of an upload for this request alone, to append at ``offset``; raises Conflict."""
     async with uploads.opened(platform().settings, upload) as file:
         if file is None:
             there = await uploads.offset_of(platform().settings, upload)
@@ -111,7 +112,7 @@ async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Re
         predictions = Predictions(file.path, sha256, file.size)
         receipt = await benchmarks.scored(admission, predictions, upload.model_repo)
     except CollidiumError as error:
-        # What the file itself is answered, not the request that appended to it.
+        # The error is about the whole file, not about the request that appended to it.
         error.headers["Upload-Complete"] = "?1"
         if error.status < 500:
             await uploads.discard(settings, upload)
@@ -121,7 +122,7 @@ async def _scored(upload: Upload, admission: Admission, file: GrowingFile) -> Re
 
 
 async def _completed(upload: Upload) -> Response:
-    """The receipt once more, for a client that has lost it."""
+    """Return the receipt again, for a client that lost it."""
     if request.content_length or "Transfer-Encoding" in request.headers:
         raise BadRequest("the upload is complete: nothing can be appended")
     return _final(Receipt.of(await reading.find(platform(), upload.submission_id or ""), deduplicated=True))
