@@ -8,9 +8,11 @@ from importlib.resources import files
 from itertools import count
 from pathlib import Path
 from shutil import copytree
+from threading import Event
 from typing import Any
 
 import httpx
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,6 +29,9 @@ EVENTS = Path(str(files("collidium") / "demo" / "data" / "odd-ttbar-pu0"))
 #: The demo's eval events.
 FIRST, STOP = 3, 5
 
+SUBMIT = "/v1/benchmark/tracking/submit"
+
+SignIn = Callable[[str], httpx.Client]
 OpenPlatform = Callable[..., AbstractContextManager[ServerProcess]]
 
 
@@ -142,6 +147,11 @@ def operating(server: ServerProcess, token: str | None = None) -> httpx.Client:
     return calling(server, **{"X-Admin-Token": server.admin_token if token is None else token})
 
 
+def log_of(server: ServerProcess) -> str:
+    """All that the server has logged; ``server.log()`` is only its end."""
+    return (server.directory / "server.log").read_text()
+
+
 _serial = count()
 
 
@@ -187,11 +197,30 @@ def alice(platform: ServerProcess) -> Iterator[httpx.Client]:
         yield client
 
 
-@pytest.fixture
-def caller(fresh_platform: ServerProcess) -> Iterator[Callable[[str], httpx.Client]]:
-    """Makes clients of the fresh platform, each signed in as a new user."""
+@contextmanager
+def signing_in(server: ServerProcess) -> Iterator[SignIn]:
+    """Makes clients of the server, each signed in as a new account."""
     with ExitStack() as clients:
-        yield lambda name: clients.enter_context(signed_in(fresh_platform, name))
+        yield lambda name: clients.enter_context(signed_in(server, name))
+
+
+@pytest.fixture
+def caller(fresh_platform: ServerProcess) -> Iterator[SignIn]:
+    with signing_in(fresh_platform) as sign_in:
+        yield sign_in
+
+
+@pytest.fixture
+def timed(open_timed: OpenPlatform, tmp_path: Path) -> Iterator[ServerProcess]:
+    """A server of the timed task for one test alone."""
+    with open_timed(tmp_path / "server", {"PLATFORM_REWARDS_PER_DAY": "20"}) as server:
+        yield server
+
+
+@pytest.fixture
+def sign_in(timed: ServerProcess) -> Iterator[SignIn]:
+    with signing_in(timed) as sign_in:
+        yield sign_in
 
 
 @pytest.fixture
@@ -233,6 +262,21 @@ def hits() -> pa.Table:
 @pytest.fixture(scope="session")
 def oracle(hits: pa.Table) -> pa.Table:
     return perfect(hits)
+
+
+def spoiled(oracle: pa.Table, keep: float, seed: int = 0) -> pa.Table:
+    """The oracle with only a part of its hits assigned."""
+    lost = np.random.default_rng(seed).random(oracle.num_rows) > keep
+    tracks = np.where(lost, -1, oracle["track_id"].to_numpy())
+    return oracle.set_column(2, "track_id", pa.array(tracks))
+
+
+def slowly(content: bytes, begun: Event, go_on: Event) -> Iterator[bytes]:
+    """A body whose rest waits for ``go_on``."""
+    yield content[:1000]
+    begun.set()
+    assert go_on.wait(60)
+    yield content[1000:]
 
 
 def parquet(table: pa.Table, **options: object) -> bytes:

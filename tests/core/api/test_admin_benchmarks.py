@@ -28,11 +28,17 @@ def operator(server: ServerProcess) -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="module")
-def submitted(server: ServerProcess, oracle: pa.Table) -> list[str]:
+def alice(server: ServerProcess) -> Iterator[httpx.Client]:
+    with signed_in(server, "alice") as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def submitted(server: ServerProcess, alice: httpx.Client, oracle: pa.Table) -> list[str]:
     """Four submissions, oldest first: alice's and bob's tracking, then their times."""
     timed = oracle.append_column("seconds", pa.array(np.full(oracle.num_rows, 0.5)))
     sent = []
-    with signed_in(server, "alice") as alice, signed_in(server, "bob") as bob:
+    with signed_in(server, "bob") as bob:
         for task, table in (("tracking", oracle), ("timed", timed)):
             for client in (alice, bob):
                 receipt = ok(client.post(f"/v1/benchmark/{task}/submit", content=parquet(table)))
@@ -52,17 +58,15 @@ def test_submissions_are_listed_and_picked(operator: httpx.Client, submitted: li
     assert submission_ids(operator.get("/admin/submissions?unverified=true")) == [four]
 
 
-def test_an_account_sees_its_own_submissions(server: ServerProcess, submitted: list[str]) -> None:
+def test_an_account_sees_its_own_submissions(alice: httpx.Client, submitted: list[str]) -> None:
     tracking, timed, mine = submitted[0], submitted[2], "/v1/me/submissions"
-    tracking, timed, mine = submitted[0], submitted[2], "/v1/me/submissions"
-    with signed_in(server, "alice") as alice:
-        assert submission_ids(alice.get(mine)) == [timed, tracking]
-        assert submission_ids(alice.get(f"{mine}?task=timed")) == [timed]
-        first = alice.get(f"{mine}?limit=1&challenge=timed")
-        assert submission_ids(first) == [timed]
-        assert "next" not in first.links
-        for query in ("task=nothing", "cursor=x", "cursor=" + "0" * 32, "cursor=" + "0" * 600):
-            assert alice.get(f"{mine}?{query}").status_code in {404, 422}
+    assert submission_ids(alice.get(mine)) == [timed, tracking]
+    assert submission_ids(alice.get(f"{mine}?task=timed")) == [timed]
+    first = alice.get(f"{mine}?limit=1&challenge=timed")
+    assert submission_ids(first) == [timed]
+    assert "next" not in first.links
+    for query in ("task=nothing", "cursor=x", "cursor=" + "0" * 32, "cursor=" + "0" * 600):
+        assert alice.get(f"{mine}?{query}").status_code in {404, 422}
 
 
 def test_pages_make_up_the_list(operator: httpx.Client, submitted: list[str]) -> None:

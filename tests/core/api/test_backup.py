@@ -26,8 +26,8 @@ from collidium.files.held import locked
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import OpenPlatform, calling, files_below, ok, operating, parquet, signed_in
-from .test_benchmark_api import SUBMIT, spoiled, submit
+from .conftest import SUBMIT, OpenPlatform, calling, files_below, ok, operating, parquet, signed_in, spoiled
+from .test_benchmark_api import submit
 
 BOARD = "/v1/leaderboard/tracking?all=true&limit=1000"
 SETTINGS = {

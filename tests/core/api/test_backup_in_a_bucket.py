@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, import_truth, parquet, signed_in
+from .conftest import SUBMIT, files_below, import_truth, parquet, signed_in
 
 __all__ = ["own_s3"]
 
@@ -22,7 +22,7 @@ def test_a_backup_checks_the_files_in_the_bucket(own_s3: S3Server, tmp_path: Pat
     with ServerProcess(tmp_path / "one", env=variables) as server:
         import_truth(server)
         with signed_in(server, "ada") as ada:
-            assert ada.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).status_code == 200
+            assert ada.post(SUBMIT, content=parquet(oracle)).status_code == 200
         assert storage_check(server) == ("ok", "")
         assert server.run("backup", str(tmp_path / "backup")).returncode == 0
         absent = s3_variables(own_s3.url, USER, "s3://absent")

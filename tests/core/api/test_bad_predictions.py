@@ -15,9 +15,7 @@ from tests.waiting import eventually
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, name_of, parquet
-
-SUBMIT = "/v1/benchmark/tracking/submit"
+from .conftest import SUBMIT, files_below, name_of, parquet
 
 #: More than there are hits, in a file of some kilobytes.
 BOMB_ROWS = 30_000_000 if LONG else 3_000_000

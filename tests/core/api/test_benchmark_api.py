@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import httpx
-import numpy as np
 import pyarrow as pa
 import pytest
 from tests.waiting import eventually
@@ -16,22 +14,13 @@ from tests.waiting import eventually
 from collidium.testing.server import ServerProcess
 from collidium_tasks.tracking import TrackingTask
 
-from .conftest import credits_of, name_of, ok, parquet, refused
+from .conftest import SUBMIT, SignIn, credits_of, name_of, ok, parquet, refused, spoiled
 
-SignIn = Callable[[str], httpx.Client]
-SUBMIT = "/v1/benchmark/tracking/submit"
 BOARD = "/v1/leaderboard/tracking?all=true"
 
 
 def submit(client: httpx.Client, table: pa.Table) -> httpx.Response:
     return client.post(SUBMIT, content=parquet(table))
-
-
-def spoiled(oracle: pa.Table, keep: float, seed: int = 0) -> pa.Table:
-    """The oracle with only a part of its hits assigned."""
-    lost = np.random.default_rng(seed).random(oracle.num_rows) > keep
-    tracks = np.where(lost, -1, oracle["track_id"].to_numpy())
-    return oracle.set_column(2, "track_id", pa.array(tracks))
 
 
 def cursor_of(

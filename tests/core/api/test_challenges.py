@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
 from threading import Event
@@ -23,9 +23,8 @@ from collidium.client import Client
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import credits_of, import_truth, ok, operating, parquet, refused
+from .conftest import SignIn, credits_of, import_truth, ok, operating, parquet, refused, slowly, spoiled
 
-SignIn = Callable[[str], httpx.Client]
 NAME = "spring-2027"
 SUBMIT = f"/v1/challenges/{NAME}/submit"
 METRIC = "trackml_weighted_efficiency"
@@ -73,8 +72,17 @@ def good_at(oracle: pa.Table, event: int) -> bytes:
 
 def share(oracle: pa.Table, fraction: float) -> bytes:
     """So much of each event."""
-    kept = np.random.default_rng(1).random(len(oracle)) < fraction
-    return parquet(oracle.set_column(2, "track_id", pa.array(np.where(kept, oracle["track_id"], -1))))
+    return parquet(spoiled(oracle, fraction))
+
+
+def is_arriving(server: ServerProcess, challenge: str = NAME) -> bool:
+    """Whether a file for the challenge is being received."""
+
+    async def exists() -> bool:
+        async with database.connected(server.environment["PLATFORM_DATABASE_URL"]):
+            return await Arrival.exists(challenge=challenge)
+
+    return asyncio.run(exists())
 
 
 def has_results(client: httpx.Client) -> bool:
@@ -170,18 +178,9 @@ def test_results_wait_for_an_upload_that_began_in_time(
     new(admin, public_percent=50)
     alice, file, go_on = caller("alice"), parquet(oracle), Event()
 
-    def slowly() -> Iterator[bytes]:
-        yield file[:1000]
-        assert go_on.wait(60)
-        yield file[1000:]
-
-    async def is_there() -> bool:
-        async with database.connected(fresh_platform.environment["PLATFORM_DATABASE_URL"]):
-            return await Arrival.exists(challenge=NAME)
-
     with ThreadPoolExecutor(1) as thread:
-        sent = thread.submit(lambda: alice.post(SUBMIT, content=slowly()))
-        eventually(lambda: asyncio.run(is_there()))
+        sent = thread.submit(lambda: alice.post(SUBMIT, content=slowly(file, Event(), go_on)))
+        eventually(lambda: is_arriving(fresh_platform))
         assert close(admin)["state"] == "closed"
         assert not has_results(alice)
         assert caller("bob").post(SUBMIT, content=file).status_code == 409

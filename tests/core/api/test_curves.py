@@ -17,7 +17,7 @@ from collidium.scoring.uncertainty import MIN_ENTRIES
 from collidium.testing.server import ServerProcess
 from collidium.testing.synthetic import SyntheticEvents
 
-from .conftest import OpenPlatform, ok, parquet, signed_in
+from .conftest import SUBMIT, OpenPlatform, ok, parquet, signed_in
 
 EVENTS, HITS = 24, 1500
 MADE = SyntheticEvents(hits=HITS).tables(range(EVENTS))
@@ -41,7 +41,7 @@ def submit(client: httpx.Client, keep: float) -> Any:
     tracks = np.where(lost, -1, flat.column("particle_id").to_numpy().astype(np.int64))
     hits = np.tile(np.arange(HITS), EVENTS)
     sent = pa.table({"event_id": flat["event_id"], "hit_id": hits, "track_id": tracks})
-    receipt = ok(client.post("/v1/benchmark/tracking/submit", content=parquet(sent)))
+    receipt = ok(client.post(SUBMIT, content=parquet(sent)))
     return ok(client.get(f"/v1/submissions/{receipt['submission_id']}"))
 
 

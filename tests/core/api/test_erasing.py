@@ -20,8 +20,7 @@ from collidium.database import rows_of
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess, run_command
 
-from .conftest import OpenPlatform, files_below, ok, operating, parquet, signed_in
-from .test_benchmark_api import spoiled
+from .conftest import SUBMIT, OpenPlatform, files_below, ok, operating, parquet, signed_in, spoiled
 
 BOARD = "/v1/leaderboard/tracking?all=true"
 
@@ -62,7 +61,7 @@ def test_a_person_is_erased(server: ServerProcess, oracle: pa.Table) -> None:
         shared = parquet(spoiled(oracle, 0.4))
         for client, body in ((zara, parquet(oracle)), (zara, shared), (bob, shared)):
             query = {"model_repo": "zara/net"}
-            ok(client.post("/v1/benchmark/tracking/submit", params=query, content=body))
+            ok(client.post(SUBMIT, params=query, content=body))
         zara.put("/v1/me/webhook", json={"url": "https://zara.example.org/hook"})
         order = {"channel": "single_muon", "events": 10, "pileup": 0}
         placed = zara.post("/v1/simulate", json=order, headers={"Idempotency-Key": "1"}).json()["request_id"]

@@ -26,12 +26,11 @@ from tests.s3 import USER, S3Server, s3_server, s3_variables
 from collidium.testing.databases import migrate, sqlite_url
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, import_truth, ok, parquet, signed_in
+from .conftest import SUBMIT, files_below, import_truth, ok, parquet, signed_in
 from .test_resumable_uploads import append, begin
 
 __all__ = ["s3_server"]
 
-SUBMIT = "/v1/benchmark/tracking/submit"
 BUCKET = "s3://files/failing"
 WRITES = frozenset({"PUT", "POST"})
 READS = frozenset({"GET", "HEAD"})

@@ -33,7 +33,7 @@ from collidium.testing.databases import Databases
 from collidium.testing.server import ServerProcess, run_command
 from collidium.testing.synthetic import SyntheticEvents
 
-from .conftest import ok, operating, parquet, prepared, signed_in
+from .conftest import SUBMIT, ok, operating, parquet, prepared, signed_in
 
 NAME = "spring-2027"
 #: As many as it takes for scores in bins, of the public part, too.
@@ -198,7 +198,7 @@ def play(server: ServerProcess, files: list[bytes]) -> list[tuple[str, str]]:
         worse = bad.set_column(1, "hit_id", pc.add(bad["hit_id"], 7_000_000))
         for table in (worse, pa.concat_tables([bad, bad]), bad.drop_columns("track_id")):
             recorder.ask(alice, "POST", f"{where}/check", content=parquet(table))
-        recorder.ask(alice, "POST", "/v1/benchmark/tracking/submit", content=files[5])
+        recorder.ask(alice, "POST", SUBMIT, content=files[5])
         mine = alice.get("/v1/me/submissions").json()
         recorder.ask(alice, "PATCH", f"/v1/submissions/{mine[0]['submission_id']}", json={"final": True})
         recorder.ask(bob, "PATCH", f"/v1/submissions/{mine[0]['submission_id']}", json={"final": True})

@@ -16,7 +16,7 @@ from collidium.api.app import create_app
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import calling, files_below, ok, parquet, signed_in
+from .conftest import SUBMIT, calling, files_below, log_of, ok, parquet, signed_in
 
 METRICS_TOKEN = "scrape"
 #: A server of its own: calls are counted.
@@ -103,7 +103,7 @@ def test_log_lines_carry_the_request_id_and_no_secret(start_server: StartServer)
     token = server.add_user("alice")
     with calling(server, Authorization=f"Bearer {token}") as alice:
         request_id = alice.get("/v1/me?secret=in-query").headers["X-Request-ID"]
-    log = (server.directory / "server.log").read_text()
+    log = log_of(server)
     lines = [json.loads(line) for line in log.splitlines() if line.startswith("{")]
     (line,) = [line for line in lines if line["request_id"] == request_id and "/v1/me" in line["message"]]
     assert " 200 " in line["message"]
@@ -135,7 +135,7 @@ def test_two_lengths_of_a_body_are_refused(platform: ServerProcess) -> None:
 def test_files_of_the_data_directory_are_private(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
-    alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle)).raise_for_status()
+    alice.post(SUBMIT, content=parquet(oracle)).raise_for_status()
     alice.post("/v1/simulate", json={"channel": "single_muon", "events": 1, "pileup": 0}).raise_for_status()
     files = files_below(platform.data_dir)
     assert {"hub.sqlite3", "manifest.json"} <= {path.name for path in files}
@@ -144,7 +144,7 @@ def test_files_of_the_data_directory_are_private(
 
 def test_a_path_cannot_forge_a_log_line(platform: ServerProcess, anonymous: httpx.Client) -> None:
     anonymous.get(f"/x%0A2026-01-01%20INFO%20forged{'y' * 5000}")
-    log = (platform.directory / "server.log").read_text()
+    log = log_of(platform)
     (line,) = [line for line in log.splitlines() if "forged" in line]
     assert r"GET /x\x0a2026-01-01 INFO forged" in line
     assert len(line) < 700
@@ -177,7 +177,7 @@ def test_a_storage_that_is_down_is_not_taken_for_the_database(
     install(tmp_path / "site", "away", {"away_storage": STORAGE})
     server = start_platform({"PYTHONPATH": str(tmp_path / "site"), "PLATFORM_STORAGE": storage})
     with signed_in(server, "alice") as alice:
-        answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
+        answer = alice.post(SUBMIT, content=parquet(oracle))
     assert answer.status_code == status
     assert "database" not in answer.json()["detail"]
     assert ("storage" in answer.json()["detail"]) == (status == 503)

@@ -10,8 +10,7 @@ import pytest
 
 from collidium.testing.server import ServerProcess
 
-from .conftest import ok, pages_of, parquet, signed_in
-from .test_benchmark_api import SUBMIT, spoiled
+from .conftest import SUBMIT, ok, pages_of, parquet, signed_in, spoiled
 
 BOARD = "/v1/leaderboard/tracking"
 ALL = {"all": "true"}

@@ -12,9 +12,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import calling, credits_of, files_below, ok, parquet, signed_in
-
-SUBMIT = "/v1/benchmark/tracking/submit"
+from .conftest import SUBMIT, calling, credits_of, files_below, ok, parquet, signed_in
 
 
 def chunks(content: bytes) -> Iterator[bytes]:

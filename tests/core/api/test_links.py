@@ -20,11 +20,10 @@ from collidium.accounts.identities import MODEL_QUESTIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import calling, import_truth, name_of, ok, parquet, signed_in
+from .conftest import SUBMIT, calling, import_truth, name_of, ok, parquet, signed_in
 
 __all__ = ["own_hub"]
 
-SUBMIT = "/v1/benchmark/tracking/submit"
 BOARD = "/v1/leaderboard/tracking?all=true&limit=1000"
 
 _rows = count(1)

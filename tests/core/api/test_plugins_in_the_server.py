@@ -15,7 +15,7 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import parquet, signed_in
+from .conftest import SUBMIT, log_of, parquet, signed_in
 
 #: Hooks that a server calls when it starts.
 CALLED_HOOKS = [
@@ -26,19 +26,18 @@ CALLED_HOOKS = [
     "collidium_blueprints",
 ]
 
-HOOK = """
+IMPORTS = """
 from quart import Blueprint
 from collidium.hookspecs import hookimpl
+"""
 
+HOOK = """
 @hookimpl
 def collidium_blueprints(settings):
     return [{blueprint}]
 """
 
 GREETING = """
-from quart import Blueprint
-from collidium.hookspecs import hookimpl
-
 greeting = Blueprint("greeting", __name__, url_prefix="/greeting")
 
 @greeting.get("/")
@@ -48,31 +47,17 @@ async def greet():
 @greeting.get("/leave")
 async def leave():
     raise SystemExit(3)
-
-@hookimpl
-def collidium_blueprints(settings):
-    return [greeting]
-"""
+""" + HOOK.format(blueprint="greeting")
 
 EVERYWHERE = """
-from quart import Blueprint
-from collidium.hookspecs import hookimpl
-
 everywhere = Blueprint("everywhere", __name__, url_prefix="/")
 
 @everywhere.get("/half")
 async def not_the_front_page():
     return {}
-
-@hookimpl
-def collidium_blueprints(settings):
-    return [everywhere]
-"""
+""" + HOOK.format(blueprint="everywhere")
 
 BREAKS_OFF = """
-from quart import Blueprint
-from collidium.hookspecs import hookimpl
-
 half = Blueprint("half", __name__, url_prefix="/half")
 
 @half.get("/")
@@ -80,17 +65,10 @@ async def left_behind():
     return {}
 
 half.record(lambda state: 1 / 0)
-
-@hookimpl
-def collidium_blueprints(settings):
-    return [half]
-"""
+""" + HOOK.format(blueprint="half")
 
 #: A blueprint that works, with functions around serving.
 AROUND = """
-from quart import Blueprint
-from collidium.hookspecs import hookimpl
-
 own = Blueprint("{name}", __name__, url_prefix="/{name}")
 
 @own.before_request
@@ -141,7 +119,6 @@ BAD = {
 CALLED = """
 import os
 from pathlib import Path
-from collidium.hookspecs import hookimpl
 
 def called(hook):
     with Path(__file__).with_name(f"calls-of-{os.getpid()}").open("a") as file:
@@ -159,7 +136,6 @@ def {hook}():
 #: Fails as its caller's token says; no message of its own may be shown.
 ODD_IDENTITY = """
 from collidium.contracts.identity import Identity, IdentityProvider
-from collidium.hookspecs import hookimpl
 
 class Odd(IdentityProvider):
     name = "odd"
@@ -186,7 +162,6 @@ def collidium_identity_providers():
 OBSERVER = """
 import json
 from pathlib import Path
-from collidium.hookspecs import hookimpl
 
 HERE = Path(__file__).parent
 
@@ -200,15 +175,26 @@ def collidium_submission_scored(submission):
 """
 
 
+@pytest.fixture
+def site(tmp_path: Path) -> Path:
+    """Where a test installs its plugins."""
+    return tmp_path / "site"
+
+
+def install_plugins(site: Path, modules: dict[str, str]) -> dict[str, str]:
+    """Install them as a distribution ``third-party``; returns what a server needs to find them."""
+    install(site, "third-party", {name: IMPORTS + source for name, source in modules.items()})
+    return {"PYTHONPATH": str(site)}
+
+
 def get(server: ServerProcess, path: str) -> httpx.Response:
     return httpx.get(server.base_url + path, trust_env=False)
 
 
-def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartServer, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    install(site, "third-party", {"greeting": GREETING, **BAD})
+def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartServer, site: Path) -> None:
+    third_party = install_plugins(site, {"greeting": GREETING, **BAD})
     # Without the pages that come with the platform the front page is free for any plugin.
-    server = start_server({"PYTHONPATH": str(site), "PLATFORM_PLUGINS_BLOCKED": "webapps"})
+    server = start_server(third_party | {"PLATFORM_PLUGINS_BLOCKED": "webapps"})
     assert get(server, "/greeting/leave").status_code == 500
     assert get(server, "/greeting/").json() == {"hello": "world"}
     assert get(server, "/healthz").status_code == 200
@@ -219,7 +205,7 @@ def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartSer
     failed = get(server, "/readyz").json()["plugins_failed"]
     assert len(failed) == len(BAD)
     assert sum("front page alone" in line for line in failed) == 1
-    log = server.log()
+    log = log_of(server)
     for name in BAD:
         assert any(f"plugin {name!r} of third-party" in line for line in failed)
         assert f"plugin {name}" in log
@@ -231,12 +217,8 @@ def test_a_blueprint_is_mounted_and_faults_stop_no_server(start_server: StartSer
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-def test_a_serving_process_calls_each_hook_once(
-    start_server: StartServer, tmp_path: Path, workers: str
-) -> None:
-    site = tmp_path / "site"
-    install(site, "called", {"called": CALLED})
-    server = start_server({"PYTHONPATH": str(site), "PLATFORM_WORKERS": workers})
+def test_a_serving_process_calls_each_hook_once(start_server: StartServer, site: Path, workers: str) -> None:
+    server = start_server(install_plugins(site, {"called": CALLED}) | {"PLATFORM_WORKERS": workers})
     calls = {path.name: path.read_text().split() for path in site.glob("calls-of-*")}
     if workers == "2":
         # The process that looks after the others serves no requests.
@@ -245,11 +227,9 @@ def test_a_serving_process_calls_each_hook_once(
     assert all(sorted(hooks) == sorted(CALLED_HOOKS) for hooks in calls.values())
 
 
-def test_failures_around_serving_stop_no_other_plugin(start_server: StartServer, tmp_path: Path) -> None:
-    site = tmp_path / "site"
+def test_failures_around_serving_stop_no_other_plugin(start_server: StartServer, site: Path) -> None:
     modules = {name: AROUND.format(name=name, around=around) for name, around in AROUND_SERVING.items()}
-    install(site, "third-party", modules)
-    server = start_server({"PYTHONPATH": str(site)})
+    server = start_server(install_plugins(site, modules))
     unstarted = {"before", "in_thread", "during", "never", "leaves", "interrupts", "cancels"}
     for name in AROUND_SERVING:
         assert get(server, f"/{name}/").status_code == (503 if name in unstarted else 200), name
@@ -259,18 +239,16 @@ def test_failures_around_serving_stop_no_other_plugin(start_server: StartServer,
         message = f"plugin '{name}' of third-party: the start of blueprint '/{name}': "
         assert any(line.startswith(message) for line in failed)
     assert server.stop() == 0
-    log = server.log()
+    log = log_of(server)
     for name in ("stopping", "endless", "after"):
         assert f"plugin {name} failed in the end of blueprint '/{name}'" in log
     assert "ended well" in (server.directory / "server.out").read_text()
 
 
-def test_a_failing_identity_provider_gives_503_and_no_token(
-    start_server: StartServer, tmp_path: Path
-) -> None:
-    site = tmp_path / "site"
-    install(site, "odd-identity", {"odd_identity": ODD_IDENTITY})
-    server = start_server({"PYTHONPATH": str(site), "PLATFORM_IDENTITY": "odd"})
+def test_a_failing_identity_provider_gives_503_and_no_token(start_server: StartServer, site: Path) -> None:
+    server = start_server(
+        install_plugins(site, {"odd_identity": ODD_IDENTITY}) | {"PLATFORM_IDENTITY": "odd"}
+    )
 
     def me(token: str) -> httpx.Response:
         headers = {"Authorization": f"Bearer {token}"}
@@ -282,20 +260,19 @@ def test_a_failing_identity_provider_gives_503_and_no_token(
     for token, kind in kinds.items():
         answer = me(token)
         assert (answer.status_code, answer.headers["Retry-After"]) == (503, "10")
-        assert kind in server.log()
-    assert "secret" not in server.log()
+        assert kind in log_of(server)
+    assert "secret" not in log_of(server)
 
 
 def test_an_observer_gets_public_events_and_delays_no_answer(
-    start_platform: StartServer, tmp_path: Path, oracle: pa.Table
+    start_platform: StartServer, site: Path, oracle: pa.Table
 ) -> None:
-    site = tmp_path / "site"
-    install(site, "observer", {"observer": OBSERVER})
+    third_party = install_plugins(site, {"observer": OBSERVER})
     os.mkfifo(site / "go-on")
-    server = start_platform({"PYTHONPATH": str(site)})
+    server = start_platform(third_party)
     # Open both ways, so that opening waits for no writer.
     with signed_in(server, "alice") as alice, (site / "go-on").open("r+b", buffering=0) as go_on:
-        answer = alice.post("/v1/benchmark/tracking/submit", content=parquet(oracle))
+        answer = alice.post(SUBMIT, content=parquet(oracle))
         assert answer.status_code == 200, answer.text
         assert alice.get("/v1/me").status_code == 200
         assert not (site / "heard.json").exists()
@@ -305,6 +282,6 @@ def test_an_observer_gets_public_events_and_delays_no_answer(
         assert json.loads((site / "heard.json").read_text()) == shown
         # The next one never goes on: the server waits for it, ends all the same, and logs it.
         another = parquet(oracle.slice(1))
-        assert alice.post("/v1/benchmark/tracking/submit", content=another).status_code == 200
+        assert alice.post(SUBMIT, content=another).status_code == 200
         assert server.stop() == 0
-    assert "still observes something" in server.log()
+    assert "still observes something" in log_of(server)

@@ -18,9 +18,8 @@ from tests.waiting import eventually
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, name_of, ok, parquet, signed_in
+from .conftest import SUBMIT, files_below, name_of, ok, parquet, signed_in, slowly
 
-SUBMIT = "/v1/benchmark/tracking/submit"
 CHECK = "/v1/benchmark/tracking/check"
 QUOTA = "/v1/challenges/tracking/quota"
 METRIC = "trackml_weighted_efficiency"
@@ -44,13 +43,6 @@ def left(client: httpx.Client) -> int:
 def places(server: ServerProcess) -> int:
     answer = httpx.get(f"{server.base_url}/v1/leaderboard/tracking?all=true", trust_env=False)
     return len(answer.json())
-
-
-def slowly(content: bytes, begun: Event, go_on: Event) -> Iterator[bytes]:
-    yield content[:1000]
-    begun.set()
-    assert go_on.wait(30)
-    yield content[1000:]
 
 
 @pytest.mark.parametrize("path", [SUBMIT, CHECK])

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,20 +17,22 @@ from tests.waiting import eventually
 from collidium.runtime.failpoints import VARIABLE
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, OpenPlatform, calling, credits_of, ok, operating, parquet, signed_in
+from .conftest import (
+    EVENTS,
+    SignIn,
+    calling,
+    credits_of,
+    ok,
+    operating,
+    parquet,
+    spoiled,
+)
 from .timed_task import install_timed
 
 SUBMIT = "/v1/benchmark/timed/submit"
-SignIn = Callable[[str], httpx.Client]
 METRIC = "trackml_weighted_efficiency"
 #: A scorer that turns the order of submissions round, in both metrics.
 TURNED = f"scores = {{'speed': 1 / scores['speed'], '{METRIC}': 1.5 - 0.5 * scores['{METRIC}']}}"
-
-
-@pytest.fixture
-def timed(open_timed: OpenPlatform, tmp_path: Path) -> Iterator[ServerProcess]:
-    with open_timed(tmp_path / "server", {"PLATFORM_REWARDS_PER_DAY": "20"}) as server:
-        yield server
 
 
 @pytest.fixture
@@ -40,18 +41,9 @@ def site(timed: ServerProcess) -> Path:
     return timed.directory / "site"
 
 
-@pytest.fixture
-def sign_in(timed: ServerProcess) -> Iterator[SignIn]:
-    with ExitStack() as clients:
-        yield lambda name: clients.enter_context(signed_in(timed, name))
-
-
 def predictions(oracle: pa.Table, keep: float, seconds: float) -> pa.Table:
     """The oracle with a part of its hits assigned, in that many seconds."""
-    tracks = oracle["track_id"].to_numpy().copy()
-    tracks[np.random.default_rng(0).random(len(tracks)) > keep] = -1
-    table = oracle.set_column(2, "track_id", pa.array(tracks))
-    return table.append_column("seconds", pa.array(np.full(len(tracks), seconds)))
+    return spoiled(oracle, keep).append_column("seconds", pa.array(np.full(len(oracle), seconds)))
 
 
 def submit(client: httpx.Client, table: pa.Table) -> Any:

@@ -33,10 +33,8 @@ from collidium.files import data_directory
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import files_below, ok, operating, parquet, signed_in
+from .conftest import SUBMIT, files_below, ok, operating, parquet, signed_in
 from .test_challenges import NAME, close, has_results, new
-
-SUBMIT = "/v1/benchmark/tracking/submit"
 
 
 def shuffled(oracle: pa.Table, seed: int) -> bytes:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from datetime import UTC, datetime, timedelta
@@ -21,17 +20,14 @@ import pytest
 from tests.core.cli.conftest import Caller
 from tests.waiting import eventually
 
-from collidium import database
-from collidium.benchmarks.models import Arrival
 from collidium.benchmarks.teams import MAX_INVITATIONS
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
 
-from .conftest import EVENTS, calling, name_of, ok, operating, parquet, refused, signed_in
-from .test_challenges import share
+from .conftest import EVENTS, SignIn, calling, name_of, ok, operating, parquet, refused, signed_in, slowly
+from .test_challenges import is_arriving, share
 
 _serial = count()
-SignIn = Callable[[str], httpx.Client]
 
 
 @pytest.fixture
@@ -217,18 +213,9 @@ def test_a_file_belongs_to_the_senders_team_when_it_is_kept(
     new_team(bob, where, "quick")
     code, file, go_on = code_of(bob, where), parquet(oracle), Event()
 
-    def slowly() -> Iterator[bytes]:
-        yield file[:1000]
-        assert go_on.wait(60)
-        yield file[1000:]
-
-    async def is_there() -> bool:
-        async with database.connected(platform.environment["PLATFORM_DATABASE_URL"]):
-            return await Arrival.exists(challenge=where[15:])
-
     with ThreadPoolExecutor(1) as thread:
-        sent = thread.submit(lambda: alice.post(f"{where}/submit", content=slowly()))
-        eventually(lambda: asyncio.run(is_there()))
+        sent = thread.submit(lambda: alice.post(f"{where}/submit", content=slowly(file, Event(), go_on)))
+        eventually(lambda: is_arriving(platform, where[15:]))
         assert join(alice, where, code).status_code == 200
         go_on.set()
         assert sent.result().status_code == 200, sent.result().text

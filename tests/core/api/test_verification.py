@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from pathlib import Path
 
 import httpx
 import numpy as np
@@ -15,22 +13,9 @@ import pytest
 from collidium.client import Client
 from collidium.testing.server import ServerProcess
 
-from .conftest import OpenPlatform, credits_of, ok, operating, parquet, refused, signed_in
+from .conftest import SignIn, credits_of, ok, operating, parquet, refused
 
 SUBMIT = "/v1/benchmark/timed/submit"
-SignIn = Callable[[str], httpx.Client]
-
-
-@pytest.fixture
-def timed(open_timed: OpenPlatform, tmp_path: Path) -> Iterator[ServerProcess]:
-    with open_timed(tmp_path / "server") as server:
-        yield server
-
-
-@pytest.fixture
-def sign_in(timed: ServerProcess) -> Iterator[SignIn]:
-    with ExitStack() as clients:
-        yield lambda name: clients.enter_context(signed_in(timed, name))
 
 
 @pytest.fixture
