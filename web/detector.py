@@ -1,10 +1,10 @@
-"""Writes what the event display knows of a detector, from hits of its events.
+"""Writes the detector geometry of the event display, derived from hits of events.
 
     python web/detector.py DIRECTORY > plugins/collidium_plugins/webapps/static/detectors/odd.json
 
 DIRECTORY has ``tracker_hits.parquet`` and ``calo_hits.parquet`` of events in the Open Data Detector; the
-committed file is that of the sample, and a test makes it again. A layer of a barrel is where radii of
-hits cluster, a disc where their |z| do; both endcaps are drawn alike.
+committed file is made from the sample, and a test makes it again. Barrel layers are clusters of the radii of
+hits, discs are clusters of |z|, so that both endcaps are equal.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from collidium.contracts import FIELD_TESLA
 
 #: Volume ids of the negative endcap, the barrel and the positive endcap.
 PARTS: Final = {"pixels": (16, 17, 18), "short strips": (23, 24, 25), "long strips": (28, 29, 30)}
-#: Hits further apart than this are of different layers, mm: modules of one layer overlap, and the two sides
-#: of the long strips' discs are 51 mm apart.
+#: Gaps between layers, mm: modules of one layer overlap, and the two sides of the long strips' discs are
+#: 51 mm apart.
 BARREL_GAP: Final = 25.0
 DISC_GAP: Final = 60.0
 
@@ -75,18 +75,18 @@ def _discs(volumes: tuple[int, int], r: Array, z: Array) -> list[dict[str, Any]]
 
 
 def _clusters(values: Array, gap: float) -> list[tuple[float, float]]:
-    """Least and largest value of each cluster."""
+    """Minimum and maximum of each cluster."""
     ordered = np.sort(values)
     parts = np.split(ordered, np.flatnonzero(np.diff(ordered) > gap) + 1)
     return [(round(float(part[0]), 1), round(float(part[-1]), 1)) for part in parts]
 
 
 def _faces(directory: Path, radius: float) -> dict[str, float]:
-    """Where the calorimeters begin: endcaps behind a tracker of ``radius``, and the barrel between them."""
+    """Inner faces of the calorimeters: of the endcaps behind a tracker of ``radius``, and of the barrel."""
     x, y, z = _columns(directory / "calo_hits.parquet", "x", "y", "z")
-    r, away = np.hypot(x, y), np.abs(z)
-    length = float(np.floor(away[r < radius].min()))
-    return {"radius": float(np.floor(r[away < length].min())), "length": length}
+    r, distance = np.hypot(x, y), np.abs(z)
+    length = float(np.floor(distance[r < radius].min()))
+    return {"radius": float(np.floor(r[distance < length].min())), "length": length}
 
 
 def _columns(file: Path, *names: str) -> list[Array]:

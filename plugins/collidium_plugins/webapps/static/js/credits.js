@@ -1,4 +1,4 @@
-// Credits as people read them.
+// Formats amounts of credits.
 
 export function inCredits(amount) {
   const number = amount.toLocaleString("en", { maximumFractionDigits: 3 });

@@ -1,5 +1,5 @@
-// Pages of the leaderboard without leaving the page: the next one is fetched ahead, and the table alone is exchanged.
-// Without this, or where anything fails, the links do the same as any link.
+// Pagination of the leaderboard without navigation: prefetches the next page, and replaces only the table.
+// Without scripts, or if anything fails, the links work as usual.
 
 const places = document.querySelector("[data-places]");
 const ahead = new Map();
@@ -55,7 +55,7 @@ if (places) {
     show(link.href, { keep: true });
   });
   addEventListener("popstate", () => {
-    // Also sent for places within the page.
+    // Also sent for fragments of this page.
     if (location.pathname + location.search !== shown) show(location.href, { keep: false });
   });
   prepare();

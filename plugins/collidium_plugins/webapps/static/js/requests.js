@@ -1,9 +1,9 @@
-// Parts of a page that are asked for again until nothing more becomes of them: `data-live` is where.
-// A part comes from the server as it stands on the page; `data-ended` on it says that this was the last time.
-// Where `data-stream` names server-sent events, each one has the part asked for; without a stream, time does.
+// Parts of a page that are updated until they are final. `data-live` is the URL of the part, which the server
+// renders; `data-ended` marks it as final. With `data-stream`, each server-sent event triggers an update;
+// without a stream, a timer does.
 
 const PAUSE = 1000;
-const LAST = 30000;
+const MAX_PAUSE = 30000;
 const ENDED = new Set(["completed", "scored", "failed", "cancelled"]);
 
 class LivePart {
@@ -17,7 +17,7 @@ class LivePart {
     this.stream = null;
     document.addEventListener("visibilitychange", () => this.wake());
     this.follow();
-    this.rest();
+    this.schedule();
   }
 
   get hasEnded() {
@@ -26,11 +26,11 @@ class LivePart {
 
   wake() {
     clearTimeout(this.timer);
-    if (document.hidden) this.close(); // a browser has few connections for all of its tabs
+    if (document.hidden) this.close(); // browsers limit the connections of all tabs
     if (document.hidden || this.hasEnded) return;
     this.pause = PAUSE;
     this.follow();
-    this.look();
+    this.update();
   }
 
   follow() {
@@ -38,40 +38,40 @@ class LivePart {
     if (!address || this.stream || document.hidden || this.hasEnded) return;
     this.stream = new EventSource(address);
     this.stream.onmessage = ({ data }) => {
-      // The last event: the stream ends, and the part may still be on its way.
+      // The last event; the part may not be final yet.
       if (ENDED.has(JSON.parse(data).state)) delete this.part.dataset.stream;
-      this.look();
+      this.update();
     };
-    // It ends now and then, or there is none: meanwhile time does.
+    // Without a stream, or when it breaks, the timer updates the part.
     this.stream.onerror = () => this.close();
   }
 
   close() {
     this.stream?.close();
     this.stream = null;
-    this.rest();
+    this.schedule();
   }
 
-  rest() {
+  schedule() {
     clearTimeout(this.timer);
-    if (!document.hidden && !this.hasEnded && !this.stream) this.timer = setTimeout(() => this.look(), this.pause);
+    if (!document.hidden && !this.hasEnded && !this.stream) this.timer = setTimeout(() => this.update(), this.pause);
   }
 
-  async look() {
+  async update() {
     try {
       const headers = this.etag ? { "If-None-Match": this.etag } : {};
       const answer = await fetch(this.part.dataset.live, { headers, cache: "no-store" });
-      if (answer.status === 401) return this.sayEnded();
+      if (answer.status === 401) return this.showSessionEnded();
       if (!answer.ok && answer.status !== 304) throw new Error(`status ${answer.status}`);
       this.trouble.textContent = "";
       this.pause = PAUSE;
       this.follow();
       if (answer.status === 200) this.show(await answer.text(), answer.headers.get("ETag"));
     } catch {
-      this.pause = Math.min(this.pause * 2, LAST);
+      this.pause = Math.min(this.pause * 2, MAX_PAUSE);
       this.trouble.textContent = "The platform does not answer; what you see may be old. Trying again.";
     }
-    this.rest();
+    this.schedule();
   }
 
   show(text, etag) {
@@ -80,13 +80,13 @@ class LivePart {
     this.etag = etag;
     if (fresh.outerHTML === this.part.outerHTML) return;
     const announced = this.part.dataset.announcement;
-    keepPlace(this.part, fresh);
+    replaceKeepingState(this.part, fresh);
     this.part = fresh;
     if (this.hasEnded) this.close();
     if (announced !== fresh.dataset.announcement) this.announcer.textContent = fresh.dataset.announcement;
   }
 
-  sayEnded() {
+  showSessionEnded() {
     const link = document.createElement("a");
     link.href = `/web/sign-in?next=${encodeURIComponent(location.pathname)}`;
     link.textContent = "Sign in again";
@@ -94,8 +94,8 @@ class LivePart {
   }
 }
 
-// Puts one part in another's place, with what had the focus and what was unfolded.
-function keepPlace(old, fresh) {
+// Replaces a part and keeps the focus and open details.
+function replaceKeepingState(old, fresh) {
   const focused = old.contains(document.activeElement) ? document.activeElement.id : "";
   for (const unfolded of old.querySelectorAll("details[open][id]")) {
     fresh.querySelector(`#${unfolded.id}`)?.setAttribute("open", "");

@@ -1,4 +1,4 @@
-// The form's price as its parameters change, sliders next to its numbers, and one order for however many clicks.
+// The order form: updates the price, binds sliders to number fields, and prevents double orders.
 
 import { inCredits } from "./credits.js";
 
@@ -28,7 +28,7 @@ function preparePrice(form) {
 
   async function ask() {
     asked?.abort();
-    // Out of the ranges that the server returned there is no price to be asked for.
+    // The server has no price for values outside of its ranges.
     const parameters = PARAMETERS.map((name) => form.elements[name]);
     const wrong = parameters.filter((parameter) => !parameter.checkValidity());
     if (wrong.length) return showFaults(wrong.map((parameter) => ({ field: parameter.name, detail: parameter.validationMessage })));
@@ -45,7 +45,7 @@ function preparePrice(form) {
     } catch (error) {
       if (error.name === "AbortError") return;
       showNoPrice();
-      trouble.textContent = "The price cannot be asked for now.";
+      trouble.textContent = "The price is not available now.";
     }
   }
 
@@ -94,7 +94,7 @@ function prepareSliders(form) {
   }
 }
 
-// Thousandths of a slider's way; each step of a long way is a part of what is there already.
+// Converts numbers to slider positions from 0 to 1000; logarithmic for wide ranges.
 function scaleBetween(minimum, maximum) {
   const isLong = minimum > 0 && maximum / minimum > 1000;
   return {
@@ -116,6 +116,6 @@ function sendOnce(form) {
     const button = form.querySelector("button.primary");
     if (button) button.textContent = "Ordering …";
   });
-  // Who comes back by the browser's own button finds the form as it was left.
+  // The browser's back button would show the form as it was left, still busy.
   addEventListener("pageshow", (event) => event.persisted && location.reload());
 }

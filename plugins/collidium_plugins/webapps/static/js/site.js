@@ -1,4 +1,4 @@
-// What every page has: the theme switch, the account's menu, buttons that copy.
+// On every page: the theme switch, the account menu, and copy buttons.
 
 import { inCredits } from "./credits.js";
 
@@ -20,7 +20,7 @@ function prepareThemeSwitch(button) {
       if (next) localStorage.setItem("theme", next);
       else localStorage.removeItem("theme");
     } catch {
-      // It holds for this page alone.
+      // Storage is disabled: the theme applies to this page only.
     }
     label();
   });
@@ -49,7 +49,7 @@ async function showCredits(place) {
     const { credits } = await answer.json();
     place.textContent = inCredits(credits);
   } catch {
-    place.textContent = "credits are not known now";
+    place.textContent = "credits are not available now";
   }
 }
 

@@ -1,4 +1,4 @@
-// Runs before the first paint, so that a page never flashes in the theme that was not chosen.
+// Runs before the first paint, so that no page flashes in the wrong theme.
 (() => {
   const root = document.documentElement;
   root.dataset.scripts = "";
@@ -6,6 +6,6 @@
     const theme = localStorage.getItem("theme");
     if (theme === "light" || theme === "dark") root.dataset.theme = theme;
   } catch {
-    // Where nothing may be kept, the system's theme it is.
+    // Storage is disabled: use the system's theme.
   }
 })();

@@ -1,9 +1,9 @@
-// Predictions from this page: what is wrong with the file itself is shown at once, the rest when it was sent.
-// It goes to /v1 as it is; where that is at another address, to this page, with the form.
+// Upload of predictions. Checks size and magic bytes at once; the server checks the rest.
+// Sends the file to /v1, or with the form to this page if /v1 is at another origin.
 
 const MAGIC = "PAR1";
-const SMALLEST = 12;
-const IS_HERE = document.body.dataset.api === "";
+const MIN_BYTES = 12;
+const IS_SAME_ORIGIN = document.body.dataset.api === "";
 const NOTHING_SENT = "The connection broke before there was an answer. Check that you are online, and try again.";
 
 function prepare(form) {
@@ -13,11 +13,11 @@ function prepare(form) {
   const view = new View(form);
   let sending = null;
 
-  input.addEventListener("change", () => look());
+  input.addEventListener("change", () => checkFile());
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     const action = event.submitter?.value ?? "submit";
-    if (sending || !(await look())) return;
+    if (sending || !(await checkFile())) return;
     sending = send(form, input.files[0], action, view);
     view.busy(true);
     await sending.done;
@@ -37,27 +37,27 @@ function prepare(form) {
     event.preventDefault();
     if (sending || event.dataTransfer.files.length !== 1) return;
     input.files = event.dataTransfer.files;
-    look();
+    checkFile();
   });
 
-  async function look() {
+  async function checkFile() {
     view.clear();
     const file = input.files[0];
-    const trouble = file ? await troubleWith(file, Number(form.dataset.largest)) : "Choose a file first.";
-    view.tellTrouble(trouble);
+    const trouble = file ? await problemWith(file, Number(form.dataset.largest)) : "Choose a file first.";
+    view.showProblem(trouble);
     return trouble === "";
   }
 }
 
-// A hint that saves the way; what is taken is decided by the server.
-async function troubleWith(file, largest) {
+// An early check; the server decides.
+async function problemWith(file, largest) {
   if (largest && file.size > largest) {
     return `${file.name} has ${inBytes(file.size)}; at most ${inBytes(largest)} are taken for this task.`;
   }
   try {
     const ends = [file.slice(0, MAGIC.length), file.slice(Math.max(0, file.size - MAGIC.length))];
     const texts = await Promise.all(ends.map((end) => end.text()));
-    if (file.size < SMALLEST || texts.some((text) => text !== MAGIC)) return `${file.name} is no parquet file.`;
+    if (file.size < MIN_BYTES || texts.some((text) => text !== MAGIC)) return `${file.name} is no parquet file.`;
   } catch {
     return `${file.name} cannot be read. Choose it again.`;
   }
@@ -66,7 +66,7 @@ async function troubleWith(file, largest) {
 
 function send(form, file, action, view) {
   const request = new XMLHttpRequest();
-  if (IS_HERE) {
+  if (IS_SAME_ORIGIN) {
     const model = action === "submit" ? form.elements.model_repo.value.trim() : "";
     const query = model ? `?${new URLSearchParams({ model_repo: model })}` : "";
     request.open("POST", `/v1/benchmark/${encodeURIComponent(form.dataset.task)}/${action}${query}`);
@@ -84,7 +84,7 @@ function send(form, file, action, view) {
     request.onabort = () => resolve(view.report("Stopped. Nothing was kept."));
   });
   view.sent(0, file.size);
-  request.send(IS_HERE ? file : fields(form, action));
+  request.send(IS_SAME_ORIGIN ? file : fields(form, action));
   return { done, stop: () => request.abort() };
 }
 
@@ -96,12 +96,12 @@ function fields(form, action) {
 
 function answered(form, request, action, view) {
   if (request.status === 401) return view.sessionHasEnded();
-  if (!IS_HERE) return answeredByPage(request, action, view);
+  if (!IS_SAME_ORIGIN) return answeredByPage(request, action, view);
   let body;
   try {
     body = JSON.parse(request.responseText);
   } catch {
-    return view.refused({ detail: `The platform answered ${request.status}, and nothing that this page knows.` }, action);
+    return view.refused({ detail: `The platform answered ${request.status} with an unknown response.` }, action);
   }
   if (request.status !== 200) return view.refused(body, action, request.getResponseHeader("Retry-After"));
   if (action === "check") return view.checked(body);
@@ -117,7 +117,7 @@ function answeredByPage(request, action, view) {
   view.show(notice);
 }
 
-// -- what is shown ----------------------------------------------------------------------------------------------
+// -- output -----------------------------------------------------------------------------------------------------
 
 class View {
   constructor(form) {
@@ -138,7 +138,7 @@ class View {
     this.state.textContent = text;
   }
 
-  tellTrouble(text) {
+  showProblem(text) {
     this.trouble.textContent = text;
     this.form.elements.predictions.toggleAttribute("aria-invalid", false);
     if (text) this.form.elements.predictions.setAttribute("aria-invalid", "true");
@@ -153,7 +153,7 @@ class View {
   sent(bytes, size) {
     this.progress.hidden = false;
     this.progress.value = size ? bytes / size : 0;
-    // Read out now and then, not with every piece.
+    // In steps of 10 %, as screen readers read out each change.
     const text = `Sending: ${Math.floor((10 * bytes) / (size || 1)) * 10} % of ${inBytes(size)}`;
     if (this.state.textContent !== text) this.state.textContent = text;
   }
@@ -198,7 +198,7 @@ class View {
   }
 }
 
-// Every problem of a file, as the template problems.html shows them, too.
+// The list of problems, as in the template problems.html.
 function listed(problems) {
   const list = made("ul", ...problems.map((problem) => made("li", ...described(problem))));
   list.className = "problems";

@@ -1,16 +1,16 @@
-// The page's address: which event, and which view of it. Going back shows what was there before.
+// The URL of the page, with the event and the view; each is a step of the browser's history.
 
 import { format, parse } from "./view_state.js";
 
 export class Address {
   #first;
 
-  /** `first`: what the server chose where the address says nothing: {repo, config, event}. */
+  /** `first`: the event if the URL names none: {repo, config, event}. */
   constructor(first) {
     this.#first = { repo: first.repo, config: first.config, event: Number(first.event) };
   }
 
-  /** Which event the address names. */
+  /** The event in the URL. */
   get source() {
     const asked = new URLSearchParams(location.search);
     const event = asked.get("event") ?? "";
@@ -23,7 +23,7 @@ export class Address {
     return parse(location.hash);
   }
 
-  /** Write what is shown; `push`: as a step that one can go back from. */
+  /** Update the URL; `push` adds a step to the history. */
   write(source, view, push) {
     const address = `/events?${new URLSearchParams(source)}`;
     const fragment = format(view);

@@ -1,5 +1,5 @@
-// Everything of a kind in one draw call: buffers that are written once for an event. What is shown, and in which
-// colour, is written again when it changes; no frame writes anything.
+// One draw call per kind of objects. Positions are written once per event, visibility and colours when they
+// change, and nothing per frame.
 
 import {
   BufferAttribute,
@@ -37,7 +37,7 @@ export function lineBatch(lines, uniforms) {
     }
   });
   const geometry = new InstancedBufferGeometry();
-  // One strip between the ends of a segment: x says which end, y which side of the line.
+  // A strip between the ends of a segment: x is the end, y the side of the line.
   geometry.setAttribute("position", new BufferAttribute(new Float32Array([0, -1, 0, 0, 1, 0, 1, -1, 0, 1, 1, 0]), 3));
   geometry.setIndex([0, 1, 2, 2, 1, 3]);
   geometry.setAttribute("from", new InstancedBufferAttribute(from, 3));
@@ -76,7 +76,7 @@ function batch(Kind, geometry, material, object, Attribute = BufferAttribute) {
   geometry.setAttribute("tint", tint);
   geometry.setAttribute("shown", shown);
   const drawable = new Kind(geometry, material);
-  drawable.frustumCulled = false; // shaders move points: what they were says nothing of where they are
+  drawable.frustumCulled = false; // shaders move points, so their bounding boxes are wrong
   return {
     drawable,
     show(rows) {

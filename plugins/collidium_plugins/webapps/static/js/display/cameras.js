@@ -1,15 +1,15 @@
-// From where one looks: in space with perspective, onto planes without.
+// Cameras: perspective in space, orthographic for planes.
 
 import { OrbitControls, OrthographicCamera, PerspectiveCamera, Vector3 } from "../../vendor/three.js";
 
 const FIELD_OF_VIEW = 35;
-// One step of a key: radians, and a factor of distance.
+// Step of a key: radians, and a factor of distance.
 const TURN = Math.PI / 36;
 const CLOSER = 1.15;
 // What OrbitControls call moving with one finger (TOUCH.PAN of three.js).
 const PAN = 1;
 
-/** A camera for each view, and what moves it; `changed` is called after every move. */
+/** A camera with controls for each view; `changed` is called after every move. */
 export class Cameras {
   #perspective = new PerspectiveCamera(FIELD_OF_VIEW, 1, 10, 200_000);
   #flat = new OrthographicCamera(-1, 1, 1, -1, -1e5, 1e5);
@@ -43,7 +43,7 @@ export class Cameras {
     return this.#controls[this.#view === "3d" ? 0 : 1];
   }
 
-  /** Look at `view` of something of `size` {radius, length} (mm), from the usual place. */
+  /** Show `view` of an object of `size` {radius, length} (mm) from the default position. */
   look(view, { radius, length }) {
     this.#view = view;
     this.#controls.forEach((controls) => (controls.enabled = controls === this.#control));
@@ -66,7 +66,7 @@ export class Cameras {
     return this.#element.clientWidth / Math.max(this.#element.clientHeight, 1);
   }
 
-  /** Follow the shape of the element. */
+  /** Adapt to the element's aspect ratio. */
   fit() {
     const half = this.#aspect < 1 && this.#view === "xy" ? this.#extent / this.#aspect : this.#extent;
     Object.assign(this.#flat, { left: -half * this.#aspect, right: half * this.#aspect, top: half, bottom: -half });
@@ -74,7 +74,7 @@ export class Cameras {
     this.camera.updateProjectionMatrix();
   }
 
-  /** Where the camera is, as seven numbers. */
+  /** The camera's position as seven numbers. */
   get place() {
     const { position, zoom } = this.camera;
     return [...position.toArray(), ...this.#control.target.toArray(), zoom];

@@ -1,4 +1,4 @@
-// Colours that colour-blind users can distinguish, on dark and on light ground.
+// Colours that are distinguishable with colour blindness, on dark and light backgrounds.
 
 // Nine for hits, of which the first three are of the parts of the Open Data Detector; chosen together with those of towers (INK) by a search for
 // the largest minimum distance in OKLab, also as protanopes, deuteranopes and tritanopes see them. Each stands out from

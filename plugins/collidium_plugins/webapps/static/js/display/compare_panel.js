@@ -1,4 +1,4 @@
-// The panel in which a file's predictions are compared with the truth of the event that is shown.
+// The panel that compares a file of predictions with the truth of the shown event.
 
 import { compare } from "./comparison.js";
 import { element, fact, formatted } from "./elements.js";
@@ -15,7 +15,7 @@ export class ComparePanel {
   #refused = "";
   #compared;
 
-  /** `compared` is given every comparison that is made, and null where there is none any more. */
+  /** `compared` is called with each comparison, and with null when there is none any more. */
   constructor(compared) {
     this.#compared = compared;
     $("predictions").addEventListener("change", ({ target }) => target.files[0] && this.#read(target.files[0]));
@@ -32,7 +32,7 @@ export class ComparePanel {
     });
   }
 
-  /** Another event: whether it can be compared with, and nothing compared yet. */
+  /** Set the event and clear the comparison. */
   load(source, event, hits) {
     this.#source = source;
     this.#hits = hits;
@@ -43,7 +43,7 @@ export class ComparePanel {
     this.#clear();
   }
 
-  /** No event, and so nothing to compare with. */
+  /** Remove the event and the comparison. */
   close() {
     this.#hits = null;
     $("predictions").disabled = true;
@@ -59,7 +59,7 @@ export class ComparePanel {
     try {
       if (this.#refused) throw new UnusableFile(this.#refused);
       const tracks = await tracksIn(file, event);
-      if (hits !== this.#hits) return; // another event came while the file was read
+      if (hits !== this.#hits) return; // the event changed while the file was read
       const comparison = compare(hits.id ?? hits.particle.keys(), hits.particle, tracks);
       $("comparison").replaceChildren(...nodes(comparison.facts));
       this.#compared(comparison);
@@ -68,7 +68,7 @@ export class ComparePanel {
     }
   }
 
-  /** What an earlier file gave says nothing of the next one. */
+  /** Remove results of an earlier file. */
   #clear() {
     $("comparison").replaceChildren();
     this.#report("");

@@ -1,4 +1,4 @@
-// Plain facts of a submission's tracks next to the truth of one event. They are no scores: those are the server's.
+// Compares a submission's tracks with the truth of one event. These are no scores, which only the server computes.
 
 export const OWN = 0;
 export const OTHER = 1;

@@ -1,4 +1,4 @@
-// What is next to the picture: it shows the view's state and asks for changes.
+// The controls next to the picture: show the state of the view and change it.
 
 import { element, formatted } from "./elements.js";
 import { tally } from "./filters.js";
@@ -82,7 +82,7 @@ export class Controls {
     return new Set([...$(id).querySelectorAll("input")].filter((box) => !box.checked).map((box) => box.value));
   }
 
-  /** Another event: what it has, and what it can be coloured and cut by. */
+  /** Set the event, with its ways of colouring and cuts. */
   load(objects, detector, colours) {
     const has = (name) => name === "detector" || objects[name].count > 0;
     $("layers").replaceChildren(...LAYERS.filter(has).map((name) => check(name, NAMES[name])));
@@ -98,7 +98,7 @@ export class Controls {
     for (const option of $("listed").options) option.hidden = !objects[{ track: "tracks", particle: "particles", jet: "jets", tower: "towers" }[option.value]].count;
   }
 
-  /** Ways of colouring that there are now. */
+  /** Set the available ways of colouring. */
   colours(names) {
     for (const option of $("colour").options) option.hidden = option.disabled = !names.includes(option.value);
   }
@@ -136,7 +136,7 @@ function counted({ shown, all }) {
   return shown === all ? formatted(all) : `${shown} of ${all}`;
 }
 
-/** Set a control, but for one in which the user is typing. */
+/** Set a control, unless the user is typing in it. */
 function settle(input, value) {
   if (document.activeElement !== input || input.type === "range") input.value = value;
 }

@@ -1,4 +1,4 @@
-// The numbers of one object: [symbol or words, value, unit].
+// The properties of one object: [symbol or name, value, unit].
 
 import { column } from "./tables.js";
 

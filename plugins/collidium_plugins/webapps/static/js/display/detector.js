@@ -1,15 +1,15 @@
-// Where the detector is: layers of a known one, or those that an event's own hits lie in.
+// The geometry of the detector: layers of a known one, or derived from the event's hits.
 //
 // A layer is {volume, kind: "barrel" | "disc", r: [minimum, maximum], z: [minimum, maximum]}, in mm.
 
 import { fieldOf } from "./field.js";
 import { column, rows } from "./tables.js";
 
-// Hits of a known detector lie in its layers, but for modules that no event of its file has met.
+// A detector is known if this fraction of hits is within TOLERANCE (mm) of its layers, which may lack modules.
 const TOLERANCE = 30;
 const MOSTLY = 0.9;
 
-/** `known` where the event's hits lie in it, else what they show of themselves. */
+/** `known` if the event's hits are in its layers, else a detector from the hits. */
 export function detectorOf(event, known) {
   const hits = positions(event);
   const found = fits(hits, known.layers) ? known : fromHits(hits);

@@ -1,4 +1,4 @@
-// The event display: one event, one view of it, and everything that follows from a change of either.
+// The event display: the state of one event and one view, and its updates.
 
 import { ComparePanel } from "./compare_panel.js";
 import { Controls } from "./controls.js";
@@ -21,7 +21,7 @@ import { COLOURS, usual } from "./view_state.js";
 
 const $ = (id) => document.getElementById(id);
 const KINDS = ["hits", "tracks", "particles", "towers", "jets"];
-// What of a view decides which objects are shown.
+// Properties of a view that select the shown objects.
 const CUTS = ["pt", "eta", "time", "hidden", "off"];
 // Pixels: how near a pointer has to be, and how far it may move in a click. Fingers are wider.
 const REACH = { mouse: 9, pen: 12, touch: 18 };
@@ -69,7 +69,7 @@ export class Display {
     return this.view.ground || "dark";
   }
 
-  /** Show what the address says. */
+  /** Show the event and view of the URL. */
   async open() {
     for (const button of $("views").children) button.disabled = !this.stage.views.includes(button.dataset.view);
     this.#resize();
@@ -89,7 +89,7 @@ export class Display {
     }
     $("listed").addEventListener("change", () => this.#list());
     $("png").addEventListener("click", () => {
-      this.stage.render(); // what a canvas shows is there until the browser paints
+      this.stage.render(); // the canvas can be read until the browser paints
       savePicture(this.#canvases, this.#source, this.#event.source.revision, this.ground);
     });
     $("link").addEventListener("click", () => {
@@ -112,7 +112,7 @@ export class Display {
     canvas.addEventListener("wheel", () => this.settled());
   }
 
-  // -- which event -----------------------------------------------------------------------------------
+  // -- the event ------------------------------------------------------------------------------------
 
   #choose(first = false) {
     const option = $("dataset").selectedOptions[0];
@@ -122,7 +122,7 @@ export class Display {
     this.#go({ repo: option.value.slice(0, cut), config: option.value.slice(cut + 1), event });
   }
 
-  /** The event that comes `steps` later. */
+  /** Show the event `steps` later. */
   step(steps) {
     this.#go({ ...this.#source, event: Math.max(this.#source.event + steps, 0) });
   }
@@ -144,7 +144,7 @@ export class Display {
     else this.#refresh(before.view !== this.view.view || this.view.camera !== null);
   }
 
-  // Not what loading does: the user may be typing the next number while an event arrives.
+  // Not after loading: the user may be typing the next number meanwhile.
   #name(source) {
     this.#source = source;
     $("event").value = source.event;
@@ -170,7 +170,7 @@ export class Display {
     $("waiting").hidden = true;
   }
 
-  /** No event: what is still to be seen belongs to none that the page names. */
+  /** Remove the event from the page. */
   #close() {
     this.#event = null;
     this.#objects = null;
@@ -205,9 +205,9 @@ export class Display {
     if (!(error instanceof NoEvent)) console.error(error);
   }
 
-  // -- how it is seen --------------------------------------------------------------------------------
+  // -- the view -------------------------------------------------------------------------------------
 
-  /** Change part of the view; `step`: one can go back from it. */
+  /** Change part of the view; `step` adds a step to the history. */
   change(changes, step = false) {
     if (!this.#objects) return;
     this.view = { ...this.view, ...changes };
@@ -221,7 +221,7 @@ export class Display {
     if (step) this.#remember(true);
   }
 
-  /** Another view, from its usual place. */
+  /** Show another view from its default position. */
   look(view) {
     if (!this.stage.views.includes(view)) return;
     this.view = { ...this.view, view, camera: null };
@@ -229,7 +229,7 @@ export class Display {
     this.#remember(true);
   }
 
-  /** Everything as it was at first, but for the view and its colours. */
+  /** Reset everything except the view and its colours. */
   reset() {
     const { view, colour, ground } = this.view;
     this.view = { ...usual(), view, colour, ground };
@@ -243,7 +243,7 @@ export class Display {
     this.change({ colour: names[(names.indexOf(this.view.colour) + 1) % names.length] }, true);
   }
 
-  /** The track that comes `steps` later in order of p_T. */
+  /** Pick the track `steps` later in order of p_T. */
   nextTrack(steps) {
     if (!this.#objects) return;
     const { values } = this.#objects.tracks;
@@ -263,7 +263,7 @@ export class Display {
     $("keys").showModal();
   }
 
-  /** A movement has ended: the address holds the point of view. */
+  /** Write the camera's position to the URL after a movement. */
   settled(step = false) {
     this.view = { ...this.view, camera: step ? this.view.camera : this.stage.cameras.place };
     this.#remember(step);
@@ -273,7 +273,7 @@ export class Display {
     this.#address.write(this.#source, this.view, step);
   }
 
-  /** Draw the view and its state; `anew`: from the point that it names, or the default one. */
+  /** Draw the view; `anew` moves the camera to the view's position or the default one. */
   #refresh(anew) {
     if (!this.#objects) return;
     this.#allowed();
@@ -287,7 +287,7 @@ export class Display {
     this.#showState();
   }
 
-  /** A view may ask for what this event does not have. */
+  /** Remove settings that the event does not support. */
   #allowed() {
     if (!this.stage.views.includes(this.view.view)) this.view.view = this.stage.views[0];
     const names = colourings(this.#objects, this.#comparison);
@@ -317,7 +317,7 @@ export class Display {
     $("legend").replaceChildren(...legendNodes(legend, ground), ...objectKeys(this.#objects, ground));
   }
 
-  /** What is next to the picture, and upon it. */
+  /** Update controls, legend and overlay. */
   #showState() {
     this.#controls.update(this.view, this.ground, this.#counts);
     this.#showPick();
@@ -337,7 +337,7 @@ export class Display {
     hint.textContent = "The event has no particles of these hits: the cut is on tracks and jets alone.";
   }
 
-  /** The line keeps its place while it says nothing, so that nothing moves. */
+  /** An empty message keeps its space, to avoid layout shifts. */
   #tellWithheld(withheld) {
     $("scored").toggleAttribute("data-shown", withheld);
   }
@@ -357,7 +357,7 @@ export class Display {
     this.change({ pick: found }, true);
   }
 
-  /** What can be picked: hits first, since lines run through them. */
+  /** Pickable objects: hits first, since lines pass through them. */
   #layers() {
     const { hits, tracks, particles } = this.#objects;
     const layers = [

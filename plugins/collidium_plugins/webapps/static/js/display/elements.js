@@ -1,6 +1,6 @@
-// Elements of a page, made without ever reading text as markup.
+// Creates elements without parsing text as markup.
 
-/** An element with attributes (null: left out) and children: nodes or text. */
+/** Create an element with attributes (null is left out) and children: nodes or text. */
 export function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -10,7 +10,7 @@ export function element(name, attributes = {}, ...children) {
   return made;
 }
 
-/** Symbols as physicists write them. */
+/** Symbols of quantities. */
 export function symbol(name) {
   const italic = (text) => element("i", {}, text);
   const low = (text) => element("sub", {}, text);
@@ -32,14 +32,14 @@ export function symbol(name) {
   }[name]?.() ?? [name];
 }
 
-/** A number as people read it: four digits that count, a true minus. */
+/** Format a number: four significant digits, a true minus sign. */
 export function formatted(value, digits = 4) {
   const number = typeof value === "bigint" ? value : Number(value);
   if (typeof number === "bigint" || Number.isInteger(number)) return String(number).replace("-", "−");
   return Number.isFinite(number) ? String(Number(number.toPrecision(digits))).replace("-", "−") : "–";
 }
 
-/** A name and its value with its unit, for a list of facts. */
+/** A name and its value with unit, for a description list. */
 export function fact(name, value, unit = "") {
   const text = typeof value === "string" ? value : formatted(value);
   return [element("dt", {}, ...symbol(name)), element("dd", {}, unit ? `${text} ${unit}` : text)];

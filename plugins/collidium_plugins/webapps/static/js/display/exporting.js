@@ -1,11 +1,11 @@
-// The picture as a file, with a line that says what it shows.
+// Exports the picture as a file with a caption.
 
 import { INK } from "./colours.js";
 
 const MARGIN = 12;
 const LINE = 18;
 
-/** A PNG of both canvases, one over the other, above `lines` of text. */
+/** A PNG of both canvases, overlaid, with `lines` of text below. */
 export function picture(below, above, lines, ground) {
   const ratio = below.width / below.clientWidth;
   const canvas = document.createElement("canvas");
@@ -27,7 +27,7 @@ export function picture(below, above, lines, ground) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-/** Let the browser save `content`, a Blob or an address, as `name`. */
+/** Save `content`, a Blob or a URL, as `name`. */
 export function save(content, name) {
   const address = content instanceof Blob ? URL.createObjectURL(content) : content;
   const link = document.createElement("a");

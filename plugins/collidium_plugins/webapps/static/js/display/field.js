@@ -1,15 +1,15 @@
-// Which magnetic field an event's tracks were bent by.
+// The magnetic field of an event.
 
 import { GEV_PER_TESLA_MM } from "./helix.js";
 import { column, rows } from "./tables.js";
 
-// Hits nearer to the perigee say too little of a curvature, mm; fewer of them nothing.
+// Minimum distance of hits from the perigee (mm), and their minimum number, to measure a curvature.
 const MIN_CHORD = 200;
 const MIN_HITS = 20;
-// Without a value from the event or its tracks, tesla.
+// The default in tesla.
 const USUAL = 3;
 
-/** Tesla along z: as the event says, else as its tracks show, else `known` or what is usual. */
+/** Tesla along z: from the event, else measured from its tracks, else `known` or the default. */
 export function fieldOf(event, known) {
   return Number(event.source.field_tesla) || measured(event) || known || USUAL;
 }

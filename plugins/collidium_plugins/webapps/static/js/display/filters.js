@@ -1,4 +1,4 @@
-// What is shown: one rule for what is drawn, counted, listed and picked.
+// The selection of objects that are drawn, counted, listed and picked.
 
 /**
  * 1 for each row that passes, 0 for others. `values` has arrays pt (GeV; below 0: not known), eta, time (ns) and

@@ -1,11 +1,11 @@
-// The picture where there is no WebGL: the two flat views, drawn by the processor. It answers to the same calls as Stage.
+// The picture without WebGL: the two flat views on a 2D canvas, with the interface of Stage.
 
 import { INK } from "./colours.js";
 import { outlines } from "./outlines.js";
 import { projector, segments, sideOf } from "./projection.js";
 import { jetSolids, towerSolids } from "./solids.js";
 
-/** A camera that looks at a plane: a centre and how much of it is seen, in mm. */
+/** A camera of a plane: the centre and size of its field of view, in mm. */
 class FlatCameras {
   #changed;
   #size = () => ({ width: 1, height: 1 });

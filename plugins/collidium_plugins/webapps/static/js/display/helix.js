@@ -1,4 +1,4 @@
-// Where a charged particle flies in a field along z: lengths in mm, momenta in GeV, fields in tesla, charges in e.
+// Trajectories of charged particles in a field along z: mm, GeV, tesla, and charges in e.
 
 // GeV per tesla, mm and elementary charge: the speed of light as 0.299792458 m/ns, in mm.
 export const GEV_PER_TESLA_MM = 0.299792458e-3;
@@ -75,7 +75,7 @@ function transverse({ x, y }) {
   return Math.hypot(x, y);
 }
 
-/** The furthest arc between `low`, inside, and `high` that is inside, to a hundredth of a millimetre. */
+/** The largest arc inside, by bisection between `low` (inside) and `high`, to 0.01 mm. */
 function border(inside, low, high) {
   if (inside(high)) return high;
   while (high - low > 0.01) {
@@ -86,7 +86,7 @@ function border(inside, low, high) {
   return low;
 }
 
-/** A step whose chord is nowhere further than half a millimetre from its arc, and at most an eighth of the way. */
+/** A step whose chord deviates at most 0.5 mm from the arc, and at most an eighth of the length. */
 function stepOf(curvature, end) {
   const sagitta = 0.5;
   const chord = curvature === 0 ? Infinity : 2 * Math.sqrt((2 * sagitta) / Math.abs(curvature));

@@ -1,8 +1,8 @@
-// Keys of the picture, while it has the focus.
+// Keyboard control of the picture, while it has the focus.
 
 import { VIEWS } from "./view_state.js";
 
-/** Let `stage` answer to keys. */
+/** Bind keys of `stage`. */
 export function prepareKeys(stage, display) {
   const { cameras } = display.stage;
   const keys = {

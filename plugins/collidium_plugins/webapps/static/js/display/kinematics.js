@@ -1,4 +1,4 @@
-// Transverse momentum, pseudorapidity and azimuth of what an event holds.
+// Transverse momentum, pseudorapidity and azimuth.
 
 import { column, rows } from "./tables.js";
 

@@ -1,4 +1,4 @@
-// What the colours mean, next to the picture.
+// The legend of the colours.
 
 import { INK, sequential } from "./colours.js";
 import { element, formatted } from "./elements.js";
@@ -11,7 +11,7 @@ export function legendNodes(legend, ground) {
   return legend.kind === "scale" ? scale(legend, ground) : list(legend);
 }
 
-/** What stands outside of the tracker, in the colours and shapes of the picture. */
+/** Entries of calorimeters and jets, with their colours and shapes. */
 export function objectKeys({ towers, jets }, ground) {
   const ink = INK[ground];
   const keys = [];

@@ -1,4 +1,4 @@
-// A list of what is shown, from which one chooses without a pointer.
+// The list of shown objects, for selection by keyboard.
 
 import { element, symbol, formatted } from "./elements.js";
 
@@ -30,7 +30,7 @@ export class Listing {
     table.addEventListener("keydown", (event) => this.#step(event));
   }
 
-  /** List the objects of `kind` that `shown` (by layer) lets through. */
+  /** List the objects of `kind` that are `shown` (by layer). */
   fill(kind, objects, shown, pick) {
     const { layer, of } = KINDS[kind];
     if (this.#shown?.kind !== kind) this.#length = PAGE;
@@ -69,7 +69,7 @@ export class Listing {
     return element("tr", { "data-row": row }, element("td", {}, button), ...cells);
   }
 
-  /** Arrow keys go from one row to the next. */
+  /** Arrow keys move between rows. */
   #step(event) {
     const way = { ArrowDown: "nextElementSibling", ArrowUp: "previousElementSibling" }[event.key];
     const next = way && event.target.closest("tbody tr")?.[way]?.querySelector("button");

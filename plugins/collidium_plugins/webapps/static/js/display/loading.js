@@ -1,8 +1,8 @@
-// Gets one event from the backend, and says in words what went wrong.
+// Loads an event from the backend, with error messages for users.
 
 import { readTables } from "./tables.js";
 
-/** Why there is no event to show: a title, what to do, and whether asking again may help. */
+/** No event can be shown: a title, advice, and whether a retry may help. */
 export class NoEvent extends Error {
   constructor(title, detail, again = false) {
     super(detail);
@@ -11,7 +11,7 @@ export class NoEvent extends Error {
   }
 }
 
-/** Where an event is had; `format` "phoenix" for the other display, else tables of Arrow. */
+/** The URL of an event; `format` is "phoenix", else Arrow tables. */
 export function addressOf(api, { repo, config, event }, format = "") {
   const asked = new URLSearchParams();
   if (repo) asked.set("repo", repo);
@@ -20,7 +20,7 @@ export function addressOf(api, { repo, config, event }, format = "") {
   return `${api}/v1/datasets/${encodeURIComponent(config)}/events/${event}${query}`;
 }
 
-/** The tables of the event at `address`; `progress(bytes, total)` is called as they come. Throws NoEvent. */
+/** Load the tables of the event at `address`; calls `progress(bytes, total)`. Throws NoEvent. */
 export async function fetchEvent(address, { progress, signal }) {
   const response = await asked(address, signal);
   if (!response.ok) throw await refused(response);
@@ -43,7 +43,7 @@ async function asked(address, signal) {
   }
 }
 
-/** What a problem document of the backend says. */
+/** The message of the backend's problem document. */
 async function refused(response) {
   const { title, detail } = await response.json().catch(() => ({}));
   const again = response.status === 429 || response.status >= 500;

@@ -9,7 +9,7 @@ import { Stage } from "./stage.js";
 const root = document.getElementById("display");
 const [below, above] = [document.getElementById("picture"), document.getElementById("overlay")];
 
-/** The detector that is known; none where its file is away, so that events show theirs themselves. */
+/** The known detector; null if its file cannot be loaded. */
 async function knownDetector(address) {
   try {
     const response = await fetch(address);
@@ -19,7 +19,7 @@ async function knownDetector(address) {
   }
 }
 
-/** A stage on the graphics card, or one on the processor where the browser offers none. */
+/** A stage with WebGL, or with a 2D canvas if the browser has none. */
 function stageOn(canvas, drawn) {
   const offered = document.createElement("canvas").getContext("webgl2");
   offered?.getExtension("WEBGL_lose_context")?.loseContext();

@@ -1,4 +1,4 @@
-// What is marked of the object that was picked: its line and its hits.
+// Marks of the picked object: its line and hits.
 
 import { sideOf } from "./projection.js";
 

@@ -1,12 +1,12 @@
-// What an event holds, as arrays that can be drawn, filtered, listed and picked. A kind of objects is
-// {count, values: {pt, eta, time, volume}, …}; what the event does not have is null.
+// The objects of an event, as arrays to draw, filter, list and pick. A kind of objects is
+// {count, values: {pt, eta, time, volume}, …}; missing values are null.
 
 import { fromPerigee, fromVertex, trace } from "./helix.js";
 import { chargeOf, eta, lookUp, particleOfHits, particlePt } from "./kinematics.js";
 import { column, rows } from "./tables.js";
 import { towersOf } from "./towers.js";
 
-// A track's perigee says nothing of a p_T below this (GeV); nor would its helix be worth drawing.
+// Minimum p_T of tracks that are drawn, GeV.
 const MIN_PT = 0.01;
 
 /** All objects of `event` in `detector`. */
@@ -66,7 +66,7 @@ function tracksOf(event, { field, tracker }) {
   return { count, lines, values, hitIds: of("hit_ids"), particle: of("majority_particle_id") };
 }
 
-/** Particles that are charged and left hits in the tracker, with the lines that they fly. */
+/** Charged particles with hits in the tracker, with their trajectories. */
 function particlesOf(event, { field, tracker }, pt, hits) {
   const of = (name) => column(event, "particles", name);
   const [px, py, pz, vx, vy, vz] = ["px", "py", "pz", "vx", "vy", "vz"].map(of);
@@ -95,7 +95,7 @@ function particlesOf(event, { field, tracker }, pt, hits) {
   };
 }
 
-/** How many hits each particle left. */
+/** The number of hits of each particle. */
 function hitsOfParticles(count, particle) {
   const left = new Uint32Array(count);
   if (particle) for (const row of particle) if (row >= 0) left[row] += 1;

@@ -1,4 +1,4 @@
-// Lines of the detector's layers and of the beam, for each view: x, y, z of points of polylines.
+// Outlines of the detector's layers and the beam per view: x, y, z of points of polylines.
 
 const RING = 96;
 

@@ -1,4 +1,4 @@
-// What is written over the picture: axes with numbers, the scale, and marks around what was picked.
+// The overlay of the picture: axes with numbers, the scale, and marks of the picked object.
 
 import { INK } from "./colours.js";
 import { segments } from "./projection.js";
@@ -19,7 +19,7 @@ export function drawOverlay(context, { size, view, ground, project, marks, exten
   for (const point of marks.points) ring(context, project(...point), ink);
 }
 
-/** Lines of half a metre from the origin, and where the beam goes. */
+/** Axes of half a metre from the origin, and the beam. */
 function axes(context, project, ink, { length }) {
   const ends = { x: [HALF_METRE, 0, 0], y: [0, HALF_METRE, 0], z: [0, 0, 1.3 * length] };
   const origin = project(0, 0, 0, 1);
@@ -58,7 +58,7 @@ function ruler(context, project, ink, size, view) {
   write(context, view === "rz" ? "r (up: φ > 0)" : names[1], 8, 14, ink);
 }
 
-/** Text that can be read whatever is below it. */
+/** Text with an outline, legible on any background. */
 function write(context, text, x, y, ink) {
   context.strokeStyle = ink.ground;
   context.lineWidth = 4;
@@ -88,7 +88,7 @@ function metres(millimetres) {
   return text.replace("-", "−");
 }
 
-/** A line that stands out from others of its colour. */
+/** A line with an outline. */
 function polyline(context, project, line, ink) {
   const pieces = segments(line, project);
   for (const piece of pieces) stroke(context, piece, ink.ground, 6);

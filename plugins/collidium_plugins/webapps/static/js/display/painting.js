@@ -1,4 +1,4 @@
-// Colours for everything, by what they show.
+// Assigns colours to all objects.
 
 import { INK, qualitative } from "./colours.js";
 import { tally } from "./filters.js";
@@ -6,7 +6,7 @@ import { byKind, byNumber, plain } from "./scales.js";
 
 const MATCHES = ["in a track of its particle", "in a track of another one", "in no track", "noise in a track"];
 
-/** Ways of colouring that this event allows. */
+/** Ways of colouring that this event supports. */
 export function colourings({ hits, tracks }, comparison) {
   return [
     ...(hits.values.volume ? ["volume"] : []),
@@ -42,7 +42,7 @@ const HITS = {
     comparison && byKind(comparison.kinds, { ground, keys: [0, 1, 2, 3], nameOf: (kind) => MATCHES[kind] }),
 };
 
-/** Endcaps have the colour of their barrel, as where they are distinguishes them: few colours stay apart in a busy event. */
+/** Endcaps have the colour of their barrel: their position distinguishes them, and colours are few. */
 function byPart(volumes, names, ground) {
   const partOf = new Map([...tally(volumes).keys()].map((volume) => [volume, (names[volume] ?? `volume ${volume}`).split(",")[0]]));
   const parts = [...new Set(partOf.values())];
@@ -51,7 +51,7 @@ function byPart(volumes, names, ground) {
   return byKind(Array.from(volumes, (volume) => places.get(volume)), { ground, keys, nameOf: (place) => parts[place] });
 }
 
-/** Particles of one colour are distinguished by where they are: there are more of them than colours. */
+/** Colours repeat, as there are more particles than colours. */
 function byParticle(particle, ground) {
   const colours = byKind(particle, { ground, keys: [...tally(particle).keys()].filter((row) => row >= 0), nameOf: String });
   const entries = [

@@ -1,4 +1,4 @@
-// Which object is under a finger: the nearest on the screen of what is shown.
+// Finds the shown object that is nearest to a point on the screen.
 
 import { segments, sideOf } from "./projection.js";
 

@@ -3,11 +3,11 @@
 import { parquetMetadataAsync, parquetRead, zstd } from "../../vendor/hyparquet.js";
 
 const COLUMNS = ["event_id", "hit_id", "track_id"];
-// Rows of the row groups that may hold an event; more would fill the memory of a browser.
+// Maximum number of rows of row groups that may hold an event, as memory is limited.
 const MAX_ROWS = 20_000_000;
 const READABLE = ["UNCOMPRESSED", "SNAPPY", "ZSTD"];
 
-/** What is wrong with a file, in words for the user. */
+/** The file is invalid; the message is for users. */
 export class UnusableFile extends Error {}
 
 /** A Map from hit id to track id (numbers) of event `eventId` in `file`. Throws UnusableFile. */

@@ -1,4 +1,4 @@
-// Points of an event on the screen: the same rule as in shaders.js, for what is picked and written over the picture.
+// Projects points to the screen as shaders.js does, for picking and the overlay.
 
 /** Where a point is placed in `view`: [x, y, z] in mm. `side` is that of what the point belongs to. */
 export function placed(view, x, y, z, side) {
@@ -7,7 +7,7 @@ export function placed(view, x, y, z, side) {
   return [x, y, z];
 }
 
-/** In which half of the r–z view something at `y` is drawn: 1 above the beam, for φ from 0 to π, or -1 below. */
+/** The half of the r–z view in which an object at `y` is drawn: 1 above the beam (φ from 0 to π) or -1 below. */
 export function sideOf(y) {
   return y < 0 ? -1 : 1;
 }
@@ -26,7 +26,7 @@ export function segments(line, project) {
   return found;
 }
 
-/** A function from points (mm) to {x, y} in pixels of a screen, or null for what lies behind the camera. */
+/** A function from points (mm) to {x, y} in pixels, or null behind the camera. */
 export function projector(matrix, view, { width, height }) {
   return (x, y, z, side) => {
     const [a, b, c] = placed(view, x, y, z, side);

@@ -1,4 +1,4 @@
-// What a colour means: for each way of colouring, a colour for every row of a table, and a legend.
+// Ways of colouring: colours for the rows of a table, and a legend.
 
 import { COLOURS_APART, INK, qualitative, rgb, sequential } from "./colours.js";
 

@@ -1,5 +1,5 @@
-// What the graphics card runs. All of it places points by the same rule, so that a view is a number and nothing is
-// built again for it.
+// Shaders. All of them place points by the same rule, selected by the number of the view, so that no buffer is
+// rebuilt for another view.
 
 /** The numbers of views in shaders. */
 export const VIEW_NUMBERS = { "3d": 0, xy: 1, rz: 2 };
@@ -13,7 +13,7 @@ vec3 placed(vec3 p, float side) {
   return p;
 }
 float half_of(vec3 p) { return p.y < 0.0 ? -1.0 : 1.0; }
-// Outside of what is seen: the cheapest way of not drawing.
+// Outside of the clip space: the cheapest way to hide a point.
 const vec4 NOWHERE = vec4(2.0, 2.0, 2.0, 1.0);
 `;
 

@@ -1,4 +1,4 @@
-// Triangles of what has a volume: towers, jets and surfaces of the detector. A solid is
+// Triangles of towers, jets and surfaces of the detector. A solid is
 // {position, shade, side, object}: per corner, three corners a triangle; `object` is the row it belongs to.
 
 import { direction } from "./kinematics.js";

@@ -1,4 +1,4 @@
-// The picture: an event's batches, seen through a camera. Frames are drawn when something changed, and only then.
+// The picture: an event's batches and a camera. Frames are only drawn after changes.
 
 import { Matrix4, Scene, WebGLRenderer } from "../../vendor/three.js";
 import { hitBatch, lineBatch, solidBatch } from "./batches.js";
@@ -10,12 +10,12 @@ import { VIEW_NUMBERS } from "./shaders.js";
 import { jetSolids, towerSolids } from "./solids.js";
 import { VIEWS } from "./view_state.js";
 
-// From so many hits on an event is crowded: less of everything, so that one sees into it.
+// Events with more hits are drawn with smaller and more transparent objects.
 const CROWD = 20_000;
 const LINE_WIDTH = { tracks: 1.6, particles: 1.0, detector: 0.8, beam: 1.2 };
 const OPACITY = { tracks: 0.9, particles: 0.6, detector: 0.4, beam: 0.8, towers: 0.4, jets: 0.16 };
 const SEEN_THROUGH = new Set(["tracks", "particles"]);
-// What is drawn later lies upon what was drawn before.
+// Later ones are drawn over earlier ones.
 const ORDER = ["detector", "beam", "towers", "hits", "particles", "tracks", "jets"];
 
 /** Draws into `canvas`; calls `drawn` after each frame. Throws where the browser has no WebGL 2. */
@@ -80,7 +80,7 @@ export class Stage {
     this.#scene.add(batch.drawable);
   }
 
-  /** The lines of detector and beam; the detector's are others in each view. */
+  /** Draw the outlines of detector and beam in the current view. */
   #outline() {
     if (!this.#detector) return;
     const lines = outlines(this.#detector, this.#view);
@@ -93,7 +93,7 @@ export class Stage {
     this.invalidate();
   }
 
-  /** Colour of what is behind everything: "dark" or "light". */
+  /** Set the background: "dark" or "light". */
   set ground(ground) {
     this.#ground = ground;
     const [red, green, blue] = rgb(INK[ground].ground);
@@ -141,7 +141,7 @@ export class Stage {
     this.#frame ||= requestAnimationFrame(() => this.render());
   }
 
-  /** Draw a frame now; what the canvas shows may be read until the caller gives control back. */
+  /** Draw a frame now; the canvas can be read until the caller returns to the event loop. */
   render() {
     cancelAnimationFrame(this.#frame);
     this.#frame = 0;
@@ -149,7 +149,7 @@ export class Stage {
     this.#drawn();
   }
 
-  /** How many calls to the graphics card the last frame took. */
+  /** The number of draw calls of the last frame. */
   get calls() {
     return this.#renderer.info.render.calls;
   }

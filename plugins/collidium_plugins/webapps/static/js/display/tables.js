@@ -1,9 +1,9 @@
-// The tables of one event, from the bytes that the backend sends.
+// Reads the tables of an event from the backend's response.
 
 import { tableFromIPC } from "../../vendor/flechette.js";
 import { split } from "./streams.js";
 
-/** What one event is: where it comes from, and its tables by name, each `{rows, columns, withheld}`. */
+/** An event: its source, and tables by name, each `{rows, columns, withheld}`. */
 export function readTables(bytes) {
   const event = { source: {}, tables: {} };
   for (const stream of split(bytes)) {
@@ -19,22 +19,22 @@ export function readTables(bytes) {
   return event;
 }
 
-/** An array of a column; null where every value of it is null, as withheld truth is. */
+/** A column as array; null if all of its values are null, like withheld truth. */
 function values(column) {
   return column.length > 0 && column.nullCount === column.length ? null : column.toArray();
 }
 
-/** Column `name` of `table` of `event`, or null where it has none. */
+/** Column `name` of `table` of `event`, or null. */
 export function column(event, table, name) {
   return event.tables[table]?.columns[name] ?? null;
 }
 
-/** Whether the server keeps truth of `event` to itself. */
+/** Whether the truth of `event` is withheld. */
 export function isWithheld(event) {
   return Object.values(event.tables).some((table) => table.withheld);
 }
 
-/** How many rows `table` has; 0 where it is not there. */
+/** The number of rows of `table`; 0 if it is missing. */
 export function rows(event, table) {
   return event.tables[table]?.rows ?? 0;
 }

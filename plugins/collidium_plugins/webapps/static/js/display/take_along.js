@@ -1,18 +1,18 @@
-// What can be taken along: the picture, the link, and the event in two formats.
+// Downloads of the picture, the link, and the event in two formats.
 
 import { picture, save } from "./exporting.js";
 import { addressOf } from "./loading.js";
 
 const $ = (id) => document.getElementById(id);
 
-/** Addresses and names of the files of the event `source`. */
+/** URLs and names of the files of the event `source`. */
 export function offerDownloads(api, source) {
   const name = nameOf(source);
   Object.assign($("arrow"), { href: addressOf(api, source), download: `${name}.arrows` });
   Object.assign($("phoenix"), { href: addressOf(api, source, "phoenix"), download: `${name}.json` });
 }
 
-/** Save what the canvases show; `revision` is the dataset's, if it is known. */
+/** Save the picture; `revision` is the dataset's, if known. */
 export async function savePicture({ below, above }, source, revision, ground) {
   const from = [source.repo, revision?.slice(0, 12)].filter(Boolean).join(" @ ");
   const lines = [`Event ${source.event} of ${source.config}`, `${from} · ${location.host} · Collidium`];

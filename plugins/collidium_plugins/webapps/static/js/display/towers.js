@@ -1,4 +1,4 @@
-// Towers: the cells of the calorimeters added up in bins of η and φ.
+// Towers: calorimeter cells summed in bins of η and φ.
 
 import { eta } from "./kinematics.js";
 import { column, rows } from "./tables.js";
@@ -11,8 +11,8 @@ const FIRST_HADRONIC = 12;
 // Where cells have no code: what lies this far outside of the faces (mm) is hadronic; the electromagnetic
 // calorimeter of the Open Data Detector is 250 mm deep and stands 50 mm behind its face at most.
 const ELECTROMAGNETIC_DEPTH = 350;
-// What is drawn: at least this share of the largest tower, and at most so many. Others would be flakes all over the
-// calorimeter that hide the tracker.
+// Minimum fraction of the largest tower's energy, and maximum number of drawn towers: others would only
+// hide the tracker.
 const MIN_SHARE = 0.01;
 const MAX_TOWERS = 800;
 

@@ -1,4 +1,4 @@
-// The exact view as text: what stands behind the # of the page's address, so that a link shows the same to others.
+// The view as text in the fragment of the URL, so that a link shows the same view.
 
 export const VIEWS = ["3d", "xy", "rz"];
 export const COLOURS = ["volume", "layer", "particle", "pt", "time", "match"];
@@ -38,7 +38,7 @@ export function parse(text) {
   return view;
 }
 
-/** The text of a view; what is as usual is left out. */
+/** The text of a view, without default values. */
 export function format(view) {
   const plain = usual();
   const query = new URLSearchParams();
@@ -71,7 +71,7 @@ function numbers(text, count) {
   return values.length === count && !values.includes(null) ? values : null;
 }
 
-/** [from, until], of which one may be null: open; null where nothing is asked. */
+/** [from, until], of which one may be null; null for no range. */
 function span(text) {
   const ends = listed(text);
   const values = ends.map((one) => number(one));
