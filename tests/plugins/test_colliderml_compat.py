@@ -1,4 +1,4 @@
-"""The public client on this backend, as people have it, and what the client itself never sends."""
+"""The public client with this backend, and requests that the client itself never sends."""
 
 from __future__ import annotations
 
@@ -261,7 +261,7 @@ print(json.dumps([cards, presets]))
     assert presets.items() <= ours.items()
 
 
-def test_the_clients_own_words_for_what_is_refused(
+def test_the_client_reports_rejected_orders(
     person: Person, operator: httpx.Client, caller: httpx.Client
 ) -> None:
     code = """
@@ -288,7 +288,7 @@ print(json.dumps([costly, wrong, refusal()]))
     assert banned.startswith("Backend error 403")
 
 
-def test_what_the_document_shows_works(backend: Backend, person: Person) -> None:
+def test_the_commands_of_the_document_work(backend: Backend, person: Person) -> None:
     (person.directory / "ada.token").write_text(person.environment["HF_TOKEN"] + "\n")
     pq.write_table(oracle(), person.directory / "predictions.parquet")
     script = ["set -euo pipefail"]
@@ -364,7 +364,7 @@ def test_a_limit_above_the_maximum_is_cut(caller: httpx.Client, operator: httpx.
     assert operator.get("/admin/analytics/daily", params={"days": limit}).status_code == 200
 
 
-def test_pages_go_on_below_the_mount(caller: httpx.Client, operator: httpx.Client) -> None:
+def test_pagination_links_are_below_the_mount(caller: httpx.Client, operator: httpx.Client) -> None:
     name = caller.get("/v1/me").json()["hf_username"]
     granted = operator.post("/admin/grant", json={"hf_username": name, "delta": 2.5}).json()
     assert granted["hf_username"] == name
@@ -397,7 +397,7 @@ def test_tasks_and_leaderboard_have_the_clients_shapes(caller: httpx.Client) -> 
     assert (unchanged.status_code, unchanged.content) == (304, b"")
 
 
-def test_what_submitters_measure_stands_apart_without_a_rank(caller: httpx.Client) -> None:
+def test_self_reported_submissions_have_no_rank(caller: httpx.Client) -> None:
     table = oracle()
     measured = table.append_column("seconds", pa.array([0.1] * table.num_rows))
     receipt = caller.post("/v1/benchmark/tracking_latency/submit", **sent(measured)).json()
@@ -450,7 +450,7 @@ def test_operator_calls_are_for_operators_alone(operator: httpx.Client, caller: 
 # -- what anonymous callers send --------------------------------------------------------------------------
 
 
-def test_only_the_columns_are_let_pass_and_only_here(backend: Backend, token: str) -> None:
+def test_extra_columns_are_ignored_only_below_the_mount(backend: Backend, token: str) -> None:
     rows = oracle().num_rows
     wide = oracle(**{f"feature{number}": pa.array(np.zeros(rows)) for number in range(40)})
     texts = oracle(names=pa.array(["a track of some name"] * rows), lists=pa.array([[1.0, 2.0]] * rows))
@@ -479,7 +479,7 @@ def test_only_the_columns_are_let_pass_and_only_here(backend: Backend, token: st
     ],
     ids=["missing", "twice", "part of another", "too many columns"],
 )
-def test_everything_else_is_checked_as_ever(caller: httpx.Client, change: Any, code: str) -> None:
+def test_predictions_are_validated(caller: httpx.Client, change: Any, code: str) -> None:
     answer = caller.post("/v1/benchmark/tracking/submit", **sent(change(oracle())))
     assert answer.status_code == 422
     assert code in {error["code"] for error in answer.json()["errors"]}
@@ -487,7 +487,7 @@ def test_everything_else_is_checked_as_ever(caller: httpx.Client, change: Any, c
 
 
 @pytest.mark.parametrize("name", ["none", "%00", "..%2Fadmin"])
-def test_hostile_names_are_simply_not_found(caller: httpx.Client, name: str) -> None:
+def test_hostile_names_are_not_found(caller: httpx.Client, name: str) -> None:
     for call in (
         caller.get(f"/v1/requests/{name}"),
         caller.get(f"/v1/leaderboard/{name}"),
@@ -497,7 +497,7 @@ def test_hostile_names_are_simply_not_found(caller: httpx.Client, name: str) -> 
         assert call.json()["detail"]
 
 
-def test_scores_that_come_along_are_not_looked_at(caller: httpx.Client) -> None:
+def test_scores_of_the_client_are_ignored(caller: httpx.Client) -> None:
     fields = {"local_scores": '{"trackml_eff": NaN, [', "model_repo_id": "ada/model"}
     answer = caller.post("/v1/benchmark/tracking/submit", data=fields, **sent(oracle()))
     assert answer.status_code == 200

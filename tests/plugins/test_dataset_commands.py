@@ -1,4 +1,4 @@
-"""``collidium datasets`` on a real hub and on a directory, as a user runs it."""
+"""``collidium datasets`` with a real hub and with a directory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,9 @@ def shown(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout)
 
 
-def test_the_way_from_a_hub_to_a_directory(collidium: Run, hub: HubServer, repo: str, tmp_path: Path) -> None:
+def test_a_dataset_is_listed_and_downloaded(
+    collidium: Run, hub: HubServer, repo: str, tmp_path: Path
+) -> None:
     grace = {"HF_TOKEN": hub.token("grace")}
     assert repo in [item["repo"] for item in shown(collidium("list", "--json", **grace))]
     (config,) = shown(collidium("list", repo, "--json", **grace))
@@ -91,7 +93,7 @@ def test_people_read_tables(collidium: Run, hub: HubServer, repo: str) -> None:
     assert again.stdout == done.stdout
 
 
-def test_a_directory_does_as_well(collidium: Run) -> None:
+def test_a_directory_is_a_source(collidium: Run) -> None:
     here = str(EVENTS_DIRECTORY)
     (config,) = shown(collidium("list", here, "--json"))
     assert (config["config"], config["bytes"]) == (
@@ -125,9 +127,7 @@ def test_a_directory_does_as_well(collidium: Run) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
-def test_what_cannot_be_done_is_reported(
-    collidium: Run, arguments: tuple[str, ...], code: int, message: str
-) -> None:
+def test_errors_are_reported(collidium: Run, arguments: tuple[str, ...], code: int, message: str) -> None:
     done = collidium(*(str(EVENTS_DIRECTORY) if word == "HERE" else word for word in arguments))
     assert done.returncode == code, done.stderr
     assert message in done.stderr

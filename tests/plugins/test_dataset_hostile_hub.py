@@ -1,4 +1,4 @@
-"""A hub that answers nonsense, on purpose or not: a clear message, and the token stays where it belongs."""
+"""Invalid and hostile responses of a hub: clear errors, and no token for other hosts."""
 
 from __future__ import annotations
 
@@ -147,13 +147,13 @@ def refused(call: Callable[[Hub], object], hub: Hub) -> CollidiumError:
     ],
     ids=["deep", "infinite", "no number", "half a character", "elsewhere"],
 )
-def test_a_list_of_files_that_makes_no_sense_is_the_hubs_fault(hub: Hub, tree: str) -> None:
+def test_invalid_lists_of_files_are_upstream_errors(hub: Hub, tree: str) -> None:
     hub.tree = tree
     assert isinstance(refused(downloaded, hub), UpstreamError)
 
 
 @pytest.mark.parametrize("encoding", ["identity", "gzip"])
-def test_an_endless_page_is_left(hub: Hub, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
+def test_an_endless_page_is_aborted(hub: Hub, monkeypatch: pytest.MonkeyPatch, encoding: str) -> None:
     monkeypatch.setattr(reader, "_MAX_PAGE_BYTES", 1000)
     hub.tree_headers = {"Content-Encoding": encoding}
     hub.tree = json.dumps([entry()] * 100)
@@ -167,7 +167,7 @@ def test_attempts_end_at_a_hub_without_ranges(hub: Hub) -> None:
     assert isinstance(refused(downloaded, hub), Unreachable)
 
 
-def test_a_list_without_an_end_is_left(hub: Hub) -> None:
+def test_an_endless_list_is_aborted(hub: Hub) -> None:
     hub.tree_headers = {"Link": '<http://elsewhere.example/tree?cursor=again>; rel="next"'}
     assert "an endless list" in str(refused(downloaded, hub))
 
@@ -187,7 +187,7 @@ def test_a_list_without_an_end_is_left(hub: Hub) -> None:
         "ftp://127.0.0.1/x",
     ],
 )
-def test_a_redirect_to_no_address_is_the_hubs_fault(
+def test_an_invalid_redirect_is_an_upstream_error(
     hub: Hub, target: str, call: Callable[[Hub], object]
 ) -> None:
     hub.status, hub.headers = 302, {"Location": target}
@@ -201,24 +201,24 @@ def test_a_redirect_with_a_password_is_not_followed(hub: Hub, call: Callable[[Hu
 
 
 @pytest.mark.parametrize("wait", ["9" * 5000, "31536000", "-1", "soon"])
-def test_waits_that_a_hub_asks_for_are_bounded(hub: Hub, wait: str) -> None:
+def test_retry_after_is_bounded(hub: Hub, wait: str) -> None:
     hub.status, hub.headers = 429, {"Retry-After": wait}
     assert "answered 429" in str(refused(downloaded, hub))
 
 
-def test_a_range_that_goes_on_is_not_read_on(hub: Hub) -> None:
+def test_a_too_long_range_is_not_read(hub: Hub) -> None:
     hub.more = b"x"
     assert "another range" in str(refused(listed, hub))
 
 
-def test_a_footer_is_not_as_long_as_it_says(hub: Hub) -> None:
+def test_a_wrong_footer_length_is_reported(hub: Hub) -> None:
     hub.content = CONTENT[:-8] + (2**31 - 1).to_bytes(4, "little") + b"PAR1"
     hub.content = hub.content.rjust(64 * 1024, b"\0")
     hub.tree = json.dumps([entry(content=hub.content, size=2**40)])
     assert "is no parquet file" in str(refused(listed, hub))
 
 
-def test_column_names_that_are_no_text_are_reported(hub: Hub) -> None:
+def test_invalid_column_names_are_reported(hub: Hub) -> None:
     hub.content = shard("QQQQ").replace(b"QQQQ", b"\xff\xfe\xfd\xfc")
     hub.tree = json.dumps([entry(content=hub.content)])
     assert "cannot be read as parquet" in str(refused(listed, hub))

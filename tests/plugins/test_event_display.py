@@ -167,7 +167,7 @@ def shard_sizes(proxy: HubProxy, repo: str) -> list[int]:
     return [file["size"] for file in tree.json() if "tracker_hits" in file["path"] and file["type"] == "file"]
 
 
-def test_many_who_ask_for_one_event_ask_the_hub_once(client: Client, proxy: HubProxy, repo: str) -> None:
+def test_concurrent_requests_of_an_event_read_it_once(client: Client, proxy: HubProxy, repo: str) -> None:
     client.event(CONFIG, 40, repo=repo, tables=["tracks"])
     proxy.forget()
     with ThreadPoolExecutor(8) as threads:
@@ -183,7 +183,7 @@ def test_shards_in_disorder_are_found(client: Client, hub: HubServer, tmp_path: 
     assert hits.column("x").to_pylist() == TABLES["tracker_hits"].column("x")[2].as_py()
 
 
-def test_an_older_revision_can_be_looked_at(client: Client, hub: HubServer, repo: str) -> None:
+def test_an_older_revision_is_shown(client: Client, hub: HubServer, repo: str) -> None:
     revision = entry_of(client, repo).revision
     event = client.event(CONFIG, 21, repo=repo, revision=revision, tables=["tracks"])
     assert event == client.event(CONFIG, 21, repo=repo, tables=["tracks"])
@@ -201,7 +201,7 @@ def test_a_missing_event_is_reported_with_existing_ones(client: Client, repo: st
         client.event("nothing", 20, repo=repo)
 
 
-def test_which_of_several_datasets_must_be_said(client: Client, repo: str) -> None:
+def test_an_ambiguous_config_is_a_conflict(client: Client, repo: str) -> None:
     assert len([entry for entry in client.datasets().items if entry.config == CONFIG]) > 1
     with pytest.raises(Conflict, match="several datasets") as caught:
         client.event(CONFIG, 20)
@@ -222,9 +222,7 @@ def test_other_repositories_are_neither_listed_nor_opened(
     assert [asked.path for asked in proxy.asked if f"{repo}/tree/" in asked.path] == []
 
 
-def test_configs_with_names_that_are_none_are_not_listed(
-    client: Client, hub: HubServer, tmp_path: Path
-) -> None:
+def test_configs_with_invalid_names_are_not_listed(client: Client, hub: HubServer, tmp_path: Path) -> None:
     hits = TABLES["tracker_hits"].slice(0, 1)
     directory = one_table(tmp_path / "events", hits, config="good_pu0")
     repo = upload(hub, "names", one_table(directory, hits, config="bad & worse_pu0"))
@@ -233,7 +231,7 @@ def test_configs_with_names_that_are_none_are_not_listed(
         client.event("bad & worse_pu0", 20, repo=repo)
 
 
-def test_the_number_of_shards_looked_into_is_bounded(client: Client, hub: HubServer, tmp_path: Path) -> None:
+def test_the_number_of_footers_read_is_bounded(client: Client, hub: HubServer, tmp_path: Path) -> None:
     hits = TABLES["tracker_hits"].slice(0, 1).select(["event_id", "x"])
     directory = tmp_path / "events"
     for config in ("first_pu0", "second_pu0"):
@@ -245,9 +243,7 @@ def test_the_number_of_shards_looked_into_is_bounded(client: Client, hub: HubSer
     assert {entry.config: entry.events for entry in entries} == {"first_pu0": 300, "second_pu0": None}
 
 
-def test_a_list_that_takes_long_leaves_the_rest_for_the_next_one(
-    hub: HubServer, repo: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_slow_list_omits_the_rest(hub: HubServer, repo: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with closing(PublicDatasets(hub.url, "collidium", Outline.of)) as datasets:
         with monkeypatch.context() as hasty:
             hasty.setattr(listing, "LISTING_SECONDS", 0)
@@ -269,16 +265,14 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("kind", HOSTILE)
-def test_tables_that_are_none_are_refused(client: Client, hub: HubServer, tmp_path: Path, kind: str) -> None:
+def test_invalid_tables_are_rejected(client: Client, hub: HubServer, tmp_path: Path, kind: str) -> None:
     repo = upload(hub, f"hostile-{kind}", one_table(tmp_path / "events", HOSTILE[kind]))
     with pytest.raises((InvalidInput, NotFound)):
         client.event(CONFIG, 20, repo=repo)
 
 
 @pytest.mark.parametrize("kind", ["empty", "garbage", "short", "pages"])
-def test_files_that_are_damaged_are_refused(
-    client: Client, hub: HubServer, tmp_path: Path, kind: str
-) -> None:
+def test_damaged_files_are_rejected(client: Client, hub: HubServer, tmp_path: Path, kind: str) -> None:
     directory = one_table(tmp_path / "events", HITS)
     (path,) = directory.rglob("*.parquet")
     content = path.read_bytes()
@@ -296,7 +290,9 @@ def test_files_that_are_damaged_are_refused(
         client.event(CONFIG, 20, repo=repo)
 
 
-def test_a_file_that_swells_takes_no_server_with_it(client: Client, hub: HubServer, tmp_path: Path) -> None:
+def test_a_decompression_bomb_does_not_crash_the_server(
+    client: Client, hub: HubServer, tmp_path: Path
+) -> None:
     zeros = pa.array(np.zeros(90_000_000, np.float32))
     bomb = pa.table(
         {"event_id": [20], "x": pa.ListArray.from_arrays(pa.array([0, len(zeros)], pa.int32()), zeros)}
@@ -318,7 +314,7 @@ DEADLY = (
 )
 
 
-def test_a_file_that_kills_its_reader_takes_no_server_with_it(
+def test_a_file_that_crashes_its_reader_crashes_no_server(
     client: Client, hub: HubServer, tmp_path: Path
 ) -> None:
     directory = one_table(tmp_path / "events", HITS)
@@ -331,7 +327,7 @@ def test_a_file_that_kills_its_reader_takes_no_server_with_it(
     assert client.health().status == "ok"
 
 
-def test_a_footer_that_swells_is_refused(client: Client, hub: HubServer, tmp_path: Path) -> None:
+def test_a_footer_bomb_is_rejected(client: Client, hub: HubServer, tmp_path: Path) -> None:
     names = ["event_id", *(f"c{number}" for number in range(1500))]
     directory = one_table(tmp_path / "events", HITS)
     (path,) = directory.rglob("*.parquet")
@@ -341,9 +337,7 @@ def test_a_footer_that_swells_is_refused(client: Client, hub: HubServer, tmp_pat
         client.event(CONFIG, 20, repo=repo)
 
 
-def test_an_event_in_thousands_of_places_is_not_searched(
-    client: Client, hub: HubServer, tmp_path: Path
-) -> None:
+def test_an_event_in_too_many_ranges_is_rejected(client: Client, hub: HubServer, tmp_path: Path) -> None:
     directory = one_table(tmp_path / "events", HITS)
     (path,) = directory.rglob("*.parquet")
     chance = pa.array(np.random.default_rng(2).integers(0, 2**40, 300 * 20_000))
@@ -357,7 +351,7 @@ def test_an_event_in_thousands_of_places_is_not_searched(
         client.event(CONFIG, 20, repo=repo)
 
 
-def test_what_is_too_large_is_refused(
+def test_a_too_large_event_is_rejected(
     client: Client, proxy: HubProxy, hub: HubServer, tmp_path: Path
 ) -> None:
     chance = np.random.default_rng(1).normal(size=400_000).astype(np.float32)
@@ -395,7 +389,7 @@ def test_truth_is_withheld_in_every_dataset_of_the_config(
 # -- when the hub is away -------------------------------------------------------------------------------
 
 
-def test_a_hub_that_stumbles_is_asked_again(client: Client, proxy: HubProxy, repo: str) -> None:
+def test_a_transient_failure_is_retried(client: Client, proxy: HubProxy, repo: str) -> None:
     proxy.cut["tracks"] = 1
     assert client.event(CONFIG, 25, repo=repo, tables=["tracks"]).tables()["tracks"].num_rows > 0
 

@@ -1,4 +1,4 @@
-"""The local hub as the real ``huggingface_hub`` client meets it."""
+"""The local hub with ``huggingface_hub``, in this process."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from huggingface_hub import (
     CommitOperationAdd,
@@ -54,24 +53,7 @@ def sha256(path: str | Path) -> str:
     return hashlib.sha256(Path(path).read_bytes()).hexdigest()
 
 
-# -- accounts ----------------------------------------------------------------------------------------------
-
-
 # -- repositories ------------------------------------------------------------------------------------------
-
-
-def test_create_and_delete(ada: HfApi) -> None:
-    url = ada.create_repo("ada/made", repo_type="dataset")
-    assert (url.repo_id, url.repo_type, url.endpoint) == ("ada/made", "dataset", ada.endpoint)
-    with pytest.raises(HfHubHTTPError, match="409"):
-        ada.create_repo("ada/made", repo_type="dataset")
-    assert ada.create_repo("made", repo_type="dataset", exist_ok=True).repo_id == "ada/made"
-    assert not ada.repo_exists("ada/made")
-    ada.delete_repo("ada/made", repo_type="dataset")
-    assert not ada.repo_exists("ada/made", repo_type="dataset")
-    with pytest.raises(RepositoryNotFoundError):
-        ada.delete_repo("ada/made", repo_type="dataset")
-    ada.delete_repo("ada/made", repo_type="dataset", missing_ok=True)
 
 
 def test_only_the_owner_writes(hub: HubServer, repo: str) -> None:
@@ -87,7 +69,7 @@ def test_only_the_owner_writes(hub: HubServer, repo: str) -> None:
     assert grace.model_info(repo).author == "ada"
 
 
-def test_a_private_repository_is_its_owners_secret(hub: HubServer, ada: HfApi, anonymous: HfApi) -> None:
+def test_a_private_repository_is_hidden_from_others(hub: HubServer, ada: HfApi, anonymous: HfApi) -> None:
     ada.create_repo("ada/secret", private=True)
     ada.upload_file(path_or_fileobj=b"x", path_in_repo="a/x.bin", repo_id="ada/secret")
     assert ada.model_info("ada/secret").private
@@ -106,7 +88,7 @@ def test_a_private_repository_is_its_owners_secret(hub: HubServer, ada: HfApi, a
 # -- files -------------------------------------------------------------------------------------------------
 
 
-def test_a_folder_goes_up_and_comes_down(
+def test_a_folder_is_uploaded_and_downloaded(
     hub: HubServer, ada: HfApi, repo: str, large: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "folder"
@@ -148,7 +130,9 @@ def test_a_broken_download_is_resumed(
     assert sha256(path) == sha256(large)
 
 
-def test_what_is_not_there(hub: HubServer, ada: HfApi, anonymous: HfApi, repo: str, tmp_path: Path) -> None:
+def test_missing_repositories_revisions_and_files(
+    hub: HubServer, ada: HfApi, anonymous: HfApi, repo: str, tmp_path: Path
+) -> None:
     ada.upload_file(path_or_fileobj=b"x", path_in_repo="a/x", repo_id=repo)
     with pytest.raises(RepositoryNotFoundError):
         anonymous.model_info("ada/nowhere")
@@ -173,7 +157,7 @@ def test_what_is_not_there(hub: HubServer, ada: HfApi, anonymous: HfApi, repo: s
 # -- commits -----------------------------------------------------------------------------------------------
 
 
-def test_a_commit_of_many_kinds(ada: HfApi, repo: str, large: Path) -> None:
+def test_a_commit_with_all_kinds_of_changes(ada: HfApi, repo: str, large: Path) -> None:
     files = {f"old/{number}.txt": b"%d" % number for number in range(3)}
     ada.create_commit(
         repo,
@@ -204,18 +188,6 @@ def test_a_commit_of_many_kinds(ada: HfApi, repo: str, large: Path) -> None:
     assert ada.list_repo_files(repo, revision=commits[4].commit_id) == sorted(files)
     with pytest.raises(EntryNotFoundError):
         ada.delete_file("old/1.txt", repo_id=repo)
-
-
-def test_a_commit_on_a_stale_parent_is_refused(ada: HfApi, repo: str) -> None:
-    parent = ada.model_info(repo).sha
-    ada.upload_file(path_or_fileobj=b"1", path_in_repo="a", repo_id=repo, parent_commit=parent)
-    with pytest.raises(HfHubHTTPError, match="412"):
-        ada.upload_file(path_or_fileobj=b"2", path_in_repo="a", repo_id=repo, parent_commit=parent)
-    (blob,) = ada.get_paths_info(repo, ["a"])
-    assert blob.size == 1
-    ada.upload_file(
-        path_or_fileobj=b"2", path_in_repo="a", repo_id=repo, parent_commit=ada.model_info(repo).sha[:7]
-    )
 
 
 def test_branches_and_tags(hub: HubServer, ada: HfApi, repo: str, tmp_path: Path) -> None:
@@ -259,7 +231,7 @@ def test_the_last_change_of_each_file(ada: HfApi, repo: str) -> None:
     assert info.last_commit.title == "change 1"
 
 
-def test_a_long_listing_comes_in_pages(ada: HfApi, repo: str) -> None:
+def test_a_listing_of_files_is_paginated(ada: HfApi, repo: str) -> None:
     names = sorted(f"d{number % 7}/{number:05}" for number in range(2300))
     ada.create_commit(repo, [CommitOperationAdd(name, b"x") for name in names], commit_message="many")
     assert ada.list_repo_files(repo) == names
@@ -278,7 +250,7 @@ def card(*tags: str) -> bytes:
     ).encode()
 
 
-def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, anonymous: HfApi) -> None:
+def test_lists_are_filtered_by_tag_author_and_text(hub: HubServer, ada: HfApi, anonymous: HfApi) -> None:
     for owner, name, tags in [
         ("ada", "zoo-1", ["collidium", "tracking"]),
         ("ada", "zoo-2", ["collidium"]),
@@ -315,7 +287,7 @@ def test_lists_by_tag_author_and_words(hub: HubServer, ada: HfApi, anonymous: Hf
     assert anonymous.model_info("ada/zoo-1").tags == []
 
 
-def test_a_long_list_comes_in_pages(hub: HubServer, ada: HfApi) -> None:
+def test_a_list_is_paginated(hub: HubServer, ada: HfApi) -> None:
     for number in range(5):
         ada.create_repo(f"ada/paged-{number}", repo_type="dataset")
     with hub.http() as client:
@@ -340,7 +312,7 @@ def test_a_long_list_comes_in_pages(hub: HubServer, ada: HfApi) -> None:
         "x: " + "9" * 5000,
     ],
 )
-def test_a_bad_card_is_reported_beforehand_and_tags_nothing(hub: HubServer, repo: str, front: str) -> None:
+def test_an_invalid_card_sets_no_tags(hub: HubServer, repo: str, front: str) -> None:
     text = f"---\n{front}\n---\n"
     ada = hub.api("ada")
     with hub.http("ada") as client:
@@ -357,7 +329,7 @@ def test_a_bad_card_is_reported_beforehand_and_tags_nothing(hub: HubServer, repo
     assert ada.model_info(repo).tags == []
 
 
-def test_a_card_with_an_error_is_not_uploaded_by_the_client(ada: HfApi, repo: str) -> None:
+def test_the_client_does_not_upload_an_invalid_card(ada: HfApi, repo: str) -> None:
     with pytest.raises((ValueError, BadRequestError), match="front matter"):
         ada.upload_file(path_or_fileobj=b"---\ntags: [a\n---\n", path_in_repo="README.md", repo_id=repo)
 
@@ -365,7 +337,7 @@ def test_a_card_with_an_error_is_not_uploaded_by_the_client(ada: HfApi, repo: st
 # -- as a file system ----------------------------------------------------------------------------------------
 
 
-def test_as_a_file_system(hub: HubServer, ada: HfApi, large: Path) -> None:
+def test_the_file_system_interface(hub: HubServer, ada: HfApi, large: Path) -> None:
     ada.create_repo("ada/events", repo_type="dataset")
     fs = HfFileSystem(endpoint=hub.url, token=hub.token("ada"), skip_instance_cache=True)
     with fs.open("datasets/ada/events/data/ttbar_pu0/a.txt", "w") as file:
@@ -383,17 +355,3 @@ def test_as_a_file_system(hub: HubServer, ada: HfApi, large: Path) -> None:
     fs.invalidate_cache()
     assert not fs.exists("datasets/ada/events/data/ttbar_pu0/a.txt")
     assert fs.isdir("datasets/ada/events/data")
-
-
-def test_every_address_is_the_callers_own(hub: HubServer, repo: str) -> None:
-    """A client that reaches the hub by another name gets addresses with that name."""
-    with httpx.Client(base_url=hub.url.replace("127.0.0.1", "localhost"), trust_env=False) as client:
-        body = {"operation": "upload", "objects": [{"oid": "a" * 64, "size": 3}]}
-        answer = client.post(
-            f"/{repo}.git/info/lfs/objects/batch",
-            json=body,
-            headers={"Authorization": f"Bearer {hub.token('ada')}"},
-        )
-    actions = answer.json()["objects"][0]["actions"]
-    assert actions["upload"]["href"].startswith(f"http://localhost:{hub.port}/hub/lfs/")
-    assert actions["verify"]["href"].startswith(f"http://localhost:{hub.port}/hub/{repo}.git/")

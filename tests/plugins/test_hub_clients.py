@@ -1,4 +1,4 @@
-"""The local hub at the root of its port, as old and new ``huggingface_hub`` meet it, each in a process."""
+"""The local hub at its own port with old and new versions of ``huggingface_hub``, each in a process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``collidium user``, and what importing the plugin costs."""
+"""``collidium user``, and the imports of the plugin."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def test_add_prints_the_token_alone_on_the_last_line(isolated_environment: Envir
     assert token not in shown
 
 
-def test_a_name_is_given_once_and_a_new_token_replaces_the_old(isolated_environment: Environment) -> None:
+def test_names_are_unique_and_new_tokens_replace_old_ones(isolated_environment: Environment) -> None:
     first = user(isolated_environment, "add", "alice").stdout.splitlines()[-1]
     for name in ("alice", "ALICE"):
         again = user(isolated_environment, "add", name)
@@ -59,7 +59,7 @@ def test_a_name_is_given_once_and_a_new_token_replaces_the_old(isolated_environm
 @pytest.mark.parametrize(
     "name", ["", "a b", "../x", "-a", "a--b", "x.git", "datasets", "API", "a" * 97, "ü", "a\n"]
 )
-def test_names_that_no_account_has(isolated_environment: Environment, name: str) -> None:
+def test_invalid_account_names_are_rejected(isolated_environment: Environment, name: str) -> None:
     done = user(isolated_environment, "add", "--", name)
     assert done.returncode == 3, done.stderr
     assert done.stdout == ""

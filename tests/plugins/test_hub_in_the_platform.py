@@ -1,4 +1,4 @@
-"""The hub inside the platform's server: its long work delays no other request."""
+"""The hub within the platform's server: its slow calls block no other request."""
 
 from __future__ import annotations
 

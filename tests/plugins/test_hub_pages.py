@@ -1,4 +1,4 @@
-"""Repositories of the local hub as a browser shows them."""
+"""Pages of repositories of the local hub."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_public_repository_has_a_page_with_its_files(hub: HubServer, kind: str
 @pytest.mark.parametrize(
     "path", ["/paige/secret", "/paige/nothing", "/datasets/paige/secret", "/a%0ab/%3Cb%3E"]
 )
-def test_what_is_private_looks_like_what_is_not_there(hub: HubServer, path: str) -> None:
+def test_private_and_missing_repositories_look_alike(hub: HubServer, path: str) -> None:
     hub.api("paige").create_repo("paige/secret", private=True, exist_ok=True)
     with hub.http() as browser:
         answer = browser.get(path)

@@ -1,4 +1,4 @@
-"""The local hub at the root of a port of its own: the same hub, whose addresses are those of that port."""
+"""The local hub at its own port: the same hub, with the URLs of that port."""
 
 from __future__ import annotations
 

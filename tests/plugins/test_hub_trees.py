@@ -1,4 +1,4 @@
-"""Folders of the local hub: as many files as there may be, and commits that cost what they change."""
+"""Folders of the local hub: maximum sizes, and commits whose cost depends on their changes."""
 
 from __future__ import annotations
 

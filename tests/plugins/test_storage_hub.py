@@ -62,7 +62,7 @@ async def test_a_file_that_is_not_there_cannot_be_kept(hub: HubServer, tmp_path:
         await storage_on(hub, "ada/storage").put("a", tmp_path / "absent")
 
 
-def test_the_plugin_is_there_for_those_who_set_it_up(tmp_path: Path) -> None:
+def test_the_plugin_is_loaded_if_configured(tmp_path: Path) -> None:
     assert collidium_storages(settings.load(data_dir=tmp_path)) == []
     token = "kept"
     (storage,) = collidium_storages(

@@ -1,4 +1,4 @@
-"""Files on the local disk: the storage's contract, and nothing half-written."""
+"""Files on the local disk: the storage's contract, and atomic writes."""
 
 from __future__ import annotations
 

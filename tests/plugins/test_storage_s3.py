@@ -1,4 +1,4 @@
-"""Files in a bucket of a real S3 server: the storage's contract, and what goes wrong with buckets."""
+"""Files in a bucket of a real S3 server: the storage's contract, and errors of buckets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_it_keeps_the_contract_on_another_server(moto: str, tmp_path: Path
     await check_storage(storage_on(moto, "s3://files/below/here", storage_s3_checksum=""), tmp_path)
 
 
-async def test_a_store_that_hangs_holds_up_nothing_else() -> None:
+async def test_a_hanging_store_blocks_nothing_else() -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=100) as silent:
         storage = storage_on(f"http://127.0.0.1:{silent.getsockname()[1]}")
         calls = [asyncio.create_task(storage.exists(f"file-{number}")) for number in range(50)]
@@ -277,7 +277,7 @@ async def test_simultaneous_transfers_are_whole(s3_server: S3Server, tmp_path: P
         await storage.get("absent", tmp_path / "absent")
 
 
-def test_the_plugin_is_there_for_those_who_set_it_up(tmp_path: Path) -> None:
+def test_the_plugin_is_loaded_if_configured(tmp_path: Path) -> None:
     assert collidium_storages(settings.load(data_dir=tmp_path)) == []
     (storage,) = collidium_storages(settings.load(**s3_settings("https://s3.example", "s3://lab/files")))
     assert isinstance(storage, S3Storage)
@@ -288,7 +288,7 @@ def test_the_plugin_is_there_for_those_who_set_it_up(tmp_path: Path) -> None:
         settings.load(**s3_settings("https://user:secret@s3.example"))
 
 
-def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_dependency_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "obstore.store", None)
     with pytest.raises(ConfigurationError, match=r"collidium\[s3\]"):
         storage_on("https://s3.example")

@@ -1,4 +1,4 @@
-"""The list of datasets while the hub answers, drips or is away."""
+"""The list of datasets with a fast, slow or unreachable hub."""
 
 from __future__ import annotations
 

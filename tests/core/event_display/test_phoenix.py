@@ -1,4 +1,4 @@
-"""Events for Phoenix: the shape that the loader of phoenix-event-display 3.0 takes, and true numbers."""
+"""Events for Phoenix: the format of the loader of phoenix-event-display 3.0, and correct numbers."""
 
 from __future__ import annotations
 

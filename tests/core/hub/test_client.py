@@ -1,4 +1,4 @@
-"""What the hub answers, sorted: try later, or never; nothing of a token, no endless waits."""
+"""Errors of the hub: transient or permanent, without tokens; and timeouts."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ async def outcome(status: int, body: str = "{}") -> HubError:
 
 
 @pytest.mark.parametrize("status", [404, 408, 409, 412, 429, 500, 502, 503, 504])
-async def test_what_may_pass_is_tried_later(status: int) -> None:
+async def test_transient_statuses_are_unavailable(status: int) -> None:
     error = await outcome(status)
     assert isinstance(error, HubUnavailable)
     assert str(status) in str(error)
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 413, 422])
-async def test_what_will_not_pass_is_final(status: int) -> None:
+async def test_permanent_statuses_are_refused(status: int) -> None:
     assert isinstance(await outcome(status), HubRefused)
 
 
@@ -60,16 +60,16 @@ async def test_the_hubs_reason_is_one_line_without_the_token() -> None:
 
 
 @pytest.mark.parametrize("body", ["<html>Welcome</html>", "", "[]", "null"])
-async def test_nonsense_is_tried_later(body: str) -> None:
+async def test_invalid_responses_are_unavailable(body: str) -> None:
     assert isinstance(await outcome(200, body), HubUnavailable)
 
 
-async def test_an_unreachable_hub_is_tried_later(unused_tcp_port: int) -> None:
+async def test_an_unreachable_hub_is_unavailable(unused_tcp_port: int) -> None:
     with pytest.raises(HubUnavailable, match="cannot be reached"):
         await Hub(f"http://127.0.0.1:{unused_tcp_port}", KEPT).ask(lambda api: api.whoami())
 
 
-async def test_a_hub_that_never_answers_is_given_up() -> None:
+async def test_calls_time_out() -> None:
     released = asyncio.Event()
 
     async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -82,7 +82,7 @@ async def test_a_hub_that_never_answers_is_given_up() -> None:
         released.set()
 
 
-def test_calls_without_any_limit_are_made(unused_tcp_port: int) -> None:
+def test_calls_without_a_timeout_work(unused_tcp_port: int) -> None:
     """No socket takes an infinite number of seconds."""
     with httpx.Client(timeout=None) as client:  # noqa: S113 -- that is the case
         keep_deadline(Deadline(), client)
@@ -90,7 +90,7 @@ def test_calls_without_any_limit_are_made(unused_tcp_port: int) -> None:
             client.get(f"http://127.0.0.1:{unused_tcp_port}")
 
 
-async def test_a_dripping_hub_holds_no_thread() -> None:
+async def test_a_slow_response_blocks_no_thread() -> None:
     ended, closed = asyncio.Event(), asyncio.Event()
 
     async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -119,7 +119,7 @@ async def test_a_dripping_hub_holds_no_thread() -> None:
             await closed.wait()
 
 
-async def test_the_hub_does_not_say_how_long_its_client_sleeps() -> None:
+async def test_retry_after_is_removed_from_responses() -> None:
     client.prepare()
     from huggingface_hub import get_session
 
@@ -143,7 +143,7 @@ async def test_calls_to_this_machine_pass_no_proxy(monkeypatch: pytest.MonkeyPat
     await asyncio.to_thread(close_session)
 
 
-async def test_errors_of_the_caller_s_own_are_left_alone() -> None:
+async def test_errors_of_the_caller_are_not_converted() -> None:
     def refuse(api: object) -> None:
         raise HubRefused("there is something else")
 
@@ -152,7 +152,7 @@ async def test_errors_of_the_caller_s_own_are_left_alone() -> None:
         await Hub("http://127.0.0.1:1", KEPT).ask(check)
 
 
-async def test_a_system_without_threads_is_tried_later(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_lack_of_threads_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     def no_more(thread: threading.Thread) -> None:
         raise RuntimeError("can't start new thread")
 

@@ -1,4 +1,4 @@
-"""The zoo against a hub on loopback with scripted answers."""
+"""Lists of models from a hub on loopback with scripted responses."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ async def listed(zoo: ModelZoo, hub: FakeHub, *items: object) -> tuple[HubModel,
     return (await zoo.models(ModelQuery())).models
 
 
-async def test_the_hub_is_asked_for_the_tag_and_for_little(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_queries_request_the_tag_and_few_fields(zoo: ModelZoo, hub: FakeHub) -> None:
     await zoo.models(ModelQuery(search="he", tag="gnn", task="jets", limit=1000))
     (query,) = hub.asked
     assert [value for name, value in query if name == "filter"] == ["collidium", "gnn", "collidium-task:jets"]
@@ -61,7 +61,7 @@ async def test_the_hub_is_asked_for_the_tag_and_for_little(zoo: ModelZoo, hub: F
     assert "siblings" not in dict(query).values()
 
 
-async def test_one_answer_serves_all_who_ask_the_same(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_equal_queries_share_one_response(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.gate.clear()
     waiting = [asyncio.create_task(zoo.models(ModelQuery())) for _ in range(20)]
     await until(lambda: len(hub.asked) == 1)
@@ -75,7 +75,7 @@ async def test_one_answer_serves_all_who_ask_the_same(zoo: ModelZoo, hub: FakeHu
     assert len(hub.asked) == 2
 
 
-async def test_questions_of_one_address_are_limited(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_queries_are_rate_limited_per_address(zoo: ModelZoo, hub: FakeHub) -> None:
     async def refused(search: str, address: str) -> bool:
         try:
             await zoo.models(ModelQuery(search=search), address)
@@ -90,7 +90,7 @@ async def test_questions_of_one_address_are_limited(zoo: ModelZoo, hub: FakeHub)
     assert not await refused("new", "192.0.2.2")
 
 
-async def test_a_refusal_is_not_remembered(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_errors_are_not_cached(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.status = 503
     with pytest.raises(Unavailable):
         await zoo.models(ModelQuery())
@@ -116,7 +116,7 @@ async def test_a_refusal_is_not_remembered(zoo: ModelZoo, hub: FakeHub) -> None:
         None,
     ],
 )
-async def test_what_should_not_be_there_is_left_out(zoo: ModelZoo, hub: FakeHub, item: object) -> None:
+async def test_hidden_and_invalid_models_are_left_out(zoo: ModelZoo, hub: FakeHub, item: object) -> None:
     assert [model.model_repo for model in await listed(zoo, hub, item, GOOD | {"id": "ada/other"})] == [
         "ada/other"
     ]
@@ -156,7 +156,7 @@ async def test_untrusted_text_is_one_visible_line(zoo: ModelZoo, hub: FakeHub) -
         ("cardData", "text", None),
     ],
 )
-async def test_numbers_and_times_make_sense_or_are_left_out(
+async def test_invalid_numbers_and_times_are_left_out(
     zoo: ModelZoo, hub: FakeHub, name: str, value: object, kept: object
 ) -> None:
     (model,) = await listed(zoo, hub, GOOD | {name: value})
@@ -164,7 +164,7 @@ async def test_numbers_and_times_make_sense_or_are_left_out(
     assert getattr(model, field) == kept
 
 
-async def test_tasks_are_names_that_tasks_can_have(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_invalid_task_names_are_left_out(zoo: ModelZoo, hub: FakeHub) -> None:
     tags = ["collidium", *(f"collidium-task:{name}" for name in ("tracking", "", "../x", "Jets", "a b"))]
     (model,) = await listed(zoo, hub, GOOD | {"tags": tags})
     assert (model.tasks, model.tags) == (("tracking",), ())
@@ -211,14 +211,14 @@ async def test_a_hub_that_is_away_or_silent_is_unavailable(hub: FakeHub) -> None
         ([], None),
     ],
 )
-async def test_only_the_cursor_of_a_next_page_is_believed(
+async def test_only_the_cursor_of_a_next_link_is_used(
     zoo: ModelZoo, hub: FakeHub, link: list[str], cursor: str | None
 ) -> None:
     hub.link = link
     assert (await zoo.models(ModelQuery())).cursor == cursor
 
 
-async def test_unknown_cursor_is_the_callers_mistake(zoo: ModelZoo, hub: FakeHub) -> None:
+async def test_an_unknown_cursor_is_an_error_of_the_caller(zoo: ModelZoo, hub: FakeHub) -> None:
     hub.status = 400
     with pytest.raises(UnknownCursor):
         await zoo.models(ModelQuery(cursor="made-up"))

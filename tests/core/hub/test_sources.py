@@ -1,4 +1,4 @@
-"""Which hub is meant, and which token may go there."""
+"""The choice of the hub, and of the token for it."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_hub_is_argument_then_environment_then_backend(
     "address",
     ["hub.example", "ftp://hub.example", "https://", "https://me:secret@hub.example", "http://h?q=1"],
 )
-def test_an_address_that_is_none_is_refused_without_showing_it(
+def test_invalid_addresses_are_rejected_without_showing_them(
     address: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", address)
@@ -63,7 +63,7 @@ def test_the_token_is_the_argument_then_hf_token_then_the_login(monkeypatch: pyt
     assert find_hub().token is None, "no hub gets a token of the platform"
 
 
-def test_what_the_sites_own_command_kept_goes_to_that_site_alone(
+def test_the_token_of_hf_auth_login_is_for_its_site_only(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     (tmp_path / "token").write_text("hf_of_the_site")
@@ -83,7 +83,7 @@ def test_a_directory_wins_over_a_repository_of_the_same_name(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "source", ["events", "./events", "a/b/c", "", "~/absent", Path("alice/events")], ids=str
 )
-def test_what_is_neither_is_reported(source: str | Path) -> None:
+def test_an_unknown_source_is_reported(source: str | Path) -> None:
     with pytest.raises(InvalidInput, match="neither an existing directory, nor a hub repository"):
         locate(source)
 

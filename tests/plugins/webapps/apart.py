@@ -1,4 +1,4 @@
-"""The pages in a process of their own, as ``collidium web`` serves them."""
+"""Standalone pages, as ``collidium web`` serves them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every page, by day and by night, on a phone and on a laptop, on paper, with the keyboard alone."""
+"""Accessibility of all pages, in light and dark mode, on phones and laptops, in print, by keyboard."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def shown(request: pytest.FixtureRequest, page: Page, watch: Watch, furnished: F
     return page
 
 
-def test_a_page_is_for_everybody(shown: Page) -> None:
+def test_pages_are_accessible(shown: Page) -> None:
     assert layout_shift(shown) < 0.1
     for window, theme in LOOKS:
         shown.set_viewport_size(window)

@@ -1,4 +1,4 @@
-"""The page of the API: every operation with its fields, under those who may call it."""
+"""The API reference: every operation with its fields, by audience."""
 
 from __future__ import annotations
 

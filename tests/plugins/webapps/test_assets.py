@@ -1,4 +1,4 @@
-"""Styles and scripts: kept for good under an address that names their version, and never a stale one."""
+"""Style sheets and scripts: immutable under versioned URLs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def script(visitor: httpx.Client) -> str:
     return found[1]
 
 
-def test_a_script_and_what_it_imports_are_kept_for_good(visitor: httpx.Client, script: str) -> None:
+def test_versioned_scripts_and_their_imports_are_immutable(visitor: httpx.Client, script: str) -> None:
     main = visitor.get(script)
     imported = re.findall(r'from "(\.[^"]+)"', main.text)
     assert imported
@@ -37,7 +37,7 @@ def test_a_script_and_what_it_imports_are_kept_for_good(visitor: httpx.Client, s
 
 
 @pytest.mark.parametrize("version", ["", "@0000000000000000/"])
-def test_without_the_right_version_a_file_is_asked_for_anew(
+def test_files_without_the_current_version_are_revalidated(
     visitor: httpx.Client, script: str, version: str
 ) -> None:
     path = script.split("/", 4)[4]
@@ -58,5 +58,5 @@ def test_text_is_sent_compressed_to_clients_that_accept_it(visitor: httpx.Client
 
 
 @pytest.mark.parametrize("path", ["@/", "@0/", "js/", "js", "../base.html", "..%2f__init__.py", "%00"])
-def test_there_is_nothing_else(visitor: httpx.Client, path: str) -> None:
+def test_unknown_files_are_missing(visitor: httpx.Client, path: str) -> None:
     assert visitor.get(f"/web/static/{path}").status_code == 404

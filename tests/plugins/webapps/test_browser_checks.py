@@ -1,4 +1,4 @@
-"""The watch and the checks that other tests rely on see what they are there to see."""
+"""The browser checks that other tests rely on detect problems."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from collidium.testing.browser import Watch, keyboard_gaps, layout_shift, overfl
         ),
     ],
 )
-def test_what_goes_wrong_on_a_page_is_reported(
+def test_errors_of_a_page_are_reported(
     script: str, message: str, context: BrowserContext, watch: Watch
 ) -> None:
     page = context.new_page()

@@ -1,4 +1,4 @@
-"""The vendored modules are what the lock file says, with their licences."""
+"""The vendored modules match the lock file, with their licences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plots: round numbers on the axes, and every shape within its box, whatever numbers come in."""
+"""Plots: round numbers on the axes, and all shapes within the box."""
 # ruff: noqa: RUF001 -- minus signs and powers as they are shown
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def test_numbers_on_an_axis_are_round(values: list[float], wanted: list[str]) ->
         ([1, 1e12], ["1", "1,000", "10⁶", "10⁹", "10¹²"]),
     ],
 )
-def test_what_is_decades_apart_is_on_a_logarithmic_axis(values: list[float], wanted: list[str]) -> None:
+def test_values_over_decades_have_a_logarithmic_axis(values: list[float], wanted: list[str]) -> None:
     scale = scales.of_values(values)
     assert scale.logarithmic
     assert labels(scale) == wanted
 
 
 @pytest.mark.parametrize("values", [[-1, 1000], [0, 1000], [10, 20], [1000, 3000]])
-def test_others_are_not(values: list[float]) -> None:
+def test_other_values_have_a_linear_axis(values: list[float]) -> None:
     assert not scales.of_values(values).logarithmic
 
 
@@ -98,7 +98,7 @@ def test_times_on_an_axis_are_round(span: timedelta, wanted: list[str]) -> None:
 
 
 @given(st.lists(data, max_size=8), st.booleans())
-def test_any_finite_numbers_make_a_picture_within_its_box(
+def test_plots_of_any_finite_numbers_are_within_the_box(
     draw: jinja2.Template, points: list[Datum], less_x_is_better: bool
 ) -> None:
     plot = charts.plot(
@@ -113,7 +113,7 @@ def test_any_finite_numbers_make_a_picture_within_its_box(
 
 
 @given(st.lists(moments, min_size=1, max_size=5), st.lists(finite, min_size=1, max_size=5))
-def test_so_do_any_times(times: list[datetime], values: list[float]) -> None:
+def test_plots_of_any_times_are_within_the_box(times: list[datetime], values: list[float]) -> None:
     x = scales.of_times(times)
     points = [Datum(time.timestamp(), value) for time, value in zip(sorted(times), values, strict=False)]
     corners = charts.step_line(points, times[-1].timestamp())
@@ -142,12 +142,12 @@ def require_within(plot: Plot) -> None:
     assert 1 <= len(plot.y_ticks) <= 9
 
 
-def test_a_best_holds_until_the_next_one_and_until_now() -> None:
+def test_a_step_line_holds_values_until_the_next() -> None:
     assert charts.step_line([Datum(1, 5), Datum(3, 7)], 9) == [(1, 5), (3, 5), (3, 7), (9, 7)]
     assert charts.step_line([], 9) == []
 
 
-def test_the_staircase_shows_what_a_front_attains() -> None:
+def test_the_staircase_bounds_the_attained_region() -> None:
     cheap, good = Datum(1, 0.5), Datum(10, 0.9)
     # At a cost between both, the cheap one is what is to be had.
     assert charts.staircase([good, cheap], less_x_is_better=True) == [(1, 0.5), (10, 0.5), (10, 0.9)]

@@ -1,4 +1,4 @@
-"""Calls of the backend that stay in the process."""
+"""Calls of the backend within the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages of datasets and of models: what they hold, who made it, how to load it; cards are only ever text."""
+"""Pages of datasets and models: contents, code snippets, and sanitised cards."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def pages(
         yield client
 
 
-def test_datasets_are_listed_with_what_they_hold(pages: httpx.Client) -> None:
+def test_datasets_are_listed_with_their_contents(pages: httpx.Client) -> None:
     page = pages.get("/datasets").text
     assert f'href="/datasets/olga/events/{CONFIG}"' in page
     assert "Built-in sample" in page
@@ -69,7 +69,7 @@ def test_a_dataset_shows_columns_and_ways_to_load_it(pages: httpx.Client) -> Non
 
 
 @pytest.mark.parametrize("path", [f"/datasets/olga/events/{CONFIG}", "/models/olga/net"])
-def test_a_card_is_rendered_without_what_could_run(pages: httpx.Client, path: str) -> None:
+def test_a_card_is_rendered_without_active_content(pages: httpx.Client, path: str) -> None:
     page = pages.get(path).text
     card = page.partition('class="prose card-text">')[2].partition("</section>")[0]
     assert "<h3>Events of Olga</h3>" in card

@@ -1,4 +1,4 @@
-"""What the style sheets and templates promise: text that can be read, nothing that the policy stops."""
+"""Style sheets and templates: contrast, known names, and the content security policy."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def test_contrast_is_computed_as_the_guideline_does() -> None:
 
 
 @pytest.mark.parametrize(("text", "ground", "least"), READ)
-def test_what_is_to_be_read_stands_out_by_day_and_by_night(text: str, ground: str, least: float) -> None:
+def test_text_has_contrast_in_light_and_dark_mode(text: str, ground: str, least: float) -> None:
     for front, back in zip(colours()[text], colours()[ground], strict=True):
         assert contrast(front, back) >= least
 
 
 @pytest.mark.parametrize("sheet", STYLES, ids=lambda path: path.name)
-def test_style_sheets_use_what_there_is_and_load_nothing(sheet: Path) -> None:
+def test_style_sheets_use_known_names_and_load_nothing(sheet: Path) -> None:
     style = sheet.read_text(encoding="utf-8")
     defined = set(re.findall(r"(--[a-z0-9-]+):", SITE + style))
     assert set(re.findall(r"var\((--[a-z0-9-]+)", style)) <= defined

@@ -238,7 +238,7 @@ def test_predictions_are_compared_in_training_events(page: Page, tmp_path: Path,
     expect(page.locator("#comparison")).to_contain_text("no scores")
 
 
-def test_files_that_cannot_be_compared_are_refused_in_words(page: Page, tmp_path: Path) -> None:
+def test_invalid_files_of_predictions_are_reported(page: Page, tmp_path: Path) -> None:
     shown(page)
     problem, numbers = page.locator("#compare-problem"), page.locator("#comparison")
     page.locator("#predictions").set_input_files(predictions(tmp_path / "good.parquet", 0))
@@ -362,7 +362,7 @@ def test_without_a_graphics_card_the_flat_views_are_drawn(page: Page) -> None:
     expect(page.locator("#chosen")).to_contain_text("49.16 GeV")
 
 
-def test_hostile_words_in_the_address_stay_words(page: Page, watch: Watch) -> None:
+def test_hostile_text_in_the_address_is_escaped(page: Page, watch: Watch) -> None:
     watch.allow("status of 4")
     page.goto(
         "/events?repo=%3Cimg+src%3Dx+onerror%3Dalert(1)%3E&config=%22%3E%3Cscript%3E&event=0#pick=%3Cb%3E"

@@ -1,4 +1,4 @@
-"""The event display's modules outside of a browser: what each computes, and what they make of real events."""
+"""The event display's modules in Node, with unit tests and real events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What plots of leaderboards say, and how they mark what is not verified."""
+"""Plots of leaderboards: texts, tables and marks of unverified values."""
 
 from __future__ import annotations
 

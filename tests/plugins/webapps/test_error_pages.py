@@ -1,4 +1,4 @@
-"""What goes wrong is explained in words, in a real browser: no page is ever blank, and nothing strikes."""
+"""Error pages in a real browser: messages for users, never blank, escaped."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, 
     expect(page.get_by_label("Token of your account")).to_be_visible()
 
 
-def test_names_that_would_strike(page: Page, web: ServerProcess, token: Callable[[str], str]) -> None:
+def test_hostile_names_are_escaped(page: Page, web: ServerProcess, token: Callable[[str], str]) -> None:
     """Whatever stands in a repository of the hub is shown as text, on a phone, too."""
     mallory = HfApi(f"{web.base_url}/hub", token("mallory"))
     for kind, name in (("model", f"mallory/{LONG}"), ("dataset", "mallory/events")):

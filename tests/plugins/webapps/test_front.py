@@ -1,4 +1,4 @@
-"""The front page: small, asked for seldom, and there while the hub is away."""
+"""The front page: small, cached, and shown while the hub does not respond."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def stats(page: str) -> dict[str, str]:
     }
 
 
-def test_it_says_what_the_hub_does_not(front: str) -> None:
+def test_a_missing_part_is_reported(front: str) -> None:
     assert stats(front)["benchmark tasks"] == "6"
     assert stats(front)["leaderboards with entries"] == "0"
     assert stats(front)["shared models"] == "—"
@@ -58,7 +58,7 @@ def test_ten_lines_are_ten_and_their_commands_exist(front: str) -> None:
     assert all(collidium.get_command(click.Context(collidium), command) for command in commands)
 
 
-def test_it_is_small_with_all_that_it_loads(web: ServerProcess, front: str) -> None:
+def test_the_page_and_its_assets_are_small(web: ServerProcess, front: str) -> None:
     named = set(re.findall(r'(?:src|href)="(/web/static/[^"]+)"', front))
     assert any("event.svg" in path for path in named)
     sizes = []
@@ -77,7 +77,7 @@ def test_the_page_of_models_says_that_the_hub_is_down(web: ServerProcess) -> Non
     assert 'href="/models">Try again</a>' in answer.text
 
 
-async def test_a_part_that_does_not_come_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_slow_part_leaves_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(front_page, "PART_SECONDS", 0.01)
     assert isinstance(await front_page._or_error(asyncio.Event().wait()), Unavailable)
 

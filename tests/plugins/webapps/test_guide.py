@@ -1,4 +1,4 @@
-"""The site is shown at ``/guide`` where its package is installed."""
+"""The guide at ``/guide``, if its package is installed."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def test_the_first_page_is_of_a_task_that_takes_submissions(anonymous: httpx.Cli
 
 
 @pytest.mark.parametrize("path", ["/", BOARD])
-def test_a_score_is_written_alike_wherever_it_stands(anonymous: httpx.Client, best: Place, path: str) -> None:
+def test_scores_have_one_format(anonymous: httpx.Client, best: Place, path: str) -> None:
     metric = TrackingTask().card.primary_metric.name
     assert written(best.scores[metric], best.uncertainties.get(metric)) in anonymous.get(path).text
 
@@ -126,9 +126,7 @@ def test_pages_lead_through_all_places_by_links_alone(anonymous: httpx.Client) -
     assert found == list(range(1, PLACES + 1))
 
 
-def test_a_part_has_the_ranks_of_the_whole_on_every_page(
-    anonymous: httpx.Client, filled: ServerProcess
-) -> None:
+def test_filtered_places_keep_their_ranks(anonymous: httpx.Client, filled: ServerProcess) -> None:
     with Client(filled.base_url) as client:
         places = client.leaderboard("tracking", limit=1000, user="user-3")
     page = anonymous.get(BOARD, params={"user": "user-3"}).text
@@ -140,7 +138,7 @@ def test_a_part_has_the_ranks_of_the_whole_on_every_page(
     assert 0 < len(wanted) < len(places)
 
 
-def test_traded_metrics_have_their_front_drawn(anonymous: httpx.Client, filled: ServerProcess) -> None:
+def test_the_pareto_front_is_drawn(anonymous: httpx.Client, filled: ServerProcess) -> None:
     page = anonymous.get("/leaderboard/tracking_small").text
     assert "Pareto front: TrackML efficiency and Parameters" in words(page)
     with Client(filled.base_url) as client:
@@ -150,7 +148,9 @@ def test_traded_metrics_have_their_front_drawn(anonymous: httpx.Client, filled: 
     assert ranks(only) == [place.rank for place in front]
 
 
-def test_what_is_self_reported_stands_apart(anonymous: httpx.Client, filled: ServerProcess) -> None:
+def test_self_reported_submissions_are_listed_separately(
+    anonymous: httpx.Client, filled: ServerProcess
+) -> None:
     """Where the platform measures models; of predictions alone it measures nothing."""
     page = anonymous.get("/leaderboard/tracking_small").text
     apart = words(page.partition('<h2 id="apart">')[2].partition("</section>")[0])
@@ -170,7 +170,7 @@ def test_what_is_self_reported_stands_apart(anonymous: httpx.Client, filled: Ser
         (f"{BOARD}?user=%20%20&model=", "Ranking"),
     ],
 )
-def test_an_empty_leaderboard_says_why(anonymous: httpx.Client, address: str, message: str) -> None:
+def test_an_empty_leaderboard_has_a_reason(anonymous: httpx.Client, address: str, message: str) -> None:
     answer = anonymous.get(address)
     assert answer.status_code == 200
     assert message in words(answer.text)
@@ -190,7 +190,7 @@ def test_an_empty_leaderboard_says_why(anonymous: httpx.Client, address: str, me
         ("/leaderboard/submissions/%2E", 404, "Page not found"),
     ],
 )
-def test_what_is_missing_is_named_on_a_page(
+def test_missing_leaderboards_and_submissions_are_reported(
     anonymous: httpx.Client, address: str, status: int, message: str
 ) -> None:
     answer = anonymous.get(address)
@@ -202,7 +202,7 @@ def test_what_is_missing_is_named_on_a_page(
 @pytest.mark.parametrize(
     "name", ['"><img src=x onerror=alert(1)>', "\u202egnihtemos", "{{ 7*7 }}", "' OR 1=1"]
 )
-def test_what_is_asked_for_is_shown_and_never_run(anonymous: httpx.Client, name: str) -> None:
+def test_filters_are_escaped(anonymous: httpx.Client, name: str) -> None:
     page = anonymous.get(BOARD, params={"user": name, "model": name}).text
     assert "<img src=x" not in page
     shown = re.search(r'id="pick-user" name="user" value="([^"]*)"', page)
@@ -213,7 +213,7 @@ def test_what_is_asked_for_is_shown_and_never_run(anonymous: httpx.Client, name:
 # -- a submission ---------------------------------------------------------------------------------------
 
 
-def test_a_submission_shows_what_its_scores_rest_on(anonymous: httpx.Client, best: Place) -> None:
+def test_a_submission_shows_its_provenance(anonymous: httpx.Client, best: Place) -> None:
     answer = anonymous.get(f"/leaderboard/submissions/{best.submission_id}")
     assert answer.status_code == 200
     shown = words(answer.text)

@@ -1,4 +1,4 @@
-"""A model that is sent in a browser: it is followed while it runs, then has a card, and is compared."""
+"""Submission of a model in a browser: its progress, card and comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model zoo by HTTP, as a browser without scripts shows it."""
+"""The model zoo without scripts."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def named(page: str) -> list[str]:
     return re.findall(r'<h2 class="card-title"><a href="/models/([^"]+)">', page)
 
 
-def test_models_come_in_pages_the_latest_first(zoo: httpx.Client) -> None:
+def test_models_are_paginated_the_latest_first(zoo: httpx.Client) -> None:
     first = zoo.get("/models").text
     assert named(first)[:2] == ["zora/odd", "zora/helix"]
     assert len(named(first)) == PAGE
@@ -113,7 +113,7 @@ def test_a_model_has_its_places_and_its_page_on_the_hub(zoo: httpx.Client) -> No
     assert zoo.get(f"/v1/submissions/{submission}").json()["model_repo"] == "zora/helix"
 
 
-def test_a_model_that_is_only_named_by_submissions_says_so(zoo: httpx.Client) -> None:
+def test_an_unlisted_model_shows_its_submissions(zoo: httpx.Client) -> None:
     page = zoo.get("/models/zora/unlisted").text
     assert "not among those that are shared" in page
     assert '<td class="num" data-label="Rank">2</td>' in page
@@ -130,7 +130,7 @@ def test_unknown_model_is_reported_on_a_page(zoo: httpx.Client, path: str) -> No
 
 
 @pytest.mark.parametrize("query", [{"search": "x" * 201}, {"task": "../x"}, {"cursor": "made-up"}])
-def test_what_cannot_be_asked_for_is_reported_on_a_page(zoo: httpx.Client, query: dict[str, str]) -> None:
+def test_invalid_queries_are_reported(zoo: httpx.Client, query: dict[str, str]) -> None:
     answer = zoo.get("/models", params=query)
     assert answer.status_code == 422
     assert '<main id="main"' in answer.text

@@ -1,4 +1,4 @@
-"""A model sent from a page, and its state."""
+"""Submission of a model without scripts, and its state."""
 
 from __future__ import annotations
 

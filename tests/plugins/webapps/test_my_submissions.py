@@ -1,4 +1,4 @@
-"""What an account has submitted, on a page of its own."""
+"""The page of an account's submissions."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def anna(web: ServerProcess, token: Callable[[str], str]) -> Iterator[Visitor]:
         yield visitor
 
 
-def test_submissions_come_newest_first_in_pages_with_their_ranks(anna: Visitor, submitted: list[str]) -> None:
+def test_submissions_are_paginated_with_their_ranks(anna: Visitor, submitted: list[str]) -> None:
     first = anna.get(MINE).text
     shown = [submission for submission in submitted if submission in first]
     assert shown == submitted[-25:]
@@ -74,7 +74,7 @@ def test_one_task_alone_is_shown_with_all_its_scores(anna: Visitor, submitted: l
     assert "/leaderboard/jets/submit" in nothing
 
 
-def test_what_there_is_not_is_reported_on_a_page(anna: Visitor, web: ServerProcess) -> None:
+def test_invalid_queries_are_reported(anna: Visitor, web: ServerProcess) -> None:
     for query in ("task=nothing", "task=%3Cb%3E", "cursor=x", "task=" + "a" * 65):
         answer = anna.get(f"{MINE}?{query}")
         assert answer.status_code in {404, 422}

@@ -1,4 +1,4 @@
-"""The page on which an account says what it is notified of."""
+"""The page of notification settings."""
 
 from __future__ import annotations
 

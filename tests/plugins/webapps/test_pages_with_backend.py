@@ -1,4 +1,4 @@
-"""The pages served apart from a backend: signing in, ordering and submitting through them alone."""
+"""Standalone pages with a backend: sign-in, order and submission."""
 
 from __future__ import annotations
 
@@ -40,7 +40,9 @@ def token(web: ServerProcess) -> str:
     return token_on(web.data_dir / "hub", "carrier")
 
 
-def test_pages_apart_act_for_their_user(apart: Pages, web: ServerProcess, token: str, tmp_path: Path) -> None:
+def test_standalone_pages_act_for_their_user(
+    apart: Pages, web: ServerProcess, token: str, tmp_path: Path
+) -> None:
     """By forms alone; the session is the pages' own."""
     write_oracle(tmp_path / "oracle.parquet")
     with Visitor(apart.base_url) as visitor:
@@ -64,7 +66,7 @@ def test_pages_apart_act_for_their_user(apart: Pages, web: ServerProcess, token:
         assert not visitor.is_signed_in
 
 
-def test_script_submits_to_pages_apart(
+def test_script_submits_from_standalone_pages(
     apart: Pages, web: ServerProcess, token: str, browser: Browser, tmp_path: Path
 ) -> None:
     bad = tmp_path / "bad.parquet"

@@ -1,4 +1,4 @@
-"""The pages served apart, while the backend and the hub are away."""
+"""Standalone pages without backend and hub."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def visitor(pages: Pages) -> Iterator[Visitor]:
         yield visitor
 
 
-def test_styles_are_had_without_a_backend(visitor: Visitor) -> None:
+def test_styles_need_no_backend(visitor: Visitor) -> None:
     assert visitor.get("/web/static/css/site.css").headers["Content-Type"].startswith("text/css")
 
 
@@ -39,7 +39,7 @@ def test_a_sign_in_says_that_the_hub_is_away(visitor: Visitor) -> None:
     assert "Retry-After" in answer.headers
 
 
-def test_an_address_that_is_none_has_a_page(visitor: Visitor) -> None:
+def test_an_unknown_address_has_a_page(visitor: Visitor) -> None:
     for path in ("/nothing", "/events/a/b/c", "/web/nothing", "/v1/me"):
         answer = visitor.get(path)
         assert answer.status_code == 404
@@ -53,7 +53,7 @@ def test_scripts_and_pages_know_where_the_backend_is(visitor: Visitor) -> None:
     assert "connect-src 'self' http://127.0.0.1:1;" in answer.headers["Content-Security-Policy"]
 
 
-def test_no_pages_ask_themselves(pages: Pages) -> None:
+def test_pages_cannot_be_their_own_backend(pages: Pages) -> None:
     (port,) = free_ports(1)
     command = ("web", "--backend", f"http://127.0.0.1:{port}", "--port", str(port))
     done = run_command(command, isolated_environment(pages.directory), pages.directory)
@@ -61,7 +61,7 @@ def test_no_pages_ask_themselves(pages: Pages) -> None:
     assert "cannot be their own backend" in done.stderr
 
 
-def test_pages_apart_keep_sessions_in_a_file_and_end(pages: Pages, visitor: Visitor) -> None:
+def test_standalone_pages_keep_sessions_in_a_file(pages: Pages, visitor: Visitor) -> None:
     visitor.get("/web/sign-in")
     assert pages.stop() == 0
     kept = sorted(str(path.relative_to(pages.data_dir)) for path in pages.data_dir.rglob("*"))

@@ -1,4 +1,4 @@
-"""Signing in with the local hub, by HTTP, on a running server; and what must not work."""
+"""Sign-in with the local hub on a running server, and rejected requests."""
 
 from __future__ import annotations
 
@@ -56,8 +56,10 @@ def test_a_user_signs_in_acts_and_signs_out(visitor: Visitor, token: Callable[[s
     assert visitor.get("/v1/me").status_code == 401
     answer = visitor.sign_in(token("worth"), "/events?config=ttbar_pu0&event=3")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/events?config=ttbar_pu0&event=3")
-    assert visitor.get("/v1/me").json()["hub_username"] == "worth"
-    assert "worth" in visitor.get("/").text
+    me, page = visitor.get("/v1/me"), visitor.get("/")
+    assert me.json()["hub_username"] == "worth"
+    assert "worth" in page.text
+    assert me.headers["Cache-Control"] == page.headers["Cache-Control"] == "private, no-store"
 
     answer = visitor.fill_in("/web/sign-out")
     assert (answer.status_code, answer.headers["Location"]) == (303, "/")
@@ -91,20 +93,12 @@ def test_the_hub_is_asked_for_what_the_action_needs(visitor: Visitor, token: Cal
     assert scopes(visitor.leave(action="order")) == identity | {"read-repos", "manage-repos"}
 
 
-def test_cookies_are_out_of_reach_of_scripts_and_of_other_sites(
-    visitor: Visitor, token: Callable[[str], str]
-) -> None:
+def test_cookies_are_http_only_and_same_site(visitor: Visitor, token: Callable[[str], str]) -> None:
     begun = visitor.get("/web/sign-in")
     answer = visitor.get(visitor.consent(begun.headers["Location"], token("worth")))
     for line in (cookie_line(begun, SIGN_IN), cookie_line(answer, SESSION)):
         assert {"HttpOnly", "SameSite=Lax", "Path=/"} <= set(line.split("; "))
         assert "Domain" not in line
-
-
-def test_pages_of_a_user_are_not_cached(visitor: Visitor, token: Callable[[str], str]) -> None:
-    visitor.sign_in(token("worth"))
-    assert visitor.get("/").headers["Cache-Control"] == "private, no-store"
-    assert visitor.get("/v1/me").headers["Cache-Control"] == "private, no-store"
 
 
 # -- the way back ------------------------------------------------------------------------------------------
@@ -126,11 +120,11 @@ def test_pages_of_a_user_are_not_cached(visitor: Visitor, token: Callable[[str],
         "/" + "a" * 3000,
     ],
 )
-def test_an_address_elsewhere_is_not_returned_to(target: str) -> None:
+def test_external_addresses_are_not_returned_to(target: str) -> None:
     assert forms.local(target) == "/"
 
 
-def test_no_sign_in_leads_elsewhere(visitor: Visitor, token: Callable[[str], str]) -> None:
+def test_a_sign_in_returns_to_our_own_pages(visitor: Visitor, token: Callable[[str], str]) -> None:
     assert visitor.sign_in(token("worth"), "//elsewhere.example/").headers["Location"] == "/"
 
 
@@ -159,7 +153,7 @@ def test_a_sign_in_is_not_planted_in_another_browser(
     assert not visitor.is_signed_in
 
 
-def test_a_code_that_is_none_is_refused(visitor: Visitor) -> None:
+def test_an_invalid_code_is_rejected(visitor: Visitor) -> None:
     state = parse_qs(urlsplit(visitor.leave()).query)["state"][0]
     answer = visitor.get("/web/callback", params={"code": "made-up", "state": state})
     assert answer.status_code == 400
@@ -176,7 +170,7 @@ def test_denying_access_is_reported(visitor: Visitor) -> None:
     assert not visitor.is_signed_in
 
 
-def test_what_the_hub_says_is_shown_as_text(visitor: Visitor) -> None:
+def test_errors_of_the_hub_are_escaped(visitor: Visitor) -> None:
     state = parse_qs(urlsplit(visitor.leave()).query)["state"][0]
     said = {"error": "<script>x</script>", "error_description": "<b>" + "long " * 1000}
     answer = visitor.get("/web/callback", params={**said, "state": state})
@@ -189,27 +183,28 @@ def test_what_the_hub_says_is_shown_as_text(visitor: Visitor) -> None:
 # -- sessions ----------------------------------------------------------------------------------------------
 
 
-def test_a_session_begins_under_a_key_of_the_servers(visitor: Visitor, token: Callable[[str], str]) -> None:
+def test_a_session_has_a_new_key_and_the_life_of_its_token(
+    visitor: Visitor, token: Callable[[str], str]
+) -> None:
     planted = "A" * 43
     visitor.cookies.set(SESSION, planted, domain=urlsplit(visitor.origin).hostname or "")
-    answer = visitor.sign_in(token("worth"))
-    assert planted not in cookie_line(answer, SESSION)
+    cookie = cookie_line(visitor.sign_in(token("worth")), SESSION)
+    assert planted not in cookie
+    seconds = re.search(r"Max-Age=(\d+)", cookie)
+    assert seconds is not None
+    # The hub's tokens last eight hours, sessions a week.
+    assert 0 < int(seconds[1]) <= 8 * 3600
 
 
-def test_signing_in_again_ends_the_session_before(
+def test_another_sign_in_and_a_sign_out_end_the_session(
     visitor: Visitor, other: Visitor, token: Callable[[str], str]
 ) -> None:
     visitor.sign_in(token("worth"))
     other.cookies.update(visitor.cookies)
+    assert other.is_signed_in
     visitor.sign_in(token("wilma"))
     assert visitor.get("/v1/me").json()["hub_username"] == "wilma"
     assert not other.is_signed_in
-
-
-def test_a_stolen_cookie_is_void_after_sign_out(
-    visitor: Visitor, other: Visitor, token: Callable[[str], str]
-) -> None:
-    visitor.sign_in(token("worth"))
     other.cookies.update(visitor.cookies)
     assert other.is_signed_in
     visitor.fill_in("/web/sign-out")
@@ -236,14 +231,7 @@ def test_an_old_session_has_ended(
     assert not visitor.is_signed_in
 
 
-def test_a_session_lasts_no_longer_than_its_token(visitor: Visitor, token: Callable[[str], str]) -> None:
-    seconds = re.search(r"Max-Age=(\d+)", cookie_line(visitor.sign_in(token("worth")), SESSION))
-    assert seconds is not None
-    # The hub's tokens last eight hours, sessions a week.
-    assert 0 < int(seconds[1]) <= 8 * 3600
-
-
-def test_a_token_that_the_hub_takes_back_ends_the_session(
+def test_a_revoked_token_ends_the_session(
     visitor: Visitor, web: ServerProcess, token: Callable[[str], str], database: Path
 ) -> None:
     visitor.sign_in(token("revoked"))
@@ -278,7 +266,7 @@ def test_a_banned_user_is_not_signed_in(
 # -- forms of ours alone -----------------------------------------------------------------------------------
 
 
-def test_a_form_of_another_site_or_session_does_nothing(
+def test_forms_of_other_sites_and_sessions_are_rejected(
     visitor: Visitor, other: Visitor, token: Callable[[str], str]
 ) -> None:
     """What is compared is what scripts send, too (``test_api_by_cookie``)."""
@@ -294,12 +282,7 @@ def test_a_form_of_another_site_or_session_does_nothing(
     for path in ("/web/sign-out", "/simulate"):
         answer = visitor.post(path, files={"predictions": b"PAR1"}, headers=own)
         assert answer.status_code == 403, "a form with a file"
-    assert visitor.is_signed_in
-
-
-def test_the_way_out_is_no_link(visitor: Visitor, token: Callable[[str], str]) -> None:
-    visitor.sign_in(token("worth"))
-    assert visitor.get("/web/sign-out").status_code == 405
+    assert visitor.get("/web/sign-out").status_code == 405, "the way out is no link"
     assert visitor.is_signed_in
 
 
@@ -310,7 +293,7 @@ async def came_from(referer: str, **form: str) -> str:
         return await forms.page_to_return_to()
 
 
-async def test_who_has_to_sign_in_comes_back_with_what_they_typed() -> None:
+async def test_typed_values_survive_a_sign_in() -> None:
     page = "http://localhost/simulate?x=1"
     typed = {"channel": "tt bar", "events": "10", "csrf_token": "secret"}
     assert await came_from(page, **typed) == "/simulate?channel=tt+bar&events=10"
@@ -322,7 +305,9 @@ async def test_who_has_to_sign_in_comes_back_with_what_they_typed() -> None:
 # -- secrets -----------------------------------------------------------------------------------------------
 
 
-def test_secrets_are_nowhere(visitor: Visitor, web: ServerProcess, token: Callable[[str], str]) -> None:
+def test_secrets_are_not_stored_or_logged(
+    visitor: Visitor, web: ServerProcess, token: Callable[[str], str]
+) -> None:
     login = token("secretive")
     address = visitor.leave()
     pending = visitor.cookies[SIGN_IN]

@@ -1,4 +1,4 @@
-"""A server that browsers reach over TLS, through one proxy that says from where they come."""
+"""Sign-in through a TLS proxy that forwards the browser's address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ordering events in a browser: the form with its price, and requests as they get on."""
+"""The order form with its price, and pages of requests."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_the_price_is_shown_without_scripts(anonymous: Visitor) -> None:
 @pytest.mark.parametrize(
     "hostile", ["", "ten", "1e3", "99999999999999999999", "\uff11\uff10", "-1", "0", "%00", "<b>", "9" * 5000]
 )
-def test_what_is_no_order_is_reported_at_its_field(anonymous: Visitor, hostile: str) -> None:
+def test_invalid_orders_are_reported_at_their_field(anonymous: Visitor, hostile: str) -> None:
     page = anonymous.get("/simulate", params={**SMALL, "events": hostile})
     assert page.status_code == 200
     assert re.search(r'data-fault="events">a (whole )?number', page.text)
@@ -143,7 +143,7 @@ def test_an_order_is_charged_followed_and_listed(anna: Visitor) -> None:
     assert "they cost nothing" in anna.get(again.headers["Location"]).text
 
 
-def test_the_form_orders_once_however_often_it_is_sent(anna: Visitor) -> None:
+def test_a_form_sent_twice_orders_once(anna: Visitor) -> None:
     page = anna.get("/simulate").text
     form = {"key": key_of(page), "seed": str(next(_serial)), **SMALL}
     first, again = anna.fill_in("/simulate", **form), anna.fill_in("/simulate", **form)
@@ -155,7 +155,7 @@ def test_the_form_orders_once_however_often_it_is_sent(anna: Visitor) -> None:
     assert len(anna.get("/v1/requests").json()) == 1
 
 
-def test_a_refused_form_keeps_what_was_typed(anna: Visitor) -> None:
+def test_a_rejected_form_keeps_typed_values(anna: Visitor) -> None:
     wrong = order(anna, channel="<i>nothing</i>", events="0", pileup="1000", seed="-1")
     assert wrong.status_code == 422
     assert [
@@ -215,7 +215,7 @@ def test_a_freeze_and_a_ban_are_shown_before_an_order(
 # -- requests -----------------------------------------------------------------------------------------
 
 
-def test_a_part_that_stays_the_same_is_not_sent_again(anna: Visitor) -> None:
+def test_unchanged_fragments_are_not_sent_again(anna: Visitor) -> None:
     request_id = request_of(order(anna))
     ended(anna, request_id)
     for address in ("/simulate/latest", f"/simulate/requests/{request_id}/live"):
@@ -271,7 +271,7 @@ def test_ended_and_foreign_requests_cannot_be_cancelled(
 
 
 @pytest.mark.parametrize("query", ["state=nothing", "cursor=x", "cursor=%00"])
-def test_a_list_that_there_is_not_is_reported_on_a_page(anna: Visitor, query: str) -> None:
+def test_invalid_queries_of_the_list_are_reported(anna: Visitor, query: str) -> None:
     answer = anna.get(f"/simulate/requests?{query}")
     assert answer.status_code in {404, 422}
     assert "<h1>" in answer.text
@@ -328,7 +328,7 @@ def test_a_request_that_is_done_fits_a_phone(
     assert overflow(page) == 0
 
 
-def test_a_request_is_cancelled_after_a_second_thought(page: Page, sign_in: SignIn, watch: Watch) -> None:
+def test_cancelling_asks_for_confirmation(page: Page, sign_in: SignIn, watch: Watch) -> None:
     sign_in(page, "cancels-in-a-browser")
     page.goto(f"/simulate?channel=ttbar&events=5&pileup=0&seed={next(_serial)}")
     page.get_by_role("button", name="Order", exact=True).click()
@@ -338,7 +338,7 @@ def test_a_request_is_cancelled_after_a_second_thought(page: Page, sign_in: Sign
     expect(page.locator(".facts .badge")).to_have_text(re.compile("cancelled|completed"))
 
 
-def test_what_is_followed_says_when_it_is_not(page: Page, sign_in: SignIn, watch: Watch) -> None:
+def test_failed_updates_are_reported(page: Page, sign_in: SignIn, watch: Watch) -> None:
     sign_in(page, "follows-in-a-browser")
     page.goto(f"/simulate?channel=ttbar&events=5&pileup=0&seed={next(_serial)}")
     watch.allow("ERR_FAILED|status of 401")

@@ -1,4 +1,4 @@
-"""Teams and invitations on their page."""
+"""Pages of teams, invitations and challenges."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def visitor(web: ServerProcess, token: Callable[[str], str]) -> Iterator[SignIn]
         yield signed_in
 
 
-def test_a_team_is_made_and_joined_by_links(
+def test_a_team_is_created_and_joined_by_links(
     web: ServerProcess, admin: httpx.Client, visitor: SignIn, token: Callable[[str], str]
 ) -> None:
     body: dict[str, object] = {"name": "team-course", "task": "tracking", "public_percent": 60}
@@ -158,7 +158,7 @@ def test_a_short_challenge_that_is_open_comes_first(
     assert admin.post("/admin/challenges/short-course/close").is_success
 
 
-def test_rules_and_announcements_run_nothing(web: ServerProcess, admin: httpx.Client) -> None:
+def test_rules_and_announcements_are_sanitised(web: ServerProcess, admin: httpx.Client) -> None:
     hostile = "**fair** <script>alert(1)</script> [bad](javascript:alert(1)) <img src=x onerror=alert(1)>"
     body = {"name": "hostile-course", "task": "tracking", "rules": hostile, "announcement": hostile}
     assert admin.post("/admin/challenges", json=body).status_code == 201

@@ -1,4 +1,4 @@
-"""Predictions sent from a page: checked, submitted, and answered with a receipt."""
+"""Upload of predictions from a page: check, submission and receipt."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_check_without_a_file_has_found_no_problems(anna: Visitor) -> None:
         (None, {"model_repo": "<b>no name</b>"}, 422),
     ],
 )
-def test_what_is_no_submission_is_reported_on_the_page(
+def test_invalid_submissions_are_reported_on_the_page(
     anna: Visitor, oracle: Path, content: bytes | None, fields: dict[str, str], status: int
 ) -> None:
     answer = send(anna, "submit", oracle.read_bytes() if content is None else content, **fields)
@@ -147,7 +147,7 @@ def test_a_form_without_its_secret_submits_nothing(anna: Visitor, oracle: Path) 
     assert anna.get("/v1/me/submissions").json() == []
 
 
-def test_a_receipt_is_its_owners(anna: Visitor, web: ServerProcess, oracle: Path) -> None:
+def test_a_receipt_is_shown_to_its_owner_only(anna: Visitor, web: ServerProcess, oracle: Path) -> None:
     receipt = send(anna, "submit", oracle.read_bytes()).headers["Location"]
     (kept,) = anna.get("/v1/me/submissions").json()
     elsewhere = receipt.replace("/tracking/", "/jets/")
@@ -186,7 +186,7 @@ def test_links_are_set_on_the_page_of_the_submission(anna: Visitor, web: ServerP
 @pytest.mark.parametrize(
     "url", ["javascript:alert(1)", 'http://x"><script>alert(1)</script>', "https://a:b@c"]
 )
-def test_links_that_are_refused_are_reported_on_the_page(anna: Visitor, oracle: Path, url: str) -> None:
+def test_rejected_links_are_reported_on_the_page(anna: Visitor, oracle: Path, url: str) -> None:
     anna.call("POST", "/v1/benchmark/tracking/submit", content=oracle.read_bytes())
     (kept,) = anna.get("/v1/me/submissions").json()
     page = f"/leaderboard/submissions/{kept['submission_id']}"

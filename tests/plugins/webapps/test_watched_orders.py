@@ -1,4 +1,4 @@
-"""An order that is watched in a browser: by events that are pushed, and without them by asking again."""
+"""Progress of an order in a browser, by server-sent events and by polling."""
 
 from __future__ import annotations
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from io import BytesIO
 from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,8 +17,6 @@ from playwright.sync_api import Page, expect
 
 from collidium.testing.browser import Watch, sign_in
 from collidium.testing.server import ServerProcess
-
-from .visiting import Visitor
 
 #: Milliseconds that two events may take through all four stages, on a machine that does other things, too.
 SIMULATION = 240_000
@@ -44,21 +41,6 @@ def test_a_user_orders_looks_competes_and_signs_out(
     compete(page, tmp_path)
     look_around(page)
     leave(page)
-
-
-def test_ordering_asks_for_what_publishing_needs(web: ServerProcess, furnished: Furnished) -> None:
-    typed = {"channel": "ttbar", "events": "3", "pileup": "0", "seed": "7"}
-    with Visitor(web.base_url) as emmy:
-        emmy.sign_in(furnished.tokens["emmy"])
-        emmy.headers["Referer"] = f"{web.base_url}/simulate"
-        asked = emmy.fill_in("/simulate", **typed)
-        assert (asked.status_code, urlsplit(asked.headers["Location"]).path) == (303, "/web/sign-in")
-        hub = emmy.get(asked.headers["Location"]).headers["Location"]
-        assert "manage-repos" in parse_qs(urlsplit(hub).query)["scope"][0].split()
-        back = emmy.get(emmy.consent(hub, furnished.tokens["emmy"])).headers["Location"]
-        assert 'name="events" inputmode="numeric" required step="1" min="1" max="100000" value="3"' in (
-            emmy.get(back).text
-        )
 
 
 def order_events(page: Page, token: str) -> None:

@@ -1,4 +1,4 @@
-"""People who visit the pages by HTTP: a browser without a screen, which follows no redirect by itself."""
+"""A visitor of the pages by HTTP, with cookies and CSRF tokens, who follows no redirects automatically."""
 
 from __future__ import annotations
 
