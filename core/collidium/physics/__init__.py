@@ -1,15 +1,15 @@
-"""Physics of the tables: kinematics, helices, truth, calibration; functions of arrays of many events.
+"""Kinematics, helices, truth and calibration: functions of the columns of tables, for many events at once.
 
 ::
 
     from collidium import physics
 
-    physics.pt(batch["tracks"]), physics.eta(batch["tracks"])        # Ragged, as the columns are
+    physics.pt(batch["tracks"]), physics.eta(batch["tracks"])        # Ragged, like the columns
     physics.nearest_jet(batch["tracks"], batch["jets"])
     physics.Helix.from_particles(batch["particles"]).points(arcs)
     physics.calibrated_energy(batch["calo_hits"])
 
-:mod:`collidium.physics.constants` has units and constants, :mod:`collidium.physics.plots` plots.
+:mod:`collidium.physics.constants` has units and constants, :mod:`collidium.physics.plots` has plots.
 """
 
 from collidium.physics.helix import Helix

@@ -1,4 +1,4 @@
-"""Units, constants of nature and of the detector, in the units of the tables: mm, ns, GeV, rad, e, T."""
+"""Units and constants, in the units of the tables: mm, ns, GeV, rad, e, T."""
 
 from __future__ import annotations
 
@@ -26,9 +26,10 @@ SPEED_OF_LIGHT: Final = 299.792458
 #: (Review of Particle Physics, "Particle detectors at accelerators", momentum in a magnetic field).
 BENDING: Final = SPEED_OF_LIGHT * 1e-6
 
-#: Codes of column ``detector`` for the negative endcap; the barrel is one more, the positive endcap two more.
+#: Codes of column ``detector`` for negative endcaps; barrels have the next code, positive endcaps the one
+#: after.
 ECAL_CODE: Final = 9
 HCAL_CODE: Final = 12
-#: Energy of the particles over energy in the active layers, in the order of the codes from 9. Hosted tables
-#: hold the latter; these are the factors that ColliderML publishes for the Open Data Detector.
+#: Energy of particles over energy in active layers, which tables hold, for codes from 9. Source: ColliderML's
+#: factors for the Open Data Detector.
 SAMPLING: Final = (38.7, 37.5, 38.7, 46.9, 45.0, 46.9)

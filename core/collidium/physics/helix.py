@@ -17,22 +17,22 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Helix:
-    """Helices through points, arrays of shape (helices,); neutral particles fly straight.
+    """Helices, as arrays of shape (helices,); those of neutral particles are straight lines.
 
     Parameters
     ----------
     x, y, z
-        A point of each, mm.
+        A point of each helix, mm.
     phi
-        The azimuth of the flight there, rad.
+        Azimuth of the direction at that point, rad.
     curvature
-        Change of ``phi`` for each mm of the transverse arc: positive anticlockwise, seen from positive z.
+        Change of ``phi`` per mm of the transverse arc; positive is anticlockwise, seen from positive z.
     cot_theta
-        Change of z for each mm of the transverse arc.
+        Change of z per mm of the transverse arc.
 
     Examples
     --------
-    A charge of 1 e and 0.9 GeV in 3 T flies on a circle of 1 m, clockwise:
+    In 3 T, a particle with charge 1 e and 0.9 GeV moves clockwise on a circle with a radius of 1 m:
 
     >>> helix = Helix.from_particles(
     ...     {"px": 0.9, "py": 0.0, "pz": 0.0, "vx": 0.0, "vy": 0.0, "vz": 0.0, "charge": 1.0}
@@ -50,7 +50,7 @@ class Helix:
 
     @classmethod
     def from_particles(cls, particles: Any, field: float = FIELD_TESLA) -> Self:
-        """The helices of particles, from their vertices on.
+        """Return the helices of particles, starting at their vertices.
 
         Parameters
         ----------
@@ -66,13 +66,13 @@ class Helix:
 
     @classmethod
     def from_tracks(cls, tracks: Any, field: float = FIELD_TESLA) -> Self:
-        """The helices of tracks, from their perigees on.
+        """Return the helices of tracks, starting at their perigees.
 
         Parameters
         ----------
         tracks
-            A table with ``d0``, ``z0`` (mm), ``phi``, ``theta`` (rad) and ``qop`` (1/GeV), as ACTS has them:
-            the perigee lies at d0 times the direction to the left of the flight, seen from positive z.
+            A table with ``d0``, ``z0`` (mm), ``phi``, ``theta`` (rad) and ``qop`` (1/GeV), as in ACTS: the
+            perigee is at d0 times the direction to the left of the track, seen from positive z.
         field
             Tesla, along z.
         """
@@ -87,7 +87,7 @@ class Helix:
         Parameters
         ----------
         arcs
-            mm, of shape (points,) for all helices or (helices, points); negative ones lie before.
+            mm, of shape (points,) for all helices or (helices, points); negative arcs go backwards.
 
         Returns
         -------
@@ -108,7 +108,7 @@ class Helix:
         )
 
     def perigee(self) -> tuple[Floats, Floats, Floats]:
-        """Return d0, z0 (mm) and phi (rad) at the point nearest to the z axis, less than half a turn away."""
+        """Return d0, z0 (mm) and phi (rad) at the closest approach to the z axis within half a turn."""
         left_x, left_y = -np.sin(self.phi), np.cos(self.phi)
         curved = np.abs(self.curvature) > 1e-9
         radius = 1.0 / np.where(curved, self.curvature, 1.0)

@@ -1,7 +1,7 @@
-"""Momenta, directions and positions, modules of the tracker, and calibrated energies of cells.
+"""Momenta, directions and positions, geometry ids of modules, and calibrated energies of cells.
 
-Tables are anything with columns by name: tables of a batch, :func:`~collidium.physics.columns` of an arrow
-table, dicts of arrays, data frames, awkward arrays of records. What comes back is of the kind of the columns.
+Functions accept anything with columns by name: tables of a batch, :func:`~collidium.physics.columns` of an
+arrow table, dicts of arrays, data frames, awkward arrays of records. Results have the type of the columns.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ import numpy.typing as npt
 from collidium.physics.constants import ECAL_CODE, SAMPLING
 from collidium.physics.ragged import Ragged
 
-#: Transverse components below this count as none: along the beams, pseudorapidities are large and finite.
+#: Minimum transverse component, which keeps pseudorapidities along the beams finite.
 _TINY = 1e-30
-#: Where ACTS's geometry ids have the volume, the layer and the sensitive surface.
+#: Lowest bits of volume, layer and sensitive surface in ACTS's geometry ids.
 _SHIFTS: Final = {"volume_id": 56, "layer_id": 36, "surface_id": 8}
 
 
 def pt(table: Any) -> Any:
-    """Return transverse momenta, GeV: of columns ``pt``, of ``theta`` and ``qop``, or of ``px`` and ``py``.
+    """Return transverse momenta, GeV, from ``pt``, from ``theta`` and ``qop``, or from ``px`` and ``py``.
 
     Examples
     --------
@@ -36,9 +36,9 @@ def pt(table: Any) -> Any:
 
 
 def eta(table: Any) -> Any:
-    """Return pseudorapidities: of columns ``eta``, ``theta``, momenta, or positions seen from the centre.
+    """Return pseudorapidities from ``eta``, from ``theta``, from momenta, or from positions.
 
-    0 without momentum; at the beams beyond 60, and finite.
+    They are 0 without momentum, and above 60 but finite along the beams.
     """
     if _has(table, "eta"):
         return table["eta"]
@@ -49,7 +49,7 @@ def eta(table: Any) -> Any:
 
 
 def phi(table: Any) -> Any:
-    """Return azimuths from -π to π, rad: of columns ``phi``, momenta, or positions."""
+    """Return azimuths in [-π, π], rad, from ``phi``, from momenta, or from positions."""
     if _has(table, "phi"):
         return table["phi"]
     x, y, _ = _vector(table)
@@ -57,30 +57,30 @@ def phi(table: Any) -> Any:
 
 
 def r(table: Any) -> Any:
-    """Return distances from the beams, mm: of hits and cells, or of the vertices of particles."""
+    """Return distances from the z axis, mm, of hits and cells, or of the vertices of particles."""
     x, y = ("x", "y") if _has(table, "x") else ("vx", "vy")
     return np.hypot(table[x], table[y])
 
 
 def delta_phi(one: Any, other: Any) -> Any:
-    """Return differences of azimuths, from -π to below π."""
+    """Return differences of azimuths, in [-π, π)."""
     return np.remainder(one - other + np.pi, 2 * np.pi) - np.pi
 
 
 def delta_r(one: Any, other: Any) -> Any:
-    """Return distances in pseudorapidity and azimuth of the directions of two tables, row by row."""
+    """Return distances in η and φ between the rows of two tables."""
     return np.hypot(eta(one) - eta(other), delta_phi(phi(one), phi(other)))
 
 
 def nearest_jet(tracks: Any, jets: Any, radius: float = 0.4) -> Ragged:
-    """Return for each track the place of the nearest jet in its event's list; -1 for none within the radius.
+    """Return the index of the nearest jet in its event for each track, or -1 if none is within the radius.
 
     Parameters
     ----------
     tracks, jets
         Tables of ragged columns with directions, of the same events: ``batch["tracks"]``, ``batch["jets"]``.
     radius
-        Maximum distance in pseudorapidity and azimuth, exclusive.
+        Maximum distance in η and φ, exclusive.
     """
     eta_t, phi_t, eta_j, phi_j = eta(tracks), phi(tracks), eta(jets), phi(jets)
     choices = eta_j.lengths[eta_t.event]
@@ -99,20 +99,20 @@ def nearest_jet(tracks: Any, jets: Any, radius: float = 0.4) -> Ragged:
 
 
 def _has(table: Any, name: str) -> bool:
-    """Whether there is a column: ``in`` asks awkward arrays for a value."""
+    """Return whether there is a column; for awkward arrays, ``in`` would search values."""
     names = getattr(table, "fields", None)
     return name in (table if names is None else names)
 
 
 def _vector(table: Any) -> tuple[Any, Any, Any]:
-    """Momenta, or positions where there are none."""
+    """Return momenta, or else positions."""
     names = ("px", "py", "pz") if _has(table, "px") else ("x", "y", "z")
     x, y, z = (table[name] for name in names)
     return x, y, z
 
 
 def module_id(hits: Any) -> Any:
-    """Return the module of each hit, as ACTS's geometry id (uint64).
+    """Return the geometry id of ACTS (uint64) of each hit's module.
 
     Parameters
     ----------
@@ -128,7 +128,7 @@ def module_id(hits: Any) -> Any:
 
 
 def calibration(detector: npt.ArrayLike) -> npt.NDArray[np.float64]:
-    """Return the energy of particles over that in active layers, by the code of a cell's calorimeter.
+    """Return the energy of particles over the energy in active layers, by calorimeter.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ def calibration(detector: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
     Returns
     -------
-    numpy.ndarray, of the shape of ``detector``
-        NaN for codes of no calorimeter.
+    numpy.ndarray, with the shape of ``detector``
+        NaN for other codes.
 
     Examples
     --------
@@ -151,7 +151,7 @@ def calibration(detector: npt.ArrayLike) -> npt.NDArray[np.float64]:
 
 
 def calibrated_energy(calo_hits: Any) -> Any:
-    """Return the energy of the particles in each cell, GeV.
+    """Return the calibrated energy of each cell, GeV.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Plots of events and results, on matplotlib axes. Needs matplotlib, which this package does not bring."""
+"""Plots of events and results on matplotlib axes. Needs matplotlib, which is not a dependency."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ def event(
     view
         ``"xy"``, across the beams, or ``"zr"``, along them.
     radius
-        How far from the beams tracks are drawn, mm.
+        Maximum radius to which tracks are drawn, mm.
     axes
-        Where to draw; new ones by default.
+        Axes to draw on; default: new axes.
     """
     across = view == "xy"
     axes = _axes(axes, xlabel=f"{view[0]} (mm)", ylabel=f"{view[1]} (mm)")
@@ -64,20 +64,20 @@ def efficiency(
     axes: Axes | None = None,
     **names: Any,
 ) -> Axes:
-    """Draw the fraction that was found, by bins, with 68% intervals.
+    """Draw an efficiency in bins, with 68% intervals.
 
     Intervals are Wilson's score intervals (E. B. Wilson, J. Am. Stat. Assoc. 22 (1927) 209).
 
     Parameters
     ----------
     values : array_like, shape (particles,)
-        What is on the x axis, such as pT or η.
+        Quantity on the x axis, such as pT or η.
     found : array_like of bool, shape (particles,)
-        Whether each was found.
+        Whether each particle was found.
     edges : array_like, shape (bins + 1,)
         Edges of the bins.
     axes
-        Where to draw; new ones by default.
+        Axes to draw on; default: new axes.
     **names
         Properties of the axes, such as ``xlabel`` and ``title``.
     """
@@ -95,7 +95,7 @@ def efficiency(
 
 
 def wilson(good: npt.ArrayLike, total: npt.ArrayLike, z: float = 1.0) -> tuple[Any, Any]:
-    """Return the ends of Wilson's score intervals of fractions; ``z`` in standard deviations."""
+    """Return the limits of Wilson's score intervals of fractions; ``z`` is in standard deviations."""
     good, total = np.asarray(good, np.float64), np.asarray(total, np.float64)
     weight = 1 / (1 + z**2 / total)
     centre = weight * (good + z**2 / 2) / total
@@ -106,7 +106,7 @@ def wilson(good: npt.ArrayLike, total: npt.ArrayLike, z: float = 1.0) -> tuple[A
 def roc(
     scores: npt.ArrayLike, signal: npt.ArrayLike, *, label: str | None = None, axes: Axes | None = None
 ) -> Axes:
-    """Draw the rejection of background, the inverse of what is kept of it, against what is kept of signal.
+    """Draw background rejection, the inverse of background efficiency, against signal efficiency.
 
     Parameters
     ----------
@@ -115,13 +115,13 @@ def roc(
     signal : array_like of bool, shape (rows,)
         Which rows are signal.
     label
-        The legend's text.
+        Text in the legend.
     axes
-        Where to draw; new ones by default.
+        Axes to draw on; default: new axes.
     """
     scores, signal = np.asarray(scores), np.asarray(signal, bool)
     order = np.argsort(-scores, kind="stable")
-    last = np.append(np.diff(scores[order]) != 0, True)  # equal scores are kept together
+    last = np.append(np.diff(scores[order]) != 0, True)  # one point for ties
     kept, kept_background = (np.cumsum(of[order])[last] / of.sum() for of in (signal, ~signal))
     seen = kept_background > 0
     axes = _axes(axes, xlabel="signal efficiency", ylabel="background rejection", yscale="log", xlim=(0, 1))
@@ -134,16 +134,16 @@ def roc(
 def spectra(
     columns: Mapping[str, npt.ArrayLike], edges: npt.ArrayLike, *, axes: Axes | None = None, **names: Any
 ) -> Axes:
-    """Draw histograms on top of each other, each with area 1.
+    """Draw normalised histograms in one plot.
 
     Parameters
     ----------
     columns
-        Values by the legend's text.
+        Values by text in the legend.
     edges : array_like, shape (bins + 1,)
         Edges of the bins.
     axes
-        Where to draw; new ones by default.
+        Axes to draw on; default: new axes.
     **names
         Properties of the axes, such as ``xlabel`` and ``yscale``.
     """

@@ -1,4 +1,4 @@
-"""Lists of different lengths as two flat arrays: values, and the offsets at which each list begins."""
+"""Columns of lists as two flat arrays: values, and the offset of each list."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from collidium.contracts.tables import is_list
 Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 
-#: Arrays begin at a multiple of so many bytes: JAX takes them over as they are.
+#: Alignment of arrays in bytes, with which JAX does not copy them.
 ALIGNMENT = 64
 
-#: Returns so many bytes of memory for the arrays that :func:`aligned` makes.
+#: Allocates the memory of the arrays that :func:`aligned` returns; takes the number of bytes.
 ALLOCATE: ContextVar[Callable[[int], Array] | None] = ContextVar("allocate", default=None)
 
 
@@ -27,12 +27,12 @@ ALLOCATE: ContextVar[Callable[[int], Array] | None] = ContextVar("allocate", def
 class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
     """A column with a list for each event.
 
-    NumPy's arithmetic and universal functions act on every value, and keep the offsets.
+    NumPy's arithmetic and universal functions act on the values and keep the offsets.
 
     Parameters
     ----------
     values : numpy.ndarray or Ragged, shape (values,)
-        The elements of all lists, one after the other; ``Ragged`` for lists of lists.
+        The elements of all lists; ``Ragged`` for lists of lists.
     offsets : numpy.ndarray of int64, shape (lists + 1,)
         List ``n`` is ``values[offsets[n]:offsets[n + 1]]``. The first is 0, the last the number of values.
 
@@ -50,7 +50,7 @@ class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
         return len(self.offsets) - 1
 
     def __getitem__(self, index: int | slice) -> Any:
-        """The values of one list, or a ``Ragged`` of several lists in a row; neither is copied."""
+        """Return the values of one list, or a ``Ragged`` of consecutive lists, without a copy."""
         start, stop, _ = (
             index.indices(len(self)) if isinstance(index, slice) else (range(len(self))[index], None, 1)
         )
@@ -69,7 +69,7 @@ class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def event(self) -> Integers:
-        """The list that each value is in, shape (values,)."""
+        """The index of each value's list, shape (values,)."""
         return np.repeat(np.arange(len(self)), self.lengths)
 
     @property
@@ -78,11 +78,11 @@ class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
         return int(self.values.nbytes + self.offsets.nbytes)
 
     def like(self, values: Any) -> Ragged:
-        """Other values in the same lists."""
+        """Return other values in the same lists."""
         return Ragged(values, self.offsets)
 
     def where(self, chosen: npt.NDArray[np.bool_]) -> Ragged:
-        """The chosen values of each list; ``chosen`` has an entry for each value, as :attr:`event` has."""
+        """Select values by a mask of shape (values,)."""
         before = np.concatenate([[0], np.cumsum(chosen)])
         if not isinstance(self.values, Ragged):
             return Ragged(self.values[chosen], before[self.offsets])
@@ -92,7 +92,7 @@ class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
         return Ragged(Ragged(inner, edges), before[self.offsets])
 
     def padded(self, length: int, fill: float = 0) -> Array:
-        """Return the first values of each list, shape (lists, length); shorter lists end with ``fill``."""
+        """Return the first values of each list, shape (lists, length), padded with ``fill``."""
         padded = aligned((len(self), length), self.values.dtype)
         padded.fill(fill)
         edges = self.offsets.tolist()
@@ -110,13 +110,13 @@ class Ragged(np.lib.mixins.NDArrayOperatorsMixin):
                 if not same:
                     raise ValueError("the lists of the columns differ in length")
             elif np.ndim(one):
-                return NotImplemented  # one number for each event, or for each value?
+                return NotImplemented  # ambiguous: one number per event, or per value
         values = ufunc(*(one.values if isinstance(one, Ragged) else one for one in inputs), **options)
         return tuple(map(self.like, values)) if isinstance(values, tuple) else self.like(values)
 
 
 def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
-    """Return an array with arbitrary content that begins at a multiple of :data:`ALIGNMENT` bytes."""
+    """Return an uninitialised array whose address is a multiple of :data:`ALIGNMENT`."""
     dtype = np.dtype(dtype)
     size = int(np.prod(shape)) * dtype.itemsize
     allocate = ALLOCATE.get()
@@ -126,7 +126,7 @@ def aligned(shape: int | tuple[int, ...], dtype: npt.DTypeLike) -> Array:
 
 
 def joined(arrays: Sequence[Any]) -> Any:
-    """Return arrays, or ``Ragged`` ones, one after the other; a single one as it is."""
+    """Concatenate arrays or ``Ragged`` arrays; a single one is not copied."""
     if len(arrays) == 1:
         return arrays[0]
     if isinstance(arrays[0], Ragged):
@@ -138,7 +138,7 @@ def joined(arrays: Sequence[Any]) -> Any:
 
 
 def from_arrow(column: Any) -> Any:
-    """Return a column of an arrow table: ``Ragged`` of lists, else an array; copied only where arrow has to.
+    """Return a column of an arrow table: ``Ragged`` for lists, else an array; copied only if arrow needs to.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What belongs to which particle: particles of hits, primary ancestors, and events with less pileup."""
+"""Particles of hits, primary ancestors, and events with less pileup."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from collidium.physics.ragged import Array, Integers, Ragged
 
-#: More generations of particles than there are in an event: each step doubles what is looked at.
-_GENERATIONS: Final = 6
-#: ``vertex_primary`` of the hard scatter; those of pileup are larger.
+#: Steps of pointer doubling, enough for 64 generations of particles.
+_STEPS: Final = 6
+#: ``vertex_primary`` of the hard scatter; pileup has larger numbers.
 HARD_SCATTER: Final = 1
 
 
@@ -22,7 +22,7 @@ class Finder:
     Parameters
     ----------
     ids : Ragged of integers
-        The ids of the rows, each there once in an event: ``particles["particle_id"]``.
+        The ids of the rows, unique in each event: ``particles["particle_id"]``.
 
     Examples
     --------
@@ -38,21 +38,21 @@ class Finder:
         self._keys = keys[self._order]
 
     def rows(self, ids: Ragged) -> Integers:
-        """Return the place of each id in the values of the table's columns; -1 of those that are not there.
+        """Return the index of each id in the values of the table's columns, or -1.
 
         Parameters
         ----------
         ids : Ragged of integers
-            Of the same events.
+            Ids in the same events.
 
         Returns
         -------
         numpy.ndarray of int64, shape (values of ids,)
-            Where a hit's particle or a particle's parent is: ``particles["pdg_id"].values[rows]``.
+            For example of the particles of hits: ``particles["pdg_id"].values[rows]``.
         """
         if not len(self._keys):
             return np.full(len(ids.values), -1)
-        wanted = ids.values.astype(self._known.dtype)  # unsigned ones: -1 becomes one that no particle has
+        wanted = ids.values.astype(self._known.dtype)  # if unsigned, -1 becomes an id that no particle has
         number = np.minimum(np.searchsorted(self._known, wanted), len(self._known) - 1)
         key = ids.event * len(self._known) + number
         at = np.minimum(np.searchsorted(self._keys, key), len(self._keys) - 1)
@@ -60,18 +60,18 @@ class Finder:
 
 
 def primary_ancestor(primary: Array, parent: Integers) -> Integers:
-    """Return for each particle the primary that it comes from: itself, for a primary or without a parent.
+    """Return the row of each particle's primary ancestor; its own for primaries, and without a parent.
 
     Parameters
     ----------
     primary : array of bool, shape (particles,)
         Column ``primary``.
     parent : array of int64, shape (particles,)
-        The row of each particle's parent, -1 without: ``Finder(particle_id).rows(parent_id)``.
+        The row of each particle's parent, or -1: ``Finder(particle_id).rows(parent_id)``.
     """
     rows = np.arange(len(parent))
     root = np.where(primary.astype(bool) | (parent < 0), rows, parent)
-    for _ in range(_GENERATIONS):
+    for _ in range(_STEPS):
         root = root[root]
     return root
 
@@ -79,9 +79,9 @@ def primary_ancestor(primary: Array, parent: Integers) -> Integers:
 def subsample_pileup(
     tables: Mapping[str, Mapping[str, Ragged]], collisions: int, random: np.random.Generator
 ) -> dict[str, dict[str, Ragged]]:
-    """Return events with the hard scatter and some of their pileup collisions, drawn at random.
+    """Return events with the hard scatter and a random subset of their pileup collisions.
 
-    Noise stays. Tracks, jets and cells are of several collisions and cannot be taken apart.
+    Noise is kept. Tracks, jets and cells combine several collisions and cannot be subsampled.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def subsample_pileup(
         ``particles`` with ``particle_id`` and ``vertex_primary``, alone or with ``tracker_hits`` that have
         ``particle_id``: ``batch.tables``.
     collisions
-        How many pileup collisions each event keeps; all, where it has no more.
+        Maximum number of pileup collisions to keep in each event.
     random
-        Where chance comes from.
+        Source of random numbers.
 
     Raises
     ------

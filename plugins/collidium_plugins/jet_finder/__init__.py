@@ -1,7 +1,7 @@
-"""Jets: calorimeter deposits clustered by anti-kt, with the flavour of the hadrons in them.
+"""Jets: anti-kt clusters of calorimeter cells, with the flavour of their hadrons.
 
-The built-in pipeline writes the table with its others; ``collidium jets DIR`` adds it to a dataset that has
-none. docs/datasets.md says how jets are made. Importing this imports nothing heavy.
+The built-in pipeline writes the table ``jets``; ``collidium jets DIR`` adds it to other datasets.
+docs/datasets.md describes how jets are made.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Four-vectors of many events, cells of the calorimeters among them, and their anti-kt jets by FastJet.
+"""Four-vectors of calorimeter cells, and anti-kt clustering by FastJet.
 
-M. Cacciari et al., JHEP 04 (2008) 063. Cells are massless and from the detector's centre.
+Anti-kt: M. Cacciari et al., JHEP 04 (2008) 063. Cells are massless and point away from the detector's centre.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from collidium_plugins.jet_finder import RADIUS
 Doubles = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
-#: Cells with less energy than this, GeV, are not clustered.
+#: Minimum energy of cells that are clustered, GeV.
 MIN_ENERGY: Final = 0.02
 
 _COLUMNS: Final = ("detector", "x", "y", "z", "total_energy")
@@ -30,9 +30,9 @@ _COLUMNS: Final = ("detector", "x", "y", "z", "total_energy")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FourVectors:
-    """Arrays of one length, in the order of ``event``; GeV."""
+    """Four-vectors of many events, in the order of ``event``; GeV."""
 
-    #: The row of the event in the table that it comes from.
+    #: Row of the event in its table.
     event: Integers
     px: Doubles
     py: Doubles
@@ -64,21 +64,21 @@ class FourVectors:
         return np.sqrt(np.maximum(square, 0.0))
 
     def take(self, index: npt.NDArray[Any]) -> FourVectors:
-        """Those at the places ``index``."""
+        """Select vectors by a mask or by indices."""
         return FourVectors(*(getattr(self, field.name)[index] for field in fields(self)))
 
     def scaled(self, factor: float) -> FourVectors:
-        """The same directions with momenta and energies times ``factor``."""
+        """Multiply momenta and energies by ``factor``."""
         momenta = (self.px, self.py, self.pz, self.energy)
         return FourVectors(self.event, *(component * factor for component in momenta))
 
-    def followed_by(self, others: FourVectors) -> FourVectors:
-        """These and then the others, whose events may be the same ones."""
+    def concatenated(self, others: FourVectors) -> FourVectors:
+        """Append other vectors."""
         pairs = ((getattr(self, field.name), getattr(others, field.name)) for field in fields(self))
         return FourVectors(*(np.concatenate(pair) for pair in pairs))
 
     def summed(self, group: Integers, groups: int) -> FourVectors:
-        """The sum of each of ``groups`` groups, none empty; ``group`` rises and says whose each vector is."""
+        """Return the sum of each of ``groups`` groups; ``group`` has the sorted numbers of the groups."""
         starts = np.searchsorted(group, np.arange(groups))
         momenta = (self.px, self.py, self.pz, self.energy)
         sums = (np.add.reduceat(one, starts) if groups else one[:0] for one in momenta)
@@ -89,18 +89,18 @@ class FourVectors:
 class Clusters:
     """Jets, in the order of events."""
 
-    #: The event of each jet.
+    #: Event of each jet.
     event: Integers
-    #: For each vector its jet, an index of ``event``; -1 where it is in none.
+    #: Jet of each vector, as an index of ``event``, or -1.
     jet: Integers
 
 
 def anti_kt(vectors: FourVectors, events: int, min_pt: float) -> Clusters:
-    """Jets of each of ``events`` events with at least ``min_pt`` GeV, of vectors in the order of events."""
-    import awkward  # imported here, because every command and every scoring process loads this plugin
+    """Cluster vectors in the order of events; return jets with a pT of at least ``min_pt`` GeV."""
+    import awkward  # slow to import, and every command loads this plugin
     import fastjet
 
-    fastjet.ClusterSequenceArea.set_fastjet_banner_stream(None)  # it would go to standard output
+    fastjet.ClusterSequenceArea.set_fastjet_banner_stream(None)  # suppress the banner on standard output
     jet = np.full(len(vectors), -1)
     if not len(vectors):
         return Clusters(np.empty(0, np.int64), jet)
@@ -112,40 +112,40 @@ def anti_kt(vectors: FourVectors, events: int, min_pt: float) -> Clusters:
     jets = np.asarray(awkward.num(members, axis=1))
     sizes = np.asarray(awkward.flatten(awkward.num(members, axis=2)))
     event = np.repeat(np.arange(events), jets)
-    begins = (np.cumsum(each) - each)[np.repeat(event, sizes)]
-    places = begins + np.asarray(awkward.flatten(awkward.flatten(members)))
-    jet[places] = np.repeat(np.arange(len(event)), sizes)
+    offsets = (np.cumsum(each) - each)[np.repeat(event, sizes)]
+    indices = offsets + np.asarray(awkward.flatten(awkward.flatten(members)))
+    jet[indices] = np.repeat(np.arange(len(event)), sizes)
     return Clusters(event, jet)
 
 
-#: Width of a tower in pseudorapidity, and about that in azimuth, rad: small compared with a jet.
+#: Width of a tower in η, and about that in φ: small compared with a jet.
 WIDTH: Final = 0.025
-_AROUND: Final = round(2 * np.pi / WIDTH)
-#: More than there are towers between the beams.
-_MANY: Final = 1 << 16
+_PHI_BINS: Final = round(2 * np.pi / WIDTH)
+#: An upper limit of the number of bins in η.
+_ETA_BINS: Final = 1 << 16
 
 
 def towers(cells: FourVectors) -> tuple[FourVectors, Integers]:
-    """The sums of cells that lie in one tower, in the order of events, and the tower of each cell."""
-    along = np.floor(np.clip(cells.eta / WIDTH, -_MANY / 2, _MANY / 2 - 1)).astype(np.int64) + _MANY // 2
-    around = np.floor((cells.phi / (2 * np.pi) + 0.5) * _AROUND).astype(np.int64) % _AROUND
-    number = (cells.event * _MANY + along) * _AROUND + around
+    """Return the sums of cells in each tower, in the order of events, and the tower of each cell."""
+    eta = np.floor(np.clip(cells.eta / WIDTH, -_ETA_BINS / 2, _ETA_BINS / 2 - 1)).astype(np.int64)
+    phi = np.floor((cells.phi / (2 * np.pi) + 0.5) * _PHI_BINS).astype(np.int64) % _PHI_BINS
+    number = (cells.event * _ETA_BINS + eta + _ETA_BINS // 2) * _PHI_BINS + phi
     _, first, tower = np.unique(number, return_index=True, return_inverse=True)
-    order = np.argsort(tower, kind="stable")  # cells of a tower stay in their order
+    order = np.argsort(tower, kind="stable")
     return cells.take(order).summed(tower[order], len(first)), tower
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Deposits:
-    """Cells of some events, in an order that depends on measured quantities alone."""
+    """Calibrated cells, in an order that depends on measured quantities only."""
 
     vectors: FourVectors
-    #: The place of each cell in its event's list.
+    #: Position of each cell in its event's list.
     place: Integers
 
 
 def deposits(calo_hits: pa.Table) -> Deposits:
-    """The cells of table ``calo_hits``, calibrated to the energy of particles.
+    """Return the cells of table ``calo_hits``, calibrated to the energy of particles.
 
     Raises UnusableDataset for missing columns, nulls and unknown codes.
     """
@@ -160,7 +160,7 @@ def deposits(calo_hits: pa.Table) -> Deposits:
     energy = cells["total_energy"].astype(np.float64) * factors
     distance = np.sqrt(x**2 + y**2 + z**2)
     kept = np.flatnonzero((energy >= MIN_ENERGY) & (distance > 0))
-    # FastJet's sums depend on the order in their last digits; that of a table may follow the truth.
+    # Sums depend on the order in their last digits, and the order of the table may disclose the truth.
     columns = (cells["detector"], z, y, x, energy, event)
     order = kept[np.lexsort([column[kept] for column in columns])]
     each = energy[order] / distance[order]
@@ -171,7 +171,7 @@ def deposits(calo_hits: pa.Table) -> Deposits:
 def flat_columns(
     table: pa.Table, name: str, columns: Sequence[str], consequence: str
 ) -> dict[str, npt.NDArray[Any]]:
-    """The elements of list columns of a table; raises UnusableDataset if any is missing or null."""
+    """Return the elements of list columns of a table. Raises UnusableDataset if any is missing or null."""
     missing = [column for column in columns if column not in table.column_names]
     if missing:
         raise UnusableDataset(f"table {name} lacks {', '.join(missing)}: {consequence}")

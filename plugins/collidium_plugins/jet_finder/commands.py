@@ -1,4 +1,4 @@
-"""``collidium jets``: the table ``jets`` for a dataset that has none."""
+"""``collidium jets``: adds the table ``jets`` to a dataset."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The hosted table ``jets`` of some events, from their deposits and particles; and of a dataset without one.
+"""Computes the table ``jets`` from calorimeter cells and particles, and adds it to a dataset.
 
-The flavour of a jet follows from the weakly decaying hadrons of the hard scatter in it. The table is added to
-a dataset whole, or not at all.
+The flavour of a jet is that of the weakly decaying hadrons of the hard scatter in it.
 """
 
 from __future__ import annotations
@@ -34,14 +33,14 @@ from collidium_plugins.jet_finder.clustering import (
     towers,
 )
 
-#: Jets that are kept: transverse momentum, GeV, and absolute pseudorapidity, that of the tracker.
+#: Minimum pT of jets, GeV, and maximum |η|, which is within the tracker.
 MIN_PT: Final = 20.0
 MAX_ETA: Final = 2.5
 
-#: What FastJet sums differs from our sums in the last digits.
+#: Margin of FastJet's minimum pT, GeV, for different rounding of sums.
 _MARGIN: Final = 0.01
-#: Hadrons are clustered along with next to no momentum, and change nothing: ghosts (M. Cacciari, G. Salam,
-#: Phys. Lett. B 659 (2008) 119).
+#: Scale of the momenta of hadrons, which are clustered as ghosts (M. Cacciari, G. Salam, Phys. Lett. B 659
+#: (2008) 119).
 _GHOST: Final = 1e-100
 
 SCHEMA: Final = SCHEMAS["jets"]
@@ -50,9 +49,8 @@ BOTTOM: Final = 5
 CHARM: Final = 4
 LIGHT: Final = 0
 
-#: Absolute PDG ids of the hadrons with b or c quarks that have only the weak force to decay by, and their
-#: flavour: the ground states. Excited ones decay to them, and quarkonia to anything. Monte Carlo numbering
-#: scheme: Review of Particle Physics, R. L. Workman et al., PTEP 2022, 083C01, chapter 45.
+#: Flavour of weakly decaying hadrons with b or c quarks, by absolute PDG id. Source of the numbers: Monte
+#: Carlo numbering scheme, Review of Particle Physics, R. L. Workman et al., PTEP 2022, 083C01, chapter 45.
 WEAKLY_DECAYING: Final[Mapping[int, int]] = {
     # B0, B+, Bs, Bc
     **dict.fromkeys((511, 521, 531, 541), BOTTOM),
@@ -66,16 +64,16 @@ WEAKLY_DECAYING: Final[Mapping[int, int]] = {
 }
 _TABLE: Final = "jets"
 _SOURCE: Final = "calo_hits"
-#: Working directory; hidden files are not part of a dataset.
+#: Working directory within the dataset; hidden files are not part of a dataset.
 _WORK: Final = ".jets"
 _NAMES: Final = {"b": BOTTOM, "c": CHARM, "light": LIGHT}
 
-#: Called with the events that are done, and all there are.
+#: Called with the number of events done and the total.
 Progress = Callable[[int, int], None]
 
 
 def flavour_of(pdg_id: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
-    """5 for hadrons and antihadrons with b that decay weakly, 4 for those with c and no b, else 0."""
+    """Return 5 for weakly decaying hadrons with b quarks, 4 for those with c and no b quarks, else 0."""
     known = np.array(sorted(WEAKLY_DECAYING))
     flavours = np.array([WEAKLY_DECAYING[number] for number in known.tolist()], np.uint8)
     kind = np.abs(pdg_id)
@@ -86,14 +84,14 @@ def flavour_of(pdg_id: npt.NDArray[np.int64]) -> npt.NDArray[np.uint8]:
 def strongest(
     flavours: npt.NDArray[np.uint8], jet: npt.NDArray[np.int64], jets: int
 ) -> npt.NDArray[np.uint8]:
-    """The flavour of each of ``jets`` jets: b before c, light without any; a ``jet`` of -1 is none."""
+    """Return the flavour of each jet from hadrons in ``jet`` (or -1): b before c, light without any."""
     found = np.full(jets, LIGHT, np.uint8)
     inside = jet >= 0
     np.maximum.at(found, jet[inside], flavours[inside])
     return found
 
 
-#: Hadrons with less transverse momentum, GeV, do not give a jet their flavour.
+#: Minimum pT of hadrons that determine the flavour, GeV.
 HADRON_MIN_PT: Final = 5.0
 
 _MOMENTUM: Final = ("px", "py", "pz", "energy")
@@ -103,14 +101,14 @@ _HARD_SCATTER: Final = 1
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Hadrons:
-    """Hadrons with b or c quarks that decay weakly, of some events."""
+    """Weakly decaying hadrons with b or c quarks."""
 
     vectors: FourVectors
     flavour: npt.NDArray[np.uint8]
 
 
 def heavy_hadrons(particles: pa.Table) -> Hadrons:
-    """Those of table ``particles`` that come from the hard scatter, from :data:`MIN_PT` on.
+    """Return those of table ``particles`` from the hard scatter with a pT of at least HADRON_MIN_PT.
 
     Raises UnusableDataset if columns are missing or withheld.
     """
@@ -131,10 +129,10 @@ def _columns(particles: pa.Table) -> dict[str, npt.NDArray[Any]]:
 
 
 def jets(calo_hits: pa.Table, particles: pa.Table | None) -> pa.Table:
-    """Table ``jets`` of the events of ``calo_hits``; without ``particles`` flavours are null.
+    """Return table ``jets`` of the events of ``calo_hits``; without ``particles`` flavours are null.
 
-    Tables have one row per event, the same ones in the same order. Jets are sorted by decreasing transverse
-    momentum. Raises UnusableDataset for unusable tables.
+    Tables have the same events, one per row. Jets are sorted by decreasing pT. Raises UnusableDataset for
+    unusable tables.
     """
     cells = deposits(calo_hits)
     hadrons = None if particles is None else heavy_hadrons(particles)
@@ -152,11 +150,11 @@ def jets(calo_hits: pa.Table, particles: pa.Table | None) -> pa.Table:
 
 
 def _clustered(cells: FourVectors, hadrons: Hadrons | None, events: int) -> tuple[Integers, Integers]:
-    """For each cell and for each hadron its jet, -1 for none."""
+    """Return the jet of each cell and of each hadron, or -1."""
     inputs, tower = towers(cells)
     places = np.arange(len(inputs))
     if hadrons is not None:
-        inputs = inputs.followed_by(hadrons.vectors.scaled(_GHOST))
+        inputs = inputs.concatenated(hadrons.vectors.scaled(_GHOST))
         places = np.argsort(inputs.event, kind="stable")
     jet = np.empty(len(inputs), np.int64)
     jet[places] = anti_kt(inputs.take(places), events, MIN_PT - _MARGIN).jet
@@ -165,18 +163,18 @@ def _clustered(cells: FourVectors, hadrons: Hadrons | None, events: int) -> tupl
 
 
 def _chosen(found: FourVectors) -> Integers:
-    """The jets that are kept, in their order within events."""
+    """Return the jets to keep, in the order of the table."""
     kept = np.flatnonzero((found.pt >= MIN_PT) & (np.abs(found.eta) < MAX_ETA))
     columns = (found.phi, found.eta, -found.pt, found.event)
     return kept[np.lexsort([column[kept] for column in columns])]
 
 
 def _constituents(chosen: Integers, jet: Integers, place: Integers) -> pa.Array[Any]:
-    """For each chosen jet the places of its cells, rising."""
+    """Return the sorted positions of the cells of each chosen jet."""
     rank = np.full(jet.max(initial=-1) + 1, len(chosen))
     rank[chosen] = np.arange(len(chosen))
     order = np.lexsort((place, rank[jet]))
-    sizes = np.bincount(rank[jet], minlength=len(chosen) + 1)[:-1]  # but for those that are not chosen
+    sizes = np.bincount(rank[jet], minlength=len(chosen) + 1)[:-1]  # without jets that are not chosen
     return nested(sizes, pa.array(place[order][: sizes.sum()]))
 
 
@@ -192,23 +190,24 @@ def _table(event_id: pa.ChunkedArray[Any], counts: Integers, columns: Mapping[st
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """The table that was made."""
+    """The table that was added."""
 
     #: A folder of shards, or a file.
     path: str
     events: int
     jets: int
-    #: Number of jets of each flavour; None without flavours.
+    #: Number of jets by flavour; None without flavours.
     flavours: dict[str, int] | None
 
 
 def add_jets(
     directory: Path, config: str | None, *, flavours: bool = True, progress: Progress | None = None
 ) -> Added:
-    """Make the jets of a config below ``directory``; blocks, in memory bounded by blocks of events.
+    """Add the table ``jets`` to a config of a dataset, completely or not at all.
 
-    Raises Conflict if the config has jets, and UnusableDataset if tables or columns are missing, or if
-    ``flavours`` are wanted and ``particles`` has no hadrons that determine them.
+    Blocking; memory is bounded by blocks of events. Raises Conflict if the config has jets, and
+    UnusableDataset if tables or columns are missing, or if ``flavours`` is set and no jet has a b or c
+    hadron.
     """
     paths = sorted(parquet_files(directory))
     chosen = layout.choose(paths, config)
@@ -242,7 +241,7 @@ def add_jets(
 
 
 def _target(shards: list[Path], config: str) -> tuple[Path, int | None]:
-    """Where readers expect the table, given the shards of its source: a folder of shards, or one file."""
+    """Return the path of the table, and the events per shard if it is a folder of shards, not one file."""
     folder = shards[0].parent
     if config and folder.name == f"{config}_{_SOURCE}":
         events = max(pq.read_metadata(shard).num_rows for shard in shards)
@@ -259,7 +258,7 @@ def _events_of(tables: dict[str, EventTable]) -> npt.NDArray[np.int64]:
 
 
 def _flavours(block: pa.Table) -> npt.NDArray[np.int64]:
-    """How many jets have each flavour; those without are counted as light."""
+    """Count jets by flavour; jets without flavour count as light."""
     flavour = np.asarray(pc.list_flatten(block.column("flavour")))
     counts = np.bincount(flavour, minlength=256)
     total = int(np.asarray(pc.list_value_length(block.column("pt"))).sum())

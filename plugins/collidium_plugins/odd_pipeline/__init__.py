@@ -1,9 +1,9 @@
-"""The pipeline of production: MadGraph, Pythia, Geant4 and ACTS on the Open Data Detector, in containers.
+"""The production pipeline: MadGraph, Pythia, Geant4 and ACTS on the Open Data Detector, in containers.
 
-Image and scripts are those of the public ColliderML production, both pinned. The image has the programs; the
-Containerfile next to this module adds to it what they fetch from the network on first use: the scripts at
-their tag, MadGraph's interface to Pythia, Geant4's data, Python packages. So stages run without network and
-as any user. docs/local-simulation.md says what of this was verified.
+Image and scripts are those of the public ColliderML production; both are pinned. The Containerfile next to
+this module adds to the image what its programs download on first use: the scripts, MadGraph's interface to
+Pythia, data of Geant4, and Python packages. So stages run without network and as any user.
+docs/local-simulation.md lists what was verified.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Final
 from collidium import hookspecs
 from collidium.contracts.pipeline import TABLES, Pipeline, Stage
 
-#: The tag of the scripts, and the image that they are made for.
+#: Tag of the scripts, and the image that they require.
 SCRIPTS: Final = "pipeline-v0.2.1"
 BASE_IMAGE: Final = (
     "ghcr.io/opendatadetector/sw@sha256:20e4df7b0d6befd70ce0113d852350b25cbd9aac659d1bc530036a2c85a68f89"
 )
-#: What the Containerfile is built as.
+#: Image built from the Containerfile.
 IMAGE: Final = f"localhost/collidium-odd:{SCRIPTS}"
 
 _CHANNELS: Final = {
@@ -32,7 +32,7 @@ _OTHERS: Final = (
     *("zee", "zmumu", "zprime"),
 )
 _REASON: Final = f"its scripts at {SCRIPTS} have settings for containers for {' and '.join(_CHANNELS)} alone"
-#: In bash, because the scripts' set-up must be sourced.
+#: Runs in bash, because the scripts' set-up must be sourced.
 _PROGRAM: Final = (
     "bash",
     "-c",
@@ -46,14 +46,14 @@ _ARGUMENTS: Final = (
 
 
 def _stage(
-    name: str, title: str, reads: Sequence[str], leaves: Sequence[str], overhead: float, seconds: float
+    name: str, title: str, inputs: Sequence[str], outputs: Sequence[str], overhead: float, seconds: float
 ) -> Stage:
     return Stage(
         name=name,
         title=title,
         command=(*_PROGRAM, name, *_ARGUMENTS),
-        inputs=tuple(reads),
-        outputs=tuple(leaves),
+        inputs=tuple(inputs),
+        outputs=tuple(outputs),
         image=IMAGE,
         overhead_seconds=overhead,
         seconds_per_event=seconds,
@@ -92,5 +92,5 @@ PIPELINE: Final = Pipeline(
 
 @hookspecs.hookimpl
 def collidium_pipelines() -> Sequence[Pipeline]:
-    """The pipeline ``odd``."""
+    """Return the pipeline ``odd``."""
     return [PIPELINE]

@@ -1,7 +1,7 @@
-"""A stage of the pipeline ``odd``, inside its container: runs the production's scripts with our order.
+"""Runs a stage of the pipeline ``odd`` inside its container, with the scripts of production.
 
-Each script reads a settings file of its channel. As the public client does, ``events``, ``pileup`` and
-``seed`` are replaced where a file has them. Needs nothing of Collidium.
+Each script reads a settings file of the channel, in which this module replaces ``events``, ``pileup`` and
+``seed`` if present, as the public client does. It does not import Collidium.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Final
 
 import yaml
 
-#: Stage -> its scripts, each with its settings; a channel that lacks the settings of a script does without.
+#: Stage -> scripts and their settings files. A script is skipped for channels without its settings file.
 SCRIPTS: Final = {
     "generate": (
         ("simulation/madgraph_init.py", "madgraph_init_config.yaml"),
@@ -32,12 +32,12 @@ SCRIPTS: Final = {
 SETTINGS: Final = "configs_development/docker_test"
 TABLES: Final = ("particles", "tracker_hits", "calo_hits", "tracks")
 _RUN: Final = "0"
-#: ACTS writes a file for each event, ``tracker_hits/7.parquet``, or one for all, ``tracker_hits.parquet``.
+#: ACTS writes one file per event, ``tracker_hits/7.parquet``, or one for all, ``tracker_hits.parquet``.
 _WRITTEN: Final = re.compile(rf"(?:.*/)?({'|'.join(TABLES)})(?:/\D*(\d+))?\.parquet")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the scripts of a stage; returns the exit code of the first that fails."""
+    """Run the scripts of a stage; return the exit code of the first that fails, or 0."""
     options = _options(arguments)
     options.seed = part_seed(options.seed, options.first_event)
     for script, settings in SCRIPTS[options.stage]:
@@ -47,16 +47,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if code:
                 print(f"{script} ended with exit code {code}", file=sys.stderr)  # noqa: T201  # a command
                 return code
-            _hand_on(script, options.work)
+            _copy_madgraph_events(script, options.work)
     if options.stage == "reconstruct":
         return _collect(options.work, options.first_event)
     return 0
 
 
 def part_seed(seed: int, first_event: int) -> int:
-    """The scripts' seed for events from ``first_event`` on: for one seed they always make the same events.
+    """Return the scripts' seed for a part of an order; with the order's seed, all parts would be equal.
 
-    So events depend on where an order is cut, unlike those of pipelines that draw each event by its number.
+    So events depend on how an order is cut, unlike those of pipelines that seed each event by its id.
     """
     if not first_event:
         return seed
@@ -64,10 +64,10 @@ def part_seed(seed: int, first_event: int) -> int:
 
 
 def _settings(template: Path, options: argparse.Namespace) -> Path:
-    """The settings of a script with our order in them."""
+    """Write the settings of a script, with the values of the order; return the path."""
     settings = yaml.safe_load(template.read_text())
-    ours = {"events": options.events, "pileup": options.pileup, "seed": options.seed}
-    settings.update({name: value for name, value in ours.items() if name in settings})
+    order = {"events": options.events, "pileup": options.pileup, "seed": options.seed}
+    settings.update({name: value for name, value in order.items() if name in settings})
     path: Path = options.work / "settings" / template.name
     path.parent.mkdir(exist_ok=True)
     path.write_text(yaml.safe_dump(settings, sort_keys=False))
@@ -81,17 +81,17 @@ def _run(script: str, settings: Path, options: argparse.Namespace) -> int:
     return subprocess.run(words, cwd=path.parent, check=False).returncode  # noqa: S603  # the pinned scripts
 
 
-def _hand_on(script: str, work: Path) -> None:
-    """MadGraph leaves its events where Pythia does not look."""
-    left = work / "runs" / "all" / "0" / "events.hepmc.gz"
-    if script.endswith("madgraph_gen.py") and left.exists():
-        wanted = work / "runs" / _RUN / left.name
-        wanted.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(left, wanted)
+def _copy_madgraph_events(script: str, work: Path) -> None:
+    """Copy the events of MadGraph to where the script for Pythia expects them."""
+    source = work / "runs" / "all" / "0" / "events.hepmc.gz"
+    if script.endswith("madgraph_gen.py") and source.exists():
+        target = work / "runs" / _RUN / source.name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
 
 
 def _collect(work: Path, first_event: int) -> int:
-    """Put the tables that ACTS wrote where the platform looks, their events numbered from ``first_event``."""
+    """Collect the tables of ACTS in ``tables/``, with events numbered from ``first_event``."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

@@ -1,8 +1,9 @@
-"""Validation: a dataset's tracking, calorimeters and generator next to reference figures.
+"""Validation of simulated datasets: tracking, calorimeters and generator are compared with references.
 
-``collidium validate DIR`` reads tables alone, whatever made them. :mod:`.quantities` lists what is compared,
-with :mod:`.tracking`; :mod:`.histograms` fills and compares, :mod:`.events` has what follows from several
-columns, ``references/`` the figures of the Open Data Detector. Importing this imports nothing heavy.
+``collidium validate DIR`` reads the tables of any dataset. :mod:`.quantities` and :mod:`.tracking` declare
+the quantities, :mod:`.events` computes what several of them use, :mod:`.histograms` fills and compares
+histograms, :mod:`.report` reads datasets and references, and :mod:`.page` renders HTML. ``references/`` has
+the values of the Open Data Detector.
 """
 
 from __future__ import annotations

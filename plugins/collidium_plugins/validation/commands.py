@@ -1,4 +1,4 @@
-"""``collidium validate``: a dataset next to reference figures."""
+"""``collidium validate``: compares a dataset with a reference."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Some events of a dataset as flat arrays: stored columns by name, and what follows from several of them."""
+"""A block of events as flat arrays: stored columns, and quantities that follow from several columns."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ Array = npt.NDArray[Any]
 Integers = npt.NDArray[np.int64]
 
 PIXEL_VOLUMES: Final = (16, 17, 18)
-#: Part of a track's hits that are of its particle, at least, in ACTS's `TrackTruthMatcher`.
+#: Minimum fraction of a track's hits from its particle, as in ACTS's ``TrackTruthMatcher``.
 MATCHING: Final = 0.5
 
 
 class MissingColumn(Exception):
-    """A dataset lacks what a quantity is made of."""
+    """A quantity needs a table or column that the dataset does not have."""
 
 
 class Block:
-    """Events of one block.
+    """A block of events.
 
-    ``block["tracks.d0"]`` is a column of all events, one after the other; ``block.event("tracks")`` the
-    place of the event of each entry. Everything else is computed when asked for, once.
+    ``block["tracks.d0"]`` is a column of all events as a flat array; ``block.event("tracks")`` the index of
+    the event of each entry. Derived quantities are computed on first use.
 
     Parameters
     ----------
     tables
-        Rows of the same events by table, one row per event, with canonical column names.
+        Tables by name, of the same events, one per row, with canonical column names.
     events
-        How many events there are.
+        Number of events.
     """
 
     def __init__(self, tables: Mapping[str, pa.Table], events: int) -> None:
@@ -46,7 +46,7 @@ class Block:
         self._columns: dict[str, Array] = {}
 
     def __getitem__(self, name: str) -> Array:
-        """The entries of a column, with those of lists of lists in one array. Raises MissingColumn."""
+        """Return the flattened entries of a column. Raises MissingColumn."""
         if name not in self._columns:
             column: Any = self._column(name)
             while pa.types.is_list(column.type) or pa.types.is_large_list(column.type):
@@ -55,31 +55,28 @@ class Block:
         return self._columns[name]
 
     def lengths(self, name: str) -> Integers:
-        """The length of each event's list. Raises MissingColumn."""
+        """Return the length of each event's list. Raises MissingColumn."""
         return np.asarray(pc.list_value_length(self._column(name)), np.int64)
 
     def inner_lengths(self, name: str) -> Integers:
-        """The length of each list in the lists of a column. Raises MissingColumn."""
+        """Return the lengths of the inner lists of a column. Raises MissingColumn."""
         return np.asarray(pc.list_value_length(pc.list_flatten(self._column(name))), np.int64)
 
     def event(self, table: str) -> Integers:
-        """The place of the event of each entry of a table."""
-        lengths = self.lengths(f"{table}.{self._tables[table].column_names[1]}") if self.has(table) else None
-        if lengths is None:
-            raise MissingColumn(f"no table {table}")
-        return np.repeat(np.arange(self.events), lengths)
+        """Return the index of the event of each entry of a table. Raises MissingColumn."""
+        first = self._table(table).column_names[1]
+        return np.repeat(np.arange(self.events), self.lengths(f"{table}.{first}"))
 
-    def has(self, table: str) -> bool:
-        """Whether the dataset has the table."""
-        return table in self._tables
+    def _table(self, name: str) -> pa.Table:
+        if name not in self._tables:
+            raise MissingColumn(f"no table {name}")
+        return self._tables[name]
 
     def _column(self, name: str) -> pa.ChunkedArray[Any]:
         table, _, column = name.partition(".")
-        if not self.has(table):
-            raise MissingColumn(f"no table {table}")
-        if column not in self._tables[table].column_names:
+        if column not in self._table(table).column_names:
             raise MissingColumn(f"no column {column} in table {table}")
-        found = self._tables[table].column(column)
+        found = self._table(table).column(column)
         if found.null_count:
             raise MissingColumn(f"column {column} of table {table} is withheld")
         return found
@@ -87,7 +84,7 @@ class Block:
     # -- particles ------------------------------------------------------------------------------------
 
     def particle(self, event: Integers, ids: Array) -> Integers:
-        """The place of particles in the table, by event and id; -1 of those that are not there."""
+        """Return the index of particles by event and id, or -1."""
         return self._particles.rows(self._ragged(event, ids))
 
     @cached_property
@@ -110,17 +107,17 @@ class Block:
 
     @cached_property
     def radius(self) -> Array:
-        """Distance of particles' vertices from the beams, mm."""
+        """Production radius of particles, mm."""
         return np.hypot(self["particles.vx"], self["particles.vy"])
 
     @cached_property
     def parent(self) -> Integers:
-        """The place of each particle's parent; -1 without."""
+        """Index of each particle's parent, or -1."""
         return self.particle(self.event("particles"), self["particles.parent_id"].astype(np.uint64))
 
     @cached_property
     def final(self) -> npt.NDArray[np.bool_]:
-        """Particles of the generator that have not decayed in it: primaries that are no primary's parent."""
+        """Mask of final particles of the generator: primaries that are not the parent of a primary."""
         primary = self["particles.primary"].astype(bool)
         decayed = np.zeros(len(primary), bool)
         decayed[self.parent[(self.parent >= 0) & primary]] = True
@@ -128,18 +125,18 @@ class Block:
 
     @cached_property
     def root(self) -> Integers:
-        """For each particle the primary that it comes from: itself, for a primary."""
+        """Index of each particle's primary ancestor; its own for a primary."""
         return physics.primary_ancestor(self["particles.primary"], self.parent)
 
     # -- tracker --------------------------------------------------------------------------------------
 
     @cached_property
     def hit_particle(self) -> Integers:
-        """The place of each hit's particle."""
+        """Index of each hit's particle, or -1."""
         return self.particle(self.event("tracker_hits"), self["tracker_hits.particle_id"])
 
     def hits_of_particles(self, volumes: Sequence[int] = ()) -> Integers:
-        """How many hits each particle has, in all volumes or in some."""
+        """Return the number of hits of each particle, in all volumes or in some."""
         owner = self.hit_particle
         counted = owner >= 0
         if volumes:
@@ -148,7 +145,7 @@ class Block:
 
     @cached_property
     def findable(self) -> npt.NDArray[np.bool_]:
-        """Production's denominator of efficiencies, of primaries alone."""
+        """Mask of particles in the denominator of efficiencies: that of production, for primaries."""
         findable: npt.NDArray[np.bool_] = (
             self["particles.primary"].astype(bool)
             & (self["particles.charge"] != 0)
@@ -163,7 +160,7 @@ class Block:
 
     @cached_property
     def track_hits(self) -> tuple[Integers, Integers]:
-        """For each hit of a track the track's place and the hit's."""
+        """Track index and hit index of each hit on a track."""
         counts = self.inner_lengths("tracks.hit_ids")
         track = np.repeat(np.arange(len(counts)), counts)
         hits = self.lengths("tracker_hits.x")
@@ -175,7 +172,7 @@ class Block:
 
     @cached_property
     def match(self) -> Integers:
-        """The place of the particle that at least half of a track's hits are of; -1 without, a fake."""
+        """Index of the particle with at least half of each track's hits; -1 for fakes."""
         track, hit = self.track_hits
         number = len(self["tracks.d0"])
         owner = self.hit_particle[hit]
@@ -189,14 +186,14 @@ class Block:
 
     @cached_property
     def found(self) -> npt.NDArray[np.bool_]:
-        """Particles that have a track."""
+        """Mask of particles that have a track."""
         found = np.zeros(len(self["particles.particle_id"]), bool)
         found[self.match[self.match >= 0]] = True
         return found
 
     @cached_property
     def duplicate(self) -> npt.NDArray[np.bool_]:
-        """Tracks of a particle that has another one with more hits, or with as many and before this one."""
+        """Mask of tracks whose particle has another track with more hits, or as many and a lower index."""
         order = np.lexsort((-self.inner_lengths("tracks.hit_ids"), self.match))
         again = np.zeros(len(order), bool)
         again[order[1:]] = self.match[order[1:]] == self.match[order[:-1]]
@@ -204,7 +201,7 @@ class Block:
 
     @cached_property
     def measured(self) -> tuple[Integers, Integers]:
-        """Tracks of findable particles from the beams' crossing, and their particles: not duplicates."""
+        """Tracks, without duplicates, of findable particles from the luminous region; and their particles."""
         good = (self.match >= 0) & ~self.duplicate
         good[good] &= (self.findable & (self.radius < 1.0))[self.match[good]]
         track = np.flatnonzero(good)
@@ -221,9 +218,10 @@ class Block:
 
     @cached_property
     def fields(self) -> tuple[Array, Array]:
-        """Findable particles of 0.5 to 8 GeV and the field, in tesla, that bends their hits on a circle.
+        """Findable particles below 8 GeV with at least eight hits, and the field that bends them, T.
 
-        The circle is the algebraic least-squares one, x² + y² = 2ax + 2by + c, of six hits or more.
+        The field follows from pT and the radius of the circle x² + y² = ax + by + c through the hits, which
+        is fitted by algebraic least squares.
         """
         from_beams = self.findable & (self.pt < 8.0) & (self.radius < 1.0) & (self.hits_of_particles() >= 8)
         chosen = np.flatnonzero(from_beams)
@@ -248,7 +246,7 @@ class Block:
 
     @cached_property
     def contributions(self) -> tuple[Integers, Array, Array]:
-        """For each contribution its particle's primary, its energy, and its calibrated energy, GeV."""
+        """Primary ancestor, energy in the ECal, and calibrated energy of each contribution, GeV."""
         counts = self.inner_lengths("calo_hits.contrib_energies")
         cell = np.repeat(np.arange(len(counts)), counts)
         owner = self.particle(self.event("calo_hits")[cell], self["calo_hits.contrib_particle_ids"])
@@ -259,7 +257,7 @@ class Block:
         return self.root[owner[known]], ecal[known], calibrated[known]
 
     def deposited(self, *, calibrated: bool) -> Array:
-        """What each primary and its descendants left: in the ECal's active layers, or calibrated in all."""
+        """Return the energy of each primary with its descendants: in the ECal's layers, or calibrated."""
         root, ecal, everything = self.contributions
         weights = everything if calibrated else ecal
         return np.bincount(root, weights, minlength=len(self["particles.particle_id"]))

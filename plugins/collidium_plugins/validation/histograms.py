@@ -1,7 +1,4 @@
-"""Quantities declared as data, what they become from blocks of events, and how two of them are compared.
-
-Nothing in here reads files or knows a detector.
-"""
+"""Declarations of quantities, histograms filled from blocks of events, and their comparison."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ Kind = Literal["spectrum", "fraction", "mean", "deviation", "median", "width"]
 ETA_LABEL: Final = "η"
 PT_LABEL: Final = "pT (GeV)"
 
-#: Entries that a bin needs to have a value, by kind.
+#: Minimum number of entries of a bin with a value, by kind.
 _MIN_ENTRIES: Final[Mapping[Kind, int]] = {
     "spectrum": 0,
     "fraction": 1,
@@ -30,33 +27,35 @@ _MIN_ENTRIES: Final[Mapping[Kind, int]] = {
     "median": 20,
     "width": 20,
 }
-#: Standard errors of the median and the width of n Gaussian values, in standard deviations over √n.
+#: Standard errors of the median and the width of n Gaussian values, in units of the standard deviation over
+#: √n.
 _MEDIAN_ERROR, _WIDTH_ERROR = 1.253, 0.962
-#: Standard deviations of χ² from its mean at which two histograms disagree.
+#: Histograms disagree if χ² exceeds its mean by this many standard deviations.
 _SIGNIFICANT: Final = 4.0
 
 
 @dataclass(frozen=True, slots=True)
 class Quantity:
-    """A histogram and how it is filled.
+    """Declaration of a histogram.
 
     Parameters
     ----------
     name, title, x, y
-        Its name, unique; the title of its plot; the labels of its axes, with units.
+        Unique name; title of the plot; labels of the axes, with units.
     edges
-        Edges of the bins of x, rising.
+        Edges of the bins of x, ascending.
     kind
         ``"spectrum"``: entries per event; ``"fraction"``: of entries that pass; of y ``"mean"``, standard
         ``"deviation"``, ``"median"`` or ``"width"``, half of the central 68.3% interval.
     fill
-        Returns the entries of a block: x, and y (whether it passed, for a fraction) except for a spectrum.
+        Returns the entries of a block: x, and y (whether the entry passes, for a fraction) except for a
+        spectrum.
     spread
         Edges of the bins of y, for the median and the width.
     labels
-        Names of the bins, where x is no number.
+        Names of the bins, if x is not a number.
     log
-        Axes that are logarithmic: ``"x"``, ``"y"``, ``"xy"`` or none.
+        Logarithmic axes: ``"x"``, ``"y"``, ``"xy"`` or empty.
     """
 
     name: str
@@ -72,7 +71,7 @@ class Quantity:
 
 
 def one_number(name: str, title: str, kind: Kind, of: Callable[[Block], npt.NDArray[Any]]) -> Quantity:
-    """A quantity that is one number, of the entries y that ``of`` returns."""
+    """Return a quantity with a single bin, whose entries y are those that ``of`` returns."""
 
     def fill(block: Block) -> tuple[npt.NDArray[Any], ...]:
         entries = of(block)
@@ -87,7 +86,7 @@ class Accumulator:
 
     quantity: Quantity
     events: int = 0
-    #: Entries in each bin, and sums of y and of its square; entries by bin of x and of y.
+    #: Number of entries, sum of y and sum of y² in each bin; and numbers of entries by bins of x and y.
     entries: Floats = field(init=False)
     sums: Floats = field(init=False)
     squares: Floats = field(init=False)
@@ -142,7 +141,7 @@ class Accumulator:
         return Histogram(self.quantity.edges, value, error, self.entries)
 
     def _quantile(self, part: float) -> Floats:
-        """The y below which that part of the entries of each bin lies, between edges in proportion."""
+        """Return the quantile of y in each bin, interpolated linearly between edges."""
         assert self.quantity.spread is not None  # noqa: S101  # a median without it is a mistake in this package
         below = np.cumsum(self.table, axis=1)[:, :-1]
         wanted = part * np.maximum(self.entries, 1)
@@ -152,7 +151,7 @@ class Accumulator:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Histogram:
-    """Values by bin, shape (bins,), with standard errors and numbers of entries; NaN: no value."""
+    """Values, standard errors and numbers of entries by bin, shape (bins,); NaN for bins without a value."""
 
     edges: Floats
     value: Floats
@@ -162,10 +161,10 @@ class Histogram:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reference(Histogram):
-    """What a histogram should be.
+    """A reference for a histogram.
 
-    Differences up to ``tolerance`` are no disagreement; with ``side`` ``"below"`` or ``"above"`` only values
-    on that side of the reference disagree.
+    Only differences beyond ``tolerance`` count; with ``side`` ``"below"`` or ``"above"`` only those on that
+    side of the reference.
     """
 
     tolerance: float | Floats = 0.0
@@ -180,11 +179,11 @@ Verdict = Literal["agrees", "disagrees", "no reference"]
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """χ² of a histogram and its reference, over bins that both have, and what follows from it."""
+    """χ² of a histogram and its reference over common bins, and the verdict."""
 
     chi2: float
     bins: int
-    #: The same of what exceeds the tolerance.
+    #: χ² of the part of differences beyond the tolerance.
     chi2_beyond: float
     verdict: Verdict
 
@@ -192,8 +191,8 @@ class Comparison:
 def compare(found: Histogram, reference: Reference | None) -> Comparison:
     """Compare a histogram with its reference.
 
-    They disagree where what exceeds the tolerance has a χ² of more than n + 4 √(2n) for n bins, that is, four
-    standard deviations.
+    They disagree if the χ² of differences beyond the tolerance exceeds n + 4 √(2n) for n bins, which is four
+    standard deviations above its mean.
     """
     if reference is None or not _same(found.edges, reference.edges):
         return Comparison(0.0, 0, 0.0, "no reference")

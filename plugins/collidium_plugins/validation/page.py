@@ -1,4 +1,4 @@
-"""A report as one HTML page without scripts: a table of verdicts, and a plot of each quantity."""
+"""Renders a report as an HTML page: a table of verdicts, and an SVG plot of each quantity."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEFT, _RIGHT, _TOP, _BOTTOM = 58, 350, 28, 198
 
 
 def html(report: Report) -> str:
-    """Return the page of a report."""
+    """Return the HTML page of a report."""
     return _template().render(
         heading=f"Validation of {report['config'] or 'events'}",
         report=report,
@@ -41,7 +41,7 @@ def _template() -> Template:
 
 
 def cells(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
-    """Value and reference (of a single bin), χ² per bin, that beyond the tolerance, and the verdict."""
+    """Return value and reference (for single bins), χ² per bin, χ² beyond the tolerance, and the verdict."""
     reference = entry["reference"]
     value = central = ""
     if len(entry["value"]) == 1 and entry["value"][0] is not None:
@@ -53,12 +53,12 @@ def cells(entry: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
 
 
 def title(entry: Mapping[str, Any]) -> str:
-    """Return the title with what it is a function of."""
+    """Return the title with the label of the x axis."""
     return f"{entry['title']}, by {entry['x']}" if entry["x"] else str(entry["title"])
 
 
 def _plot(entry: Mapping[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
-    """Places of a quantity's points with errors, of the reference with its tolerance, and of ticks."""
+    """Return pixel positions of points with errors, of the reference with its tolerance, and of ticks."""
     edges, value, error = (numbers(entry[name]) for name in ("edges", "value", "error"))
     low, central, high = _band(entry["reference"], len(value))
     shown = np.concatenate([value, value - error, value + error, low, central, high])
@@ -84,7 +84,7 @@ def _plot(entry: Mapping[str, Any]) -> dict[str, list[tuple[Any, ...]]]:
 
 
 def _band(reference: Mapping[str, Any] | None, bins: int) -> tuple[Floats, Floats, Floats]:
-    """A reference less its tolerance, itself, and with it."""
+    """Return the reference minus its tolerance, the reference, and the reference plus its tolerance."""
     if reference is None:
         nothing = np.full(bins, np.nan)
         return nothing, nothing, nothing
@@ -96,7 +96,7 @@ def _band(reference: Mapping[str, Any] | None, bins: int) -> tuple[Floats, Float
 
 @dataclass(frozen=True, slots=True)
 class _Axis:
-    """From numbers (or their logarithms) between two limits to pixels."""
+    """Maps numbers, or their logarithms, to pixels."""
 
     low: float
     high: float
@@ -106,7 +106,7 @@ class _Axis:
 
     @classmethod
     def of(cls, shown: Floats, first: int, last: int, *, log: bool) -> _Axis:
-        """All that is shown fits, with room around it along y."""
+        """Return an axis that contains all numbers, with margins along y."""
         there = shown[np.isfinite(shown) & ((shown > 0) | (not log))]
         there = np.log10(there) if log else there
         low, high = (float(there.min()), float(there.max())) if len(there) else (0.0, 1.0)
@@ -120,7 +120,7 @@ class _Axis:
         return round(float(self.first + (self.last - self.first) * part), 1)
 
     def ticks(self) -> list[float]:
-        """Three to seven round numbers, or powers of ten."""
+        """Return three to seven round numbers, or powers of ten."""
         step = 1.0 if self.log and self.high - self.low > 2 else _round_step((self.high - self.low) / 4)
         places = np.arange(np.ceil(self.low / step), np.floor(self.high / step) + 1) * step
         places = places[:: max(1, len(places) // 5)]

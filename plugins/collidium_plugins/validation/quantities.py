@@ -1,4 +1,4 @@
-"""What is validated: each quantity is one entry, with its bins and how a block of events fills it."""
+"""The quantities of generator and calorimeters, and all quantities that are validated."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Array = npt.NDArray[Any]
 #: GeV.
 _SPECTRUM_PT: Final = np.geomspace(0.05, 1000, 44)
 
-#: GeV: photons of about 5, 10, 20, 50 and 100 have a reference, those between have none.
+#: GeV: bins around 5, 10, 20, 50 and 100 GeV have a reference, those between have none.
 _PHOTONS: Final = np.array([4.5, 5.5, 9, 11, 18, 22, 45, 55, 90, 110])
-#: GeV: around the points of production's figure for pions.
+#: GeV: bins around the points of production's plot for pions.
 _PIONS: Final = np.round(0.4781 * 1.76 ** (np.arange(11) - 0.5), 4).astype(np.float64)
 
 
 def _cells(first_code: int, block: Block) -> Array:
-    """Energy of the cells of a calorimeter, MeV."""
+    """Return the energies of the cells of a calorimeter, MeV."""
     code = block["calo_hits.detector"]
     return 1000 * block["calo_hits.total_energy"][(code >= first_code) & (code < first_code + 3)]
 
@@ -54,7 +54,7 @@ def _cell_quantities() -> Iterator[Quantity]:
 
 
 def _photons(block: Block, *, barrel: bool) -> tuple[Array, ...]:
-    """Energy of photons that did not convert, and the part of it that the ECal's active layers see."""
+    """Return the energy of unconverted photons, GeV, and its fraction in the ECal's active layers, %."""
     unconverted = np.ones(len(block.parent), bool)
     unconverted[block.parent[block.parent >= 0]] = False
     eta = np.abs(block.eta)
@@ -72,7 +72,7 @@ def _pions(block: Block) -> tuple[Array, ...]:
 
 
 def _ratio(block: Block) -> Array:
-    """Calibrated energy of all contributions within |η| < 3 over that of the particles, by event."""
+    """Return the calibrated energy of particles within |η| < 3 over their true energy, by event."""
     visible = block.final & ~np.isin(np.abs(block["particles.pdg_id"]), (12, 13, 14, 16))
     chosen, event = visible & (np.abs(block.eta) < 3), block.event("particles")
     left = np.bincount(event[chosen], block.deposited(calibrated=True)[chosen], block.events)
@@ -106,7 +106,7 @@ CALORIMETER_QUANTITIES: Final[tuple[Quantity, ...]] = tuple(_calorimeters())
 
 
 def _per_event(name: str, title: str, count: Callable[[Block], Array]) -> Quantity:
-    """The mean over events of a number that each has."""
+    """Return the mean over events of a number per event."""
     return one_number(f"{name}_per_event", f"{title} per event", "mean", count)
 
 
@@ -153,13 +153,13 @@ _MULTIPLICITIES: Final = (
 
 
 def _width_of_vertices(axis: str, title: str) -> Quantity:
-    """Of where collisions are, in mm or ns: the place of their first particle that was not made later."""
+    """Return the width of the distribution of collisions, mm or ns: the vertices of their first particles."""
 
     def vertices(block: Block) -> Array:
-        made_there = np.flatnonzero(block["particles.primary"].astype(bool) & (block.parent < 0))
+        prompt = np.flatnonzero(block["particles.primary"].astype(bool) & (block.parent < 0))
         event, number = block.event("particles"), block["particles.vertex_primary"].astype(np.int64)
-        pairs = np.stack([event[made_there], number[made_there]])
-        first = made_there[np.unique(pairs, axis=1, return_index=True)[1]]
+        pairs = np.stack([event[prompt], number[prompt]])
+        first = prompt[np.unique(pairs, axis=1, return_index=True)[1]]
         return block[f"particles.{axis}"][first]
 
     return one_number(f"vertex_{axis}", f"Width of the luminous region in {title}", "deviation", vertices)

@@ -1,4 +1,4 @@
-"""A dataset read in blocks of events, its quantities, and each next to its reference: one JSON document."""
+"""Reads a dataset and references, and compares all quantities: the report is one JSON document."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ from collidium_plugins.validation.histograms import (
 )
 from collidium_plugins.validation.quantities import QUANTITIES
 
-#: Tables that are read, of those that a dataset has; without the first there are no events.
+#: Tables that are read if present; the first one is required.
 _TABLES: Final[tuple[str, ...]] = ("particles", "tracker_hits", "measurements", "calo_hits", "tracks")
-#: What :func:`validate` writes, and what reference files have.
+#: Format of reports and of reference files.
 FORMAT: Final = "collidium-validation-1"
 
 Report = dict[str, Any]
-#: Called with the events that are done, and all there are.
+#: Called with the number of events done and the total.
 Progress = Callable[[int, int], None]
 
 
@@ -46,36 +46,36 @@ def validate(
     extra: Sequence[Path] = (),
     progress: Progress | None = None,
 ) -> Report:
-    """Compare the events of a dataset with a reference, in memory bounded by blocks of events.
+    """Compare the events of a dataset with a reference; memory is bounded by blocks of events.
 
     Parameters
     ----------
     directory
         The dataset's directory.
     config
-        Name of a config; may be left out where there is only one.
+        Name of a config; default: the only one.
     events
-        The range of events to read; all by default.
+        The events to read; default: all.
     reference
-        Another dataset's directory, or a JSON file of this function or by hand; by default the figures of
-        the Open Data Detector that are known for the config.
+        The directory of another dataset, or a JSON file in the format of reports; default: the values of the
+        Open Data Detector for the config.
     extra
-        JSON files of the same format whose quantities were made elsewhere, such as a map of material.
+        JSON files in the same format with further quantities, such as a map of material.
     progress
-        Called with the events that are done, and all there are.
+        Called with the number of events done and the total.
 
     Returns
     -------
     dict
         A JSON document: ``quantities`` has titles, edges, values, standard errors, the reference, χ² per bin
-        and the verdict of each; ``missing`` the reason for each that cannot be made.
+        and the verdict of each; ``missing`` has the reason for each that cannot be computed.
 
     Raises
     ------
     UnusableDataset
-        For a dataset that cannot be read.
+        If the dataset cannot be read.
     InvalidInput
-        For a reference that is no JSON file of this format.
+        If the reference is not a JSON file of this format.
     """
     chosen, found, missing, read = _histograms(directory, config, events, progress)
     references = _builtin(chosen)
@@ -112,7 +112,7 @@ def _histograms(
     events: EventRange | None,
     progress: Progress | None,
 ) -> tuple[str, dict[str, Histogram], dict[str, str], int]:
-    """The config, its histograms, the reasons for those that are missing, and the number of events."""
+    """Return the config, its histograms, reasons for missing histograms, and the number of events."""
     paths = sorted(parquet_files(directory))
     chosen = layout.choose(paths, config)
     there = layout.configs(paths)[chosen]
@@ -150,7 +150,7 @@ def _histograms(
 
 
 def _builtin(config: str) -> dict[str, Reference]:
-    """The references that come with this package and hold for a config."""
+    """Return the shipped references for a config."""
     folder = files("collidium_plugins.validation").joinpath("references")
     names = [
         name for name in ("any.json", "material.json", f"{config}.json") if folder.joinpath(name).is_file()
@@ -172,7 +172,7 @@ def _quantities_of(path: Path) -> Mapping[str, Any]:
 
 
 def _loaded(entry: Mapping[str, Any]) -> Reference:
-    """A quantity of a JSON document. Raises ValueError, KeyError or TypeError."""
+    """Return a quantity of a JSON document. Raises ValueError, KeyError or TypeError."""
     edges, value = numbers(entry["edges"]), numbers(entry["value"])
     error = numbers(entry.get("error") or [None] * len(value))
     tolerance = entry.get("tolerance", 0.0)
@@ -228,10 +228,10 @@ def _entry(described: Mapping[str, Any], found: Histogram, reference: Reference 
 
 
 def _plain(values: Floats) -> list[float | None]:
-    """Numbers of JSON with six digits; null for no value."""
+    """Return numbers for JSON with six digits; None for NaN."""
     return [float(f"{value:.6g}") if np.isfinite(value) else None for value in values]
 
 
 def numbers(values: Sequence[float | None]) -> Floats:
-    """Numbers of a JSON document, shape (values,); NaN for null."""
+    """Return numbers of a JSON document as an array; NaN for null."""
     return np.array([np.nan if value is None else value for value in values], np.float64)

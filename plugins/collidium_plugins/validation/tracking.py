@@ -1,7 +1,7 @@
-"""What is validated of the tracker: efficiencies, residuals and pulls of tracks, hits, the field.
+"""The quantities of the tracker: efficiencies, residuals and pulls of tracks, residuals of hits, the field.
 
-Definitions are those of ACTS and of the production of the hosted datasets: a track is of the particle that at
-least half of its hits are of, and a fake without; the efficiency's denominator is :attr:`Block.findable`.
+Definitions are those of ACTS and of the production of the hosted datasets: a track is matched to the particle
+with at least half of its hits, or else is a fake; the denominator of efficiencies is :attr:`Block.findable`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _by_eta_and_pt(
     eta: Array = _COARSE_ETA,
     spread: Array | None = None,
 ) -> Iterator[Quantity]:
-    """A number of each entry against its η, in bins of ``eta``, and its pT."""
+    """Yield a quantity in bins of η, with edges ``eta``, and in bins of pT."""
     of_eta, of_pt = of
 
     def by_eta(block: Block) -> tuple[Array, ...]:
@@ -101,7 +101,7 @@ def _true(block: Block, name: str, particle: Array) -> Array:
 
 
 def _residual(block: Block, name: str) -> Array:
-    """Measured less true, of the tracks of :attr:`Block.measured`; mm, rad, 1/GeV."""
+    """Return measured minus true parameters of the tracks of :attr:`Block.measured`; mm, rad, 1/GeV."""
     track, particle = block.measured
     if name == "pt":
         return block.track_pt[track] / block.pt[particle] - 1
@@ -115,7 +115,7 @@ def _pull(block: Block, name: str) -> Array:
     return np.where(np.abs(block["particles.pdg_id"][particle]) == 11, np.nan, pull)
 
 
-#: Places of the variances in the lower triangle, row by row, of the covariance of five parameters.
+#: Indices of the variances in the lower triangle, row by row, of the covariance of five parameters.
 _VARIANCES: Final = {"d0": 0, "z0": 2, "phi": 5, "theta": 9, "qop": 14}
 _ENTRIES: Final = 15
 
@@ -127,7 +127,7 @@ def _variance(block: Block, name: str) -> Array:
     return block["tracks.covariance"].reshape(-1, _ENTRIES)[:, _VARIANCES[name]]
 
 
-#: Parameter -> name in titles, unit, units in those of the table, and the largest residual, in these units.
+#: Parameter -> name in titles, unit, factor to that unit, and the largest residual in it.
 _PARAMETERS: Final = {
     "d0": ("d0", "µm", 1e3, 1000.0),
     "z0": ("z0", "µm", 1e3, 5000.0),
@@ -165,15 +165,15 @@ def _field(block: Block) -> tuple[Array, ...]:
     return block.eta[chosen], field
 
 
-#: µm: residuals of hits beyond are tails, about five of the largest standard deviations; by axis, for pixels
-#: and strips.
+#: Maximum residual of hits that are not tails, about five of the largest standard deviations, µm; by axis,
+#: for pixels and strips.
 _TAILS: Final = {"phi": (75.0, 110.0), "along": (75.0, 750.0)}
-#: The same of the square over its variance.
+#: Maximum squared distance over variance of hits that are not tails.
 _FAR: Final = 25.0
 
 
 def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
-    """Measured less true place of hits, µm: around the beams, or along z (barrels) and r (endcaps)."""
+    """Return measured minus true positions of hits, µm: in rφ, or in z (barrels) and r (endcaps)."""
     at, true = (
         {name: block[f"tracker_hits.{prefix}{name}"].astype(np.float64) for name in "xyz"}
         for prefix in ("", "true_")
@@ -189,7 +189,7 @@ def _hit_residual(block: Block, axis: str) -> tuple[Array, ...]:
 
 
 def _hit_chi2(block: Block) -> tuple[Array, ...]:
-    """The square of the distance of hits from true crossings, over its variance."""
+    """Return the squared distance of hits from true crossings over its variance."""
     square = sum(
         (block[f"tracker_hits.{axis}"].astype(np.float64) - block[f"tracker_hits.true_{axis}"]) ** 2
         for axis in "xyz"
