@@ -131,7 +131,7 @@ def load(
     >>> hits.column_names, hits.num_rows
     (['event_id', 'x', 'y'], 2)
     """
-    of_tables = _columns_of(columns, tables)
+    of_tables = columns_by_table(columns, tables)
     wanted = event_range(events)
     access: Any = {"endpoint": endpoint, "revision": revision, "token": token}
     fetched = download(source, config, tables, wanted, cache=cache, progress=progress, **access)
@@ -167,7 +167,8 @@ def _load_flat(table: EventTable, events: EventRange | None, columns: Sequence[s
     return loaded.select(list(dict.fromkeys(["event_id", *([position] if position else []), *wanted])))
 
 
-def _columns_of(columns: Columns, tables: str | Sequence[str] | None) -> Mapping[str, Sequence[str]]:
+def columns_by_table(columns: Columns, tables: str | Sequence[str] | None) -> Mapping[str, Sequence[str]]:
+    """Return the requested columns by table. Raises InvalidInput."""
     if columns is None:
         return {}
     if isinstance(columns, Mapping):

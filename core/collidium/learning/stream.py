@@ -20,6 +20,7 @@ from collidium.contracts.task import EventRange
 from collidium.datasets import layout
 from collidium.datasets.access import Events, Source, catalogue, download, event_range
 from collidium.datasets.cards import SPLITS, split_card
+from collidium.datasets.loading import Columns, columns_by_table
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.hub.sources import locate
@@ -120,7 +121,7 @@ class EventStream:
         source: Source,
         config: str | None = None,
         tables: str | Sequence[str] = "tracker_hits",
-        columns: Sequence[str] | Mapping[str, Sequence[str]] | None = None,
+        columns: Columns = None,
         events: Events = None,
         *,
         batch: int = 64,
@@ -140,10 +141,12 @@ class EventStream:
         self.batch = batch
         self._options = _Options(shuffle, seed, rank, world, worker, workers, equal, buffer_bytes)
         names = [tables] if isinstance(tables, str) else list(dict.fromkeys(tables))
-        self._columns = _by_table(names, columns)
+        self._columns = columns_by_table(columns, names[0] if len(names) == 1 else names)
         problems = list(self._options.problems(batch))
         if not names:
             problems.append("a stream has at least one table")
+        if other := [name for name in self._columns if name not in names]:
+            problems.append(f"columns of {', '.join(other)}: no table of the stream")
         if problems:
             raise InvalidInput("; ".join(problems))
         self._names = names
@@ -305,17 +308,6 @@ class EventStream:
             table = EventTable(name, [fetched.directory / path for path in fetched.shards[name]])
             tables.append(ColumnReader(table, self._columns.get(name)))
         return JoinedTables(tables, wanted)
-
-
-def _by_table(names: Sequence[str], columns: Any) -> dict[str, Sequence[str]]:
-    if columns is None:
-        return {}
-    if isinstance(columns, str) or (not isinstance(columns, Mapping) and len(names) != 1):
-        raise InvalidInput("columns are a list of names, for several tables by table: {'tracks': ['d0'], …}")
-    given = columns if isinstance(columns, Mapping) else {names[0]: columns}
-    if other := [name for name in given if name not in names]:
-        raise InvalidInput(f"columns of {', '.join(other)}: no table of the stream")
-    return {name: list(of) for name, of in given.items()}
 
 
 def read_splits(

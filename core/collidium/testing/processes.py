@@ -84,21 +84,16 @@ def wait_for_group(group: int) -> None:
 
 
 #: Environment variables with settings, tokens and caches of the user.
-_PRIVATE_PREFIXES = ("PLATFORM_", "AWS_", "HF_", "HUGGING", "XDG_", "COLLIDERML_", "PG")
-_PRIVATE_NAMES = frozenset({"ADMIN_TOKEN"})
+_PRIVATE_PREFIXES = ("ADMIN_TOKEN", "PLATFORM_", "AWS_", "HF_", "HUGGING", "XDG_", "COLLIDERML_", "PG")
 #: Addresses for which the caller's proxy is not used.
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 
-def is_private(name: str) -> bool:
-    """Whether the environment variable may contain the caller's settings."""
-    upper = name.upper()
-    return upper in _PRIVATE_NAMES or upper.startswith(_PRIVATE_PREFIXES)
-
-
 def isolated_environment(home: Path, extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """The caller's environment without private variables, with the home ``home`` and ``extra`` variables."""
-    kept = {name: value for name, value in os.environ.items() if not is_private(name)}
+    kept = {
+        name: value for name, value in os.environ.items() if not name.upper().startswith(_PRIVATE_PREFIXES)
+    }
     return kept | {
         "HOME": str(home),
         "HF_HOME": str(home / "huggingface"),
