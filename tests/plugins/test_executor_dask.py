@@ -1,4 +1,4 @@
-"""Executor ``dask``: the contract, with a scheduler and workers that are processes of their own, over TLS."""
+"""Executor ``dask`` with a real scheduler and workers over TLS."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ async def test_the_executor_conforms(executor: Dask) -> None:
     await check_executor(executor)
 
 
-async def test_short_calls_stay_on_this_machine(executor: Dask) -> None:
+async def test_local_calls_run_on_this_machine(executor: Dask) -> None:
     there = [pid async for pid in executor.map(parent_of_parent, [0], LIMITS)]
     here = [pid async for pid in executor.map(parent_of_parent, [0], LIMITS, local=True)]
     assert here == [os.getpid()]
@@ -83,7 +83,7 @@ async def test_calls_of_a_lost_worker_are_repeated(tmp_path: Path) -> None:
             await until(lambda: not Path(f"/proc/{process}").exists())
 
 
-async def test_calls_of_lost_workers_go_to_those_that_come(tmp_path: Path) -> None:
+async def test_calls_of_lost_workers_go_to_new_ones(tmp_path: Path) -> None:
     """Dask itself keeps a call for ever that was for workers which have gone, where others come later."""
     (tmp_path / "file").touch()
     await LocalStorage(tmp_path / "storage").put("file", tmp_path / "file")
@@ -119,13 +119,13 @@ async def test_a_lost_scheduler_is_unavailable(tmp_path: Path) -> None:
         assert "cannot be reached" in (await scoring_check(cluster)).found
 
 
-def test_a_server_starts_without_its_scheduler_and_says_so(tmp_path: Path, unused_tcp_port: int) -> None:
+def test_a_server_starts_without_its_scheduler(tmp_path: Path, unused_tcp_port: int) -> None:
     env = {"PLATFORM_EXECUTOR": "dask", "PLATFORM_DASK_SCHEDULER": f"tcp://127.0.0.1:{unused_tcp_port}"}
     with ServerProcess(tmp_path, env=env | {"PLATFORM_DASK_WAIT_SECONDS": "1"}) as server:
         eventually(lambda: "the executor is away: the scheduler at tcp://" in server.log())
 
 
-async def test_calls_wait_together_for_a_scheduler(tmp_path: Path, unused_tcp_port: int) -> None:
+async def test_calls_share_one_connection_attempt(tmp_path: Path, unused_tcp_port: int) -> None:
     address = f"tcp://127.0.0.1:{unused_tcp_port}"
     executor = Dask(settings.load(data_dir=tmp_path, dask_scheduler=address, dask_wait_seconds=1))
     async with asyncio.timeout(15):

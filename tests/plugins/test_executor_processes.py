@@ -1,4 +1,4 @@
-"""Worker processes: the executor's contract, and what a server needs beyond it."""
+"""Executor ``processes``: isolation, limits and recovery of worker processes."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from collidium_plugins.executor_processes import Processes, collidium_executors,
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="needs /proc and a subreaper")
 
-#: How long after its end a call's processes may be there, on a busy machine.
+#: Time that the processes of a call may take to end on a busy machine.
 GRACE_SECONDS = 8
 LIMITS = Limits(memory_bytes=512 * 1024**2, seconds=30)
 
-#: Functions for the workers, importable there because their directory is on this process's path.
+#: Functions that workers import from a directory on the path.
 CALLS = """
 import mmap, os, pickle, sys, threading, time
 from pathlib import Path
@@ -62,7 +62,7 @@ def raise_trap(path) -> None: raise TrapError(path)
 def raise_much(count) -> None: raise KeyError([[]] * count)
 def scatter(count) -> list[Opaque]: return [Opaque(b"xy")] * count
 def send_error(count) -> None:
-    "As raise_much, past what cuts it."
+    "As raise_much, without the limits of the worker."
     from msgspec import msgpack
     from collidium_plugins.scoring_worker import LENGTH
     error = msgpack.encode(("builtins.KeyError", [[[]] * count], "", ""))
@@ -72,7 +72,7 @@ def send_error(count) -> None:
         except OSError: pass
     time.sleep(60)
 def send_trap(path) -> None:
-    "As an exploit would: past the worker's own code, into its socket."
+    "Writes to the worker's socket, as an exploit could."
     frame = pickle.dumps(Trap(path))
     for number in range(3, 20):
         try: os.write(number, len(frame).to_bytes(8, "little") + frame)
@@ -81,14 +81,14 @@ def send_trap(path) -> None:
 def swell(count) -> list[dict[str, int]]: return [{}] * count
 def give_back(data) -> Opaque: return Opaque(data)
 def tamper(_) -> list:
-    "What was left by an earlier call, and a new mess."
+    "Reports traces of earlier calls, and leaves some."
     found = [os.getcwd() == "/", hasattr(sys, "tampered"), threading.active_count() > 1]
     os.chdir("/")
     sys.tampered = True
     threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
     return found
 def search(secret) -> list[str]:
-    "The processes above this one whose environment or memory can be read, if the secret is in it."
+    "Lists ancestors of this process whose environment or memory can be read."
     found, pid = [], os.getpid()
     while (pid := int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])) > 1:
         for name in ("environ", "mem"):
@@ -102,7 +102,7 @@ def note(path):
     Path(f"{path}.new").write_text(str(os.getpid()))
     Path(f"{path}.new").rename(path)
 def leave(path) -> str:
-    "A child that keeps all it inherited, and a daemon: a session of its own, its parent gone."
+    "Leaves a child, and a daemon: an orphan in its own session."
     if not os.fork():
         note(f"{path}.child")
         time.sleep(120)
@@ -120,7 +120,7 @@ def leave_and_crash(path) -> None:
     leave(path)
     os._exit(3)
 def burst(size) -> None:
-    "Three children that hold so much each, and are gone as soon as all of them do."
+    "Three children that allocate memory, and are killed as soon as all have done so."
     held, holds = os.pipe()
     pids = [os.fork() or (bytearray(b"x") * size, os.write(holds, b"x"), time.sleep(60)) for _ in range(3)]
     for _ in pids: os.read(held, 1)
@@ -139,8 +139,6 @@ def wait_for_child(n) -> int:
     if not os.fork(): os._exit(0)
     return os.wait() and n
 """
-
-LEFT = ("child", "daemon")
 
 
 @pytest.fixture
@@ -166,19 +164,13 @@ async def collect(
     return [result async for result in executor.map(function, items, limits)]
 
 
-def test_the_plugin_has_as_many_workers_as_settings_say(tmp_path: Path) -> None:
+def test_settings_give_the_number_of_workers(tmp_path: Path) -> None:
     (executor,) = collidium_executors(settings.load(data_dir=tmp_path, scoring_workers=3))
     assert isinstance(executor, Processes)
     assert (executor.name, executor.workers) == ("processes", 3)
 
 
-def test_importing_the_plugin_is_cheap() -> None:
-    code = "import sys, collidium_plugins.executor_processes as _; print(sorted(sys.modules))"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert not any(f"'{name}'" in loaded for name in ("numpy", "pyarrow", "quart", "tortoise", "pydantic"))
-
-
-async def test_workers_are_used_again(executor: Processes, calls: Any) -> None:
+async def test_workers_are_reused(executor: Processes, calls: Any) -> None:
     first = set(await collect(executor, calls.pid, range(8)))
     assert len(first) <= 2
     assert set(await collect(executor, calls.pid, range(8))) <= first
@@ -189,7 +181,7 @@ async def test_a_worker_imports_only_what_its_call_needs(executor: Processes, ca
     assert not {"numpy", "pyarrow", "quart", "tortoise", "pydantic", "asyncio", "pytest"} & set(names)
 
 
-async def test_a_worker_does_not_know_the_servers_secrets(
+async def test_a_worker_lacks_the_servers_secrets(
     executor: Processes, calls: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     secrets = ["ADMIN_TOKEN", "DATABASE_URL", "SENTRY_DSN", "AWS_ACCESS_KEY_ID", "PGPASSWORD", "MONKEY"]
@@ -202,7 +194,7 @@ async def test_a_worker_does_not_know_the_servers_secrets(
 @linux
 @pytest.mark.parametrize("server_is", ["as started", "without capabilities", "a command"])
 async def test_a_worker_cannot_read_the_servers_memory(calls: Any, tmp_path: Path, server_is: str) -> None:
-    """A server without capabilities is as one that does not run as root; a command forgets nothing."""
+    """A server without capabilities is like one that does not run as root; a command hides no secrets."""
     command = server_is == "a command"
     server = tmp_path / "server.py"
     server.write_text(
@@ -242,7 +234,7 @@ async def test_nothing_of_an_answer_is_executed(
     assert await collect(executor, calls.square, [3]) == [9]
 
 
-async def test_an_answer_is_no_larger_than_its_limits(executor: Processes, calls: Any) -> None:
+async def test_the_size_of_answers_is_limited(executor: Processes, calls: Any) -> None:
     with pytest.raises(OverLimit, match="returned"):
         await collect(executor, calls.swell, [3 * 1024**2])
     with pytest.raises(OverLimit, match="returned"):
@@ -252,10 +244,10 @@ async def test_an_answer_is_no_larger_than_its_limits(executor: Processes, calls
 
 
 @pytest.mark.parametrize("behaviour", ["raise_much", "send_error", "scatter"])
-async def test_many_small_objects_are_not_made_of_an_answer(
+async def test_the_number_of_objects_in_answers_is_limited(
     executor: Processes, calls: Any, behaviour: str
 ) -> None:
-    """Millions of them fit into the bytes of an answer, and would stop the event loop."""
+    """Millions fit into the bytes of an answer, and would block the event loop."""
     with pytest.raises((KeyError, WorkerDied)) as caught:
         async for _ in executor.map(getattr(calls, behaviour), [300_000], LIMITS, raises=(KeyError,)):
             pass
@@ -287,23 +279,23 @@ async def test_workers_sort_without_avx512_on_zen_4(
     assert bool(numpy_features(cpuinfo * 2)) == disabled
 
 
-async def test_what_a_task_prints_does_not_disturb_the_answers(executor: Processes, calls: Any) -> None:
+async def test_output_of_tasks_does_not_disturb_answers(executor: Processes, calls: Any) -> None:
     assert await collect(executor, calls.shout, ["a", "bc"]) == [1, 2]
 
 
-async def test_an_error_that_is_not_expected_arrives_by_its_message(executor: Processes, calls: Any) -> None:
+async def test_an_unexpected_error_has_its_message(executor: Processes, calls: Any) -> None:
     with pytest.raises(CallFailed, match=r"Odd: 1 2") as raised:
         await collect(executor, calls.odd, [None])
     assert "worker_calls.py" in raised.value.__notes__[0]
 
 
-async def test_a_worker_killed_while_idle_is_replaced_unnoticed(executor: Processes, calls: Any) -> None:
+async def test_a_worker_killed_while_idle_is_replaced(executor: Processes, calls: Any) -> None:
     for pid in set(await collect(executor, calls.pid, range(4))):
         os.kill(pid, signal.SIGKILL)
     assert await collect(executor, calls.square, [1, 2, 3]) == [1, 4, 9]
 
 
-async def test_a_worker_killed_at_work_fails_its_call_alone(
+async def test_a_worker_killed_at_work_fails_only_its_call(
     executor: Processes, calls: Any, tmp_path: Path
 ) -> None:
     (pid,) = await collect(executor, calls.pid, [None])
@@ -315,9 +307,7 @@ async def test_a_worker_killed_at_work_fails_its_call_alone(
     assert await collect(executor, calls.square, [3]) == [9]
 
 
-async def test_too_much_memory_is_over_the_limit_and_spares_the_worker(
-    executor: Processes, calls: Any
-) -> None:
+async def test_a_memory_error_does_not_end_the_worker(executor: Processes, calls: Any) -> None:
     (pid,) = await collect(executor, calls.pid, [None])
     with pytest.raises(OverLimit, match="memory"):
         await collect(executor, calls.allocate, [1024**3])
@@ -325,7 +315,7 @@ async def test_too_much_memory_is_over_the_limit_and_spares_the_worker(
     assert await collect(executor, calls.pid, [None]) == [pid]
 
 
-async def test_cancelling_ends_what_runs(executor: Processes, calls: Any, tmp_path: Path) -> None:
+async def test_cancelling_ends_running_calls(executor: Processes, calls: Any, tmp_path: Path) -> None:
     paths = [tmp_path / f"held{number}" for number in range(4)]
     held = asyncio.create_task(collect(executor, calls.hold, [str(path) for path in paths]))
     await until(lambda: any(path.exists() and path.read_text() for path in paths))
@@ -358,7 +348,7 @@ async def test_a_closed_executor_has_no_workers_and_takes_no_calls(executor: Pro
         await collect(executor, calls.pid, [None])
 
 
-async def test_closing_the_iterator_early_begins_nothing_more(
+async def test_closing_the_iterator_starts_no_more_calls(
     executor: Processes, calls: Any, tmp_path: Path
 ) -> None:
     paths = [str(tmp_path / f"{number}") for number in range(100)]
@@ -383,8 +373,7 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
         "asyncio.run(main())\n"
     )
     process = await asyncio.create_subprocess_exec(sys.executable, str(server))
-    await until(lambda: all(Path(f"{held}.{name}").exists() for name in LEFT))
-    pids = [int(Path(f"{held}.{name}").read_text()) for name in LEFT]
+    pids = await pids_left_at(held)
     process.kill()
     await process.wait()
     await until(lambda: not any(map(is_alive, pids)), GRACE_SECONDS)
@@ -392,7 +381,7 @@ async def test_workers_die_with_the_server(calls: Any, tmp_path: Path) -> None:
 
 @linux
 @pytest.mark.parametrize("behaviour", ["leave_and_spin", "leave_and_crash", "leave"])
-async def test_what_a_call_starts_ends_with_it(calls: Any, tmp_path: Path, behaviour: str) -> None:
+async def test_processes_of_a_call_end_with_it(calls: Any, tmp_path: Path, behaviour: str) -> None:
     executor, path = Processes(1), tmp_path / "left"
     began = monotonic()
     offender = asyncio.create_task(
@@ -400,7 +389,7 @@ async def test_what_a_call_starts_ends_with_it(calls: Any, tmp_path: Path, behav
     )
     innocent = asyncio.create_task(collect(executor, calls.square, [3]))
     _, late = await asyncio.wait([offender, innocent], timeout=3 + GRACE_SECONDS)
-    left = [pid for name in LEFT if is_alive(pid := int(Path(f"{path}.{name}").read_text()))]
+    left = [pid for pid in await pids_left_at(path) if is_alive(pid)]
     for pid in left:
         os.kill(pid, signal.SIGKILL)  # what a failing test left
     await executor.close()
@@ -413,13 +402,13 @@ async def test_what_a_call_starts_ends_with_it(calls: Any, tmp_path: Path, behav
 
 
 @linux
-async def test_closing_ends_what_running_calls_started(calls: Any, tmp_path: Path) -> None:
+async def test_closing_ends_processes_of_running_calls(calls: Any, tmp_path: Path) -> None:
     executor, path = Processes(1), tmp_path / "left"
     call = asyncio.create_task(collect(executor, calls.leave_and_spin, [str(path)]))
-    await until(lambda: all(Path(f"{path}.{name}").exists() for name in LEFT))
+    pids = await pids_left_at(path)
     async with asyncio.timeout(GRACE_SECONDS):
         await executor.close()
-    assert not [name for name in LEFT if is_alive(int(Path(f"{path}.{name}").read_text()))]
+    assert not any(map(is_alive, pids))
     with pytest.raises(WorkerDied):
         await call
 
@@ -449,7 +438,7 @@ async def test_a_cgroup_limits_the_memory_of_a_call(executor: Processes, calls: 
 def test_a_cgroup_of_another_container_ends_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its processes have no number here, which reads as 0: to kill that is to kill the server."""
+    """Its processes have the id 0 here: killing that would kill the server."""
     killed: list[int] = []
     monkeypatch.setattr(confinement, "kill", killed.append)
     monkeypatch.setattr(confinement, "parent_cgroup", lambda: tmp_path)
@@ -485,21 +474,21 @@ def test_memory_is_watched_without_a_cgroup(mebibytes: int, is_over: str) -> Non
 
 
 @linux
-async def test_memory_that_could_be_shared_counts(executor: Processes, calls: Any) -> None:
+async def test_shareable_memory_counts(executor: Processes, calls: Any) -> None:
     with pytest.raises(OverLimit, match="memory"):
         await collect(executor, calls.map_shared, [200 * 1024**2], Limits(128 * 1024**2, 10))
 
 
 @linux
-async def test_memory_that_children_only_share_counts_once(executor: Processes, calls: Any) -> None:
+async def test_memory_shared_by_children_counts_once(executor: Processes, calls: Any) -> None:
     assert await collect(executor, calls.fork_with, [300 * 1024**2]) == [300 * 1024**2]
 
 
-async def test_a_child_that_runs_on_gives_no_answer(executor: Processes, calls: Any) -> None:
+async def test_a_forked_child_sends_no_answer(executor: Processes, calls: Any) -> None:
     assert await collect(executor, calls.run_on, range(6)) == list(range(6))
 
 
-async def test_children_that_were_waited_for_cost_no_worker(calls: Any) -> None:
+async def test_reaped_children_do_not_end_the_worker(calls: Any) -> None:
     executor = Processes(1)
     (pid,) = await collect(executor, calls.pid, [None])
     assert await collect(executor, calls.wait_for_child, [1, 2]) == [1, 2]
@@ -507,8 +496,15 @@ async def test_children_that_were_waited_for_cost_no_worker(calls: Any) -> None:
     await executor.close()
 
 
+async def pids_left_at(path: Path) -> list[int]:
+    """The child and the daemon of a call of ``leave``."""
+    files = [Path(f"{path}.{name}") for name in ("child", "daemon")]
+    await until(lambda: all(file.exists() for file in files))
+    return [int(file.read_text()) for file in files]
+
+
 def is_alive(pid: int) -> bool:
-    """Whether a process runs; one that was not waited for yet has ended."""
+    """Whether a process runs and is not a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Datasets that tests publish: the hosted tables of a few synthetic events, in any layout."""
+"""Datasets of a few synthetic events with the hosted tables, in any layout."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CONFIG = "ttbar_pu0"
 
 
 def tables_of(events: range, *, hits: int = 300, seed: int = 42) -> dict[str, pa.Table]:
-    """All four tables of synthetic events; hits lie particle by particle, as simulations write them."""
+    """The four tables of synthetic events. Hits are sorted by particle, as simulations write them."""
     made = SyntheticEvents(hits=hits, seed=seed).tables(events)
     by_particle = [
         np.argsort(np.array(ids), kind="stable")
@@ -31,7 +31,7 @@ def tables_of(events: range, *, hits: int = 300, seed: int = 42) -> dict[str, pa
 
 
 def reordered(table: pa.Table, orders: list[np.ndarray]) -> pa.Table:
-    """The table with the elements of the n-th event's lists in the n-th order."""
+    """Reorder the lists of each event."""
     columns: dict[str, Any] = {"event_id": table.column("event_id")}
     for name in table.column_names[1:]:
         lists: list[Any] = table.column(name).to_pylist()
@@ -42,7 +42,7 @@ def reordered(table: pa.Table, orders: list[np.ndarray]) -> pa.Table:
 
 
 def jets_of(calo_hits: pa.Table) -> pa.Table:
-    """A jet of every four deposits in a row, with flavours in the order of these."""
+    """Jets of four consecutive deposits each, with ascending flavours."""
     random = np.random.default_rng(3)
     columns: dict[str, list[list[object]]] = {name: [] for name in SCHEMAS["jets"].names[1:]}
     for deposits in calo_hits.column("x").to_pylist():
@@ -56,13 +56,22 @@ def jets_of(calo_hits: pa.Table) -> pa.Table:
 
 
 def write(directory: Path, tables: Mapping[str, pa.Table], *, events_per_shard: int = 4) -> Path:
-    """The tables in the hosted layout."""
+    """Write tables in the hosted layout."""
     write_dataset(directory, CONFIG, [tables], events_per_shard=events_per_shard)
     return directory
 
 
+def write_single_shards(directory: Path, tables: Mapping[str, pa.Table], config: str = CONFIG) -> Path:
+    """Write tables unchanged, in the hosted layout with a shard each."""
+    for name, table in tables.items():
+        folder = directory / "data" / f"{config}_{name}"
+        folder.mkdir(parents=True, exist_ok=True)
+        pq.write_table(table, folder / "train-00000-of-00001.parquet")
+    return directory
+
+
 def write_older(directory: Path, tables: Mapping[str, pa.Table]) -> Path:
-    """The same in the older layout, shards of three events in an order that their names do not show."""
+    """Write tables in the older layout, in shards of three events in reverse order."""
     folder = directory / "data" / CONFIG
     folder.mkdir(parents=True)
     for name, table in tables.items():
@@ -73,7 +82,7 @@ def write_older(directory: Path, tables: Mapping[str, pa.Table]) -> Path:
 
 
 def write_flat(directory: Path, tables: Mapping[str, pa.Table]) -> Path:
-    """The same directly in the directory, hits in two shards."""
+    """Write tables directly in the directory, hits in two shards."""
     directory.mkdir(parents=True)
     for name, table in tables.items():
         if name == "tracker_hits":
@@ -90,7 +99,7 @@ def copy(source: Path, directory: Path) -> Path:
 
 
 def _tracks(events: range, owners: list[np.ndarray]) -> pa.Table:
-    """A track for each particle that has three hits or more, called as its hits are: by their places."""
+    """A track for each particle with at least three hits, which it refers to by position."""
     random = np.random.default_rng(1)
     columns: dict[str, list[list[object]]] = {name: [] for name in SCHEMAS["tracks"].names[1:]}
     for owner in owners:
@@ -104,7 +113,7 @@ def _tracks(events: range, owners: list[np.ndarray]) -> pa.Table:
 
 
 def _calo_hits(events: range, owners: list[np.ndarray]) -> pa.Table:
-    """A deposit for every fifth hit, in its order."""
+    """A deposit for every fifth hit, in the same order."""
     random = np.random.default_rng(2)
     columns: dict[str, list[object]] = {name: [] for name in SCHEMAS["calo_hits"].names[1:]}
     for owner in owners:

@@ -1,4 +1,4 @@
-"""Names of columns, whatever a release calls them."""
+"""Canonical names of columns."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from collidium.datasets.schemas import ALIASES, canonical
         ("a_table_of_another_package", ["tx", "x"], {"tx": "tx", "x": "x"}),
     ],
 )
-def test_every_name_finds_its_meaning(table: str, stored: list[str], expected: dict[str, str]) -> None:
+def test_every_alias_has_a_canonical_name(table: str, stored: list[str], expected: dict[str, str]) -> None:
     assert canonical(table, stored) == expected
 
 
-def test_no_alias_means_two_things() -> None:
+def test_aliases_are_unambiguous() -> None:
     for aliases in ALIASES.values():
         names = [alias for names in aliases.values() for alias in names]
         assert len(names) == len(set(names))

@@ -1,4 +1,4 @@
-"""Shards that are no data: every way to read them says which file it is."""
+"""Every way to read a damaged shard reports its name."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def shard(directory: Path, table: pa.Table) -> Path:
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("column", ["x", "weight"])
-def test_a_column_twice_is_refused(tmp_path: Path, column: str, way: str) -> None:
+def test_a_repeated_column_is_rejected(tmp_path: Path, column: str, way: str) -> None:
     shard(tmp_path, pa.Table.from_arrays([IDS, LISTS, LISTS], ["event_id", column, column]))
     with pytest.raises(UnusableDataset, match=f"{NAME}: has a column twice"):
         WAYS[way](tmp_path)
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_a_page_that_is_none_is_reported_with_its_file(tmp_path: Path, way: str) -> None:
+def test_a_damaged_page_is_reported_with_its_file(tmp_path: Path, way: str) -> None:
     path = shard(tmp_path, pa.table({"event_id": IDS, "x": LISTS}))
     column = pq.read_metadata(path).row_group(0).column(1)
     start = column.dictionary_page_offset or column.data_page_offset

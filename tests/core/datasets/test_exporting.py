@@ -1,4 +1,4 @@
-"""Events of a dataset as one HepMC3 or ROOT file."""
+"""Exports to HepMC3 and ROOT."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_hepmc3_has_the_generators_tree() -> None:
     assert short(text.decode()) == EXPECTED
 
 
-def test_unknown_parents_carry_what_begins_there() -> None:
+def test_unknown_parents_have_the_sum_of_momenta() -> None:
     (text,) = event_texts(particles(*PARTICLES))
     unknown = next(line for line in text.decode().splitlines() if " 90 " in line).split()
     assert [float(word) for word in unknown[4:9]] == pytest.approx([3, 0, 0, 5, 4])
@@ -94,7 +94,7 @@ def test_unknown_parents_carry_what_begins_there() -> None:
         ({"pdg_id": None}, "event 4 are withheld"),
     ],
 )
-def test_hepmc3_rejects_what_is_no_tree(changes: dict[str, Any], message: str) -> None:
+def test_hepmc3_rejects_inconsistent_particles(changes: dict[str, Any], message: str) -> None:
     table = particles(*PARTICLES)
     for name, values in changes.items():
         table = table.set_column(
@@ -104,7 +104,7 @@ def test_hepmc3_rejects_what_is_no_tree(changes: dict[str, Any], message: str) -
         list(event_texts(table))
 
 
-def test_root_has_all_that_tables_have(tmp_path: Path) -> None:
+def test_root_has_all_columns(tmp_path: Path) -> None:
     uproot = pytest.importorskip("uproot")
     made = export(EVENTS_DIRECTORY, tmp_path / "events.root", "root", events=EventRange(1, 4))
     assert (made.events, made.bytes) == (3, (tmp_path / "events.root").stat().st_size)
@@ -121,7 +121,7 @@ def test_root_has_all_that_tables_have(tmp_path: Path) -> None:
         assert event.hit_ids_lengths.tolist() == [len(track) for track in lists]
 
 
-def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path) -> None:
+def test_a_failed_export_keeps_the_existing_file(tmp_path: Path) -> None:
     looping = particles({"particle_id": 1, "parent_id": 2}, {"particle_id": 2, "parent_id": 1}, event_id=5)
     both = pa.concat_tables([particles(*PARTICLES), looping])
     write_dataset(tmp_path, "zee_pu0", [{"particles": both}], events_per_shard=9)
@@ -135,7 +135,7 @@ def test_a_failure_leaves_the_file_that_was_there(tmp_path: Path) -> None:
     assert file.read_bytes().endswith(b"HepMC::Asciiv3-END_EVENT_LISTING\n\n")
 
 
-def test_an_interrupted_export_goes_on_where_it_stopped(tmp_path: Path) -> None:
+def test_an_interrupted_export_is_resumed(tmp_path: Path) -> None:
     every = pa.concat_tables([particles(*PARTICLES, event_id=event) for event in range(10)])
     write_dataset(tmp_path / "of", "zee_pu0", [{"particles": every}], events_per_shard=4)
     file = tmp_path / "events.hepmc"

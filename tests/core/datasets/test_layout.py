@@ -1,4 +1,4 @@
-"""Where shards lie, in each layout in the wild."""
+"""Configs, tables and shards are found in each layout."""
 
 from __future__ import annotations
 
@@ -54,18 +54,17 @@ def test_shards_of_a_table(paths: list[str], table: str, config: str | None, exp
 
 
 @pytest.mark.parametrize(
-    ("table", "config"), [("calo_hits", None), ("particles", "ttbar_pu200"), ("hits", None)]
+    ("paths", "table", "config", "message"),
+    [
+        (NEW, "calo_hits", None, "table calo_hits"),
+        (NEW, "particles", "ttbar_pu200", "table particles"),
+        (NEW, "hits", None, "table hits"),
+        (NEW, "channels", None, r"table channels \(`collidium datasets mix` makes one"),
+        ([*NEW, *OLD], "particles", None, "choose one of: ttbar_pu0, ttbar_pu200"),
+    ],
 )
-def test_a_table_that_is_not_there_is_named(table: str, config: str | None) -> None:
-    with pytest.raises(UnusableDataset, match=f"table {table}"):
-        layout.shards(NEW, table, config)
-
-
-def test_a_missing_table_names_the_command_that_makes_it() -> None:
-    with pytest.raises(UnusableDataset, match=r"table channels \(`collidium datasets mix` makes one"):
-        layout.shards(NEW, "channels")
-
-
-def test_several_configs_are_named() -> None:
-    with pytest.raises(UnusableDataset, match="choose one of: ttbar_pu0, ttbar_pu200"):
-        layout.shards([*NEW, *OLD], "particles")
+def test_errors_name_what_is_missing_or_ambiguous(
+    paths: list[str], table: str, config: str | None, message: str
+) -> None:
+    with pytest.raises(UnusableDataset, match=message):
+        layout.shards(paths, table, config)

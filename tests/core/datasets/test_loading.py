@@ -1,9 +1,8 @@
-"""Events in memory: what was asked for, by row groups, and one row per hit."""
+"""Loading events into memory: events, columns, and one row per hit."""
 
 from __future__ import annotations
 
 import doctest
-import subprocess
 import sys
 from importlib import import_module
 from pathlib import Path
@@ -71,7 +70,7 @@ def directory(tmp_path: Path) -> Path:
     ids=str,
 )
 @pytest.mark.parametrize("columns", [["x", "y", "particle_id"], ["x"], ["particle_id", "x"]], ids=str)
-def test_exactly_what_was_asked_for(
+def test_requested_events_and_columns_are_loaded(
     directory: Path, events: Any, expected: range, columns: list[str]
 ) -> None:
     loaded = datasets.load(directory, "ttbar_pu0", "tracker_hits", events, columns=columns)
@@ -79,7 +78,7 @@ def test_exactly_what_was_asked_for(
     assert loaded.combine_chunks().equals(every.select(["event_id", *columns]))
 
 
-def test_row_groups_that_hold_none_of_the_events_are_not_read(directory: Path) -> None:
+def test_only_needed_row_groups_are_read(directory: Path) -> None:
     """All of the file but its footer, the event ids and one row group is made unreadable."""
     path = directory / "data/ttbar_pu0_tracker_hits/train-00001-of-00002.parquet"
     footer = pq.read_metadata(path)
@@ -107,7 +106,7 @@ def test_several_tables_come_by_name(directory: Path) -> None:
     assert [*datasets.load(directory, tables=["tracks"])] == ["tracks"]
 
 
-def test_one_row_per_hit_with_the_place_in_the_list_as_hit_id(directory: Path) -> None:
+def test_flat_rows_have_positions_as_hit_ids(directory: Path) -> None:
     flat = datasets.load(directory, tables="tracker_hits", events="5:8", rows="flat")
     assert flat.to_pydict() == {
         "event_id": [5, 6, 6, 7, 7, 7],
@@ -168,14 +167,14 @@ def test_lists_that_differ_in_length_are_named() -> None:
 
 
 @pytest.mark.parametrize("to", ["polars", "pandas", "awkward"])
-def test_other_libraries_get_what_they_know(directory: Path, to: Any) -> None:
+def test_tables_are_converted_to_other_libraries(directory: Path, to: Any) -> None:
     library = pytest.importorskip(to)
     made = datasets.load(directory, tables="tracker_hits", events="5:8", columns=["x"], to=to)
     assert isinstance(made, library.Array if to == "awkward" else library.DataFrame)
     assert [[*event] for event in made["x"]] == [[5.0], [6.0, 6.0], [7.0, 7.0, 7.0]]
 
 
-def test_a_library_that_is_not_there_is_named(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_library_is_named(directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "polars", None)
     with pytest.raises(ImportError, match="to='polars' needs polars: pip install polars"):
         datasets.load(directory, tables="tracks", to="polars")
@@ -199,7 +198,7 @@ def test_wrong_arguments_are_reported(directory: Path) -> None:
         datasets.load(directory, tables="tracks", events="30:50")
 
 
-def test_events_that_a_shard_leaves_out_are_named(tmp_path: Path) -> None:
+def test_missing_events_within_a_shard_are_named(tmp_path: Path) -> None:
     table = hits(range(10))
     pq.write_table(table.filter(pa.array(np.arange(10) != 4)), tmp_path / "tracker_hits.parquet")
     with pytest.raises(UnusableDataset, match="lacks 1 of the 10 events 0:10, for example 4"):
@@ -207,7 +206,7 @@ def test_events_that_a_shard_leaves_out_are_named(tmp_path: Path) -> None:
     assert datasets.load(tmp_path, tables="tracker_hits").num_rows == 9
 
 
-def test_shards_without_a_folder_are_read(tmp_path: Path) -> None:
+def test_shards_in_no_folder_are_read(tmp_path: Path) -> None:
     """As a simulation with --flat writes them; what is hidden is a user's work."""
     for number, events in enumerate((range(3), range(3, 5))):
         pq.write_table(hits(events), tmp_path / f"tracker_hits-{number:05}-of-00002.parquet")
@@ -218,14 +217,6 @@ def test_shards_without_a_folder_are_read(tmp_path: Path) -> None:
     assert (entry.config, entry.tables, entry.shards) == ("", ("tracker_hits",), 2)
     (table,) = datasets.list_tables(tmp_path, "ttbar_pu0")
     assert (table.events, table.first_event, table.last_event) == (5, 0, 4)
-
-
-def test_the_import_brings_no_simulation_and_no_frames() -> None:
-    program = "import sys, collidium.datasets; print(*sys.modules)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    heavy = {"acts", "pythia8mc", "pythia8", "pandas", "polars", "awkward", "huggingface_hub", "datasets"}
-    heavy |= {"pydantic", "quart", "tortoise", "httpx", "rich"}
-    assert {name.partition(".")[0] for name in done.stdout.split()}.isdisjoint(heavy)
 
 
 @pytest.mark.parametrize("name", ["loading", "reading.dataset"])

@@ -1,4 +1,4 @@
-"""Shards as they are written: whole events, canonical columns, and nothing half-written."""
+"""Written shards have whole events, canonical columns, and are complete."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def blocks(*edges: int) -> Iterator[dict[str, pa.Table]]:
         yield {"tracker_hits": hits(first, stop)}
 
 
-def test_shards_hold_the_events_they_should_whatever_the_blocks(tmp_path: Path) -> None:
+def test_shards_do_not_depend_on_blocks(tmp_path: Path) -> None:
     made = write_dataset(tmp_path, "ttbar_pu0", blocks(0, 7, 8, 25), events_per_shard=10)
     folder = tmp_path / "data/ttbar_pu0_tracker_hits"
     assert made["tracker_hits"] == [folder / f"train-0000{n}-of-00003.parquet" for n in range(3)]
@@ -64,13 +64,13 @@ def test_row_groups_are_bounded_and_only_events_have_statistics(
         assert pa.Table.from_batches(file.iter_batches()).equals(hits(0, 40))
 
 
-def test_a_table_that_is_not_of_the_format_keeps_its_types(tmp_path: Path) -> None:
+def test_other_tables_keep_their_types(tmp_path: Path) -> None:
     table = pa.table({"event_id": pa.array([1, 2], pa.uint32()), "muons": [[{"pt": 1.5}], []]})
     made = write_dataset(tmp_path, "a_pu0", [{"muons": table}], events_per_shard=10)
     assert pq.read_table(made["muons"][0]).equals(table)
 
 
-def test_a_table_without_events_is_a_shard_without_events(tmp_path: Path) -> None:
+def test_an_empty_table_has_an_empty_shard(tmp_path: Path) -> None:
     with ShardWriter(tmp_path, "tracks", SCHEMAS["tracks"], events_per_shard=10) as writer:
         writer.write(SCHEMAS["tracks"].empty_table())
     assert [path.name for path in writer.paths] == ["tracks-00000-of-00001.parquet"]
@@ -86,7 +86,7 @@ def test_a_table_without_events_is_a_shard_without_events(tmp_path: Path) -> Non
         (lambda table: pa.concat_tables([hits(50, 51), hits(50, 51)]), "events must be ascending"),
     ],
 )
-def test_when_something_is_wrong_nothing_is_left(tmp_path: Path, wrong: object, message: str) -> None:
+def test_an_error_leaves_no_files(tmp_path: Path, wrong: object, message: str) -> None:
     assert callable(wrong)
 
     def write() -> None:

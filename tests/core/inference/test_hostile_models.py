@@ -1,4 +1,4 @@
-"""Hostile models end their own process at most, and answer with their code."""
+"""A hostile model can end only its own process, and is rejected with a code."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_hostile_models_answer_with_their_code(model: Hostile) -> None:
     assert found in model.codes
 
 
-def test_a_look_ends_a_call_before_its_time() -> None:
+def test_on_wait_can_end_a_call() -> None:
     """A run that was cancelled holds no core for minutes."""
     looks: list[bool] = []
     calling = False

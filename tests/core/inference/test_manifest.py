@@ -1,4 +1,4 @@
-"""Manifests are read with all of their problems at once."""
+"""Manifests are checked, and all problems are reported together."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_all_problems_are_found_at_once() -> None:
 @pytest.mark.parametrize(
     "text", ["", "contract = ", "\x00", "inputs = 3", "[outputs]\nx = 1", "inputs = {a = 1}", "x = [" * 2000]
 )
-def test_a_file_that_is_no_manifest_is_refused(text: str) -> None:
+def test_an_invalid_file_is_rejected(text: str) -> None:
     with pytest.raises(InvalidInput):
         read_manifest(text.encode(), task("jets"))
 
@@ -70,7 +70,7 @@ def test_a_key_of_many_parts_is_not_parsed() -> None:
 
 
 @pytest.mark.parametrize("character", ["\\u001b", "\\u0000", "\\n", "\u202e"])
-def test_names_that_drive_a_terminal_are_problems(character: str) -> None:
+def test_control_characters_in_names_are_problems(character: str) -> None:
     text = manifest(f'"{character}pt" = {{ source = "jets.pt", dtype = "float32", unit = "GeV" }}')
     assert set(problems_of(text)) == {"inputs"}
     assert set(problems_of(f'license = "MIT{character}"\n{manifest(GOOD)}')) == {"license"}
@@ -85,13 +85,13 @@ def test_a_large_manifest_is_not_read() -> None:
         read_manifest(b"#" * 70_000, task("jets"))
 
 
-def test_a_task_without_models_refuses_them() -> None:
+def test_a_task_may_accept_no_models() -> None:
     with pytest.raises(InvalidInput, match="takes predictions, not models"):
         read_manifest(manifest(GOOD).encode(), task("data_loading"))
 
 
 @pytest.mark.parametrize("name", ["jets", "anomaly", "tracking", "tracking_small", "tracking_latency"])
-def test_models_read_public_columns_alone(name: str) -> None:
+def test_models_read_only_public_columns(name: str) -> None:
     from collidium.datasets.publishing.public_part import PUBLIC
 
     interface = task(name).model_interface()
@@ -101,7 +101,7 @@ def test_models_read_public_columns_alone(name: str) -> None:
         assert set(columns) <= set(PUBLIC[table])
 
 
-def test_edges_and_times_are_of_single_events() -> None:
+def test_edges_and_times_need_single_events() -> None:
     hits = 'x = { source = "tracker_hits.x", dtype = "float32", unit = "mm" }'
     for name, rest in {
         "tracking": '[postprocess]\nkind = "components"\nedges = "e"\nscores = "s"',

@@ -65,14 +65,14 @@ def test_a_model_is_timed(deepsets: Path, tmp_path: Path) -> None:
     assert timing.BLOCKS == 3
 
 
-def test_a_refused_model_has_its_code(deepsets: Path, tmp_path: Path) -> None:
+def test_a_rejected_model_has_a_code(deepsets: Path, tmp_path: Path) -> None:
     deepsets.write_bytes(deepsets.read_bytes()[:-9])
     done = collidium("model", "check", deepsets, "--json", directory=tmp_path)
     assert done.returncode == REFUSED
     assert json.loads(done.stderr)["errors"][0]["code"] == "not_onnx"
 
 
-def test_an_estimator_becomes_a_model(tmp_path: Path) -> None:
+def test_an_estimator_is_exported(tmp_path: Path) -> None:
     pytest.importorskip("skl2onnx")
     (tmp_path / "my_training.py").write_text(
         "import numpy as np\n"
@@ -93,7 +93,7 @@ def test_an_estimator_becomes_a_model(tmp_path: Path) -> None:
     assert made["rows"] == 139
 
 
-def test_a_function_of_jax_becomes_a_model(tmp_path: Path) -> None:
+def test_a_jax_function_is_exported(tmp_path: Path) -> None:
     """The deep sets of the baseline, as JAX trained them: they predict what NumPy does."""
     pytest.importorskip("jax2onnx")
     (tmp_path / "my_training.py").write_text(
@@ -128,7 +128,7 @@ def test_examples_are_listed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_LZMA])
-def test_a_damaged_bundle_is_refused(method: int, tmp_path: Path) -> None:
+def test_a_damaged_bundle_is_rejected(method: int, tmp_path: Path) -> None:
     bundle = tmp_path / "bundle.zip"
     with ZipFile(bundle, "w", method) as written:
         written.writestr("model.onnx", bytes(1000))

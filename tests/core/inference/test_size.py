@@ -1,4 +1,4 @@
-"""Numbers that a model's file holds elsewhere than in tensors."""
+"""Numbers that a model hides outside of tensors are counted."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def in_trees(**more: Any) -> ModelProto:
         (lambda: hiding("c = Cast <to = 7> (y0) v = EyeLike <k = 123456789> (c)"), 4),
     ],
 )
-def test_numbers_are_counted_wherever_they_are(hidden: Callable[[], ModelProto], least: int) -> None:
+def test_hidden_numbers_are_counted(hidden: Callable[[], ModelProto], least: int) -> None:
     assert count(hidden().SerializeToString()).n_params >= least
 
 

@@ -1,4 +1,4 @@
-"""What a process that a model has taken over can send its parent: nothing that it believes, or keeps."""
+"""Replies of a process that a model has taken over are not trusted."""
 
 from __future__ import annotations
 
@@ -91,12 +91,14 @@ def code_of(
 
 
 @pytest.mark.parametrize("name", FORGED)
-def test_forged_replies_are_refused(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_forged_replies_are_rejected(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code_of(FORGED[name], tmp_path, monkeypatch).code == Code.CRASHED
 
 
 @pytest.mark.parametrize("name", HIDDEN)
-def test_work_outside_of_calls_is_found(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_outside_of_calls_is_detected(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whenever a process works; the reply waits for the work, so nothing depends on when it is read."""
     assert code_of(LOADED + HIDDEN[name], tmp_path, monkeypatch).code == Code.HIDDEN_WORK
 
@@ -110,18 +112,18 @@ def test_a_forged_detail_leaks_nothing(
     assert ("the event" in str(error)) == details
 
 
-def test_a_reply_byte_by_byte_has_no_more_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_reply_does_not_extend_the_deadline(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     drip = LOADED + "raw(b'', 2**22)\nwhile True: connection.sendall(b' ')"
     assert code_of(drip, tmp_path, monkeypatch, limits=Limits(call_seconds=1)).code == Code.TIME
 
 
-def test_a_process_that_closes_and_stays_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_process_that_closes_its_socket_is_killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sandbox, "_ENDING_SECONDS", 0.1)
     closing = LOADED + "connection.close(); time.sleep(3600)"
     assert code_of(closing, tmp_path, monkeypatch).code == Code.CRASHED
 
 
-def test_a_cancelled_run_waits_for_no_reader(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_wait_can_end_a_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It takes what is sent to a process that reads nothing."""
     looks: list[bool] = []
     calling = False

@@ -1,4 +1,4 @@
-"""Speed: minima over passes, relative to a reference, with errors; and what cannot be a measurement."""
+"""Timing of models: minima over passes relative to a reference, errors, and invalid measurements."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_first_call_of_a_pass_does_not_count(monkeypatch: pytest.MonkeyPatch
     assert time_block(made, task("jets"), events(made, last=2)).cpu_seconds == pytest.approx(1e-3)
 
 
-def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_energy_is_measured_per_call(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Where the kernel counts it: the mean over passes, without those in which a counter began again."""
     monkeypatch.setattr(timing, "_MAX_SCATTER", np.inf)
     monkeypatch.setattr(timing, "_MIN_SHARE", 0)
@@ -75,7 +75,7 @@ def test_energy_is_that_of_the_calls(monkeypatch: pytest.MonkeyPatch, tmp_path: 
     assert timing._energy() == []
 
 
-def test_a_timed_model_has_its_core_alone() -> None:
+def test_a_timed_model_has_a_core_of_its_own() -> None:
     """Another process that times waits, and asks whether it is to; models that are run have other cores."""
     made, asked = example("jets", "deepsets"), list[bool]()
 
@@ -123,13 +123,13 @@ def test_seconds_are_minima_on_the_nominal_machine() -> None:
     assert block.cpu_seconds == pytest.approx(2.0)
 
 
-def test_a_busy_machine_measures_nothing() -> None:
+def test_a_busy_machine_is_detected() -> None:
     with pytest.raises(ModelRefused) as raised:
         summary([[1.0], [1.0]], [1.0, 1.2])
     assert raised.value.code == Code.NOISY
 
 
-def test_times_that_move_between_events_are_refused() -> None:
+def test_work_moved_between_events_is_detected() -> None:
     """As of a process that reports all of a pass's work for another event each time."""
     with pytest.raises(ModelRefused) as raised:
         summary([[0.0, 2.0], [2.0, 0.0]], [1.0, 1.0])
@@ -148,12 +148,12 @@ def test_blocks_are_combined_with_their_errors() -> None:
     assert made.error == pytest.approx(np.sqrt(of_events**2 + of_blocks**2 / 2 + (0.02 * 2.1) ** 2))
 
 
-def test_what_a_model_chooses_has_one_digit() -> None:
+def test_wall_time_and_memory_have_one_digit() -> None:
     blocks = [structs.replace(block(1.0), wall_seconds=each, memory_bytes=123_456) for each in (1.236, 9, 1)]
     assert combine(blocks).in_addition == {"wall_seconds": 1.0, "memory_bytes": 100_000, "joules": None}
 
 
-def test_the_error_is_two_percent_at_least() -> None:
+def test_the_error_is_at_least_two_percent() -> None:
     assert combine([block(1.0)]).error == pytest.approx(0.02)
 
 

@@ -1,7 +1,8 @@
-"""Small models of the task jets, in the text form of ONNX, with their manifests."""
+"""Small models of the task jets from ONNX text, with their manifests."""
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
 
@@ -23,16 +24,16 @@ def task(name: str) -> Task:
     return plugins.load().tasks().find(name)
 
 
-def manifest(
-    inputs: str, *, batch: str = "events", outputs: str = 'p = ["prob_b", "prob_c", "prob_light"]'
-) -> str:
-    return f'contract = 1\ntask = "jets"\nbatch = "{batch}"\n[inputs]\n{inputs}\n[outputs]\n{outputs}\n'
+def manifest(inputs: str) -> str:
+    outputs = 'p = ["prob_b", "prob_c", "prob_light"]'
+    return f'contract = 1\ntask = "jets"\nbatch = "events"\n[inputs]\n{inputs}\n[outputs]\n{outputs}\n'
 
 
-def model(inputs: str, text: str, *, batch: str = "events", **constants: Any) -> Model:
-    """A model of jets with these inputs of its manifest, and this graph."""
-    made = graph(text, **{name: np.asarray(value) for name, value in constants.items()})
-    return Model(made, read_manifest(manifest(inputs, batch=batch).encode(), task("jets")))
+def model(inputs: str, text: str, **constants: Any) -> Model:
+    """A model of jets with these inputs in its manifest, and a graph that may use some of the constants."""
+    used = constants.keys() & set(re.findall(r"\w+", text))
+    made = graph(text, **{name: np.asarray(constants[name]) for name in sorted(used)})
+    return Model(made, read_manifest(manifest(inputs).encode(), task("jets")))
 
 
 @cache

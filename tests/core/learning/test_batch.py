@@ -1,4 +1,4 @@
-"""Ragged columns and batches, against lists of Python and the libraries that take them over."""
+"""Ragged columns and batches, compared with Python lists, and converted to other libraries."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def batch(lists: list[list[int]], first: int = 0) -> Batch:
 
 
 @given(LISTS, st.integers(0, 8), st.integers(0, 8))
-def test_slices_are_the_lists_in_a_row(lists: list[list[int]], start: int, stop: int) -> None:
+def test_slices_are_consecutive_lists(lists: list[list[int]], start: int, stop: int) -> None:
     column = ragged(lists)[start:stop]
     assert [one.tolist() for one in column] == lists[start:stop]
     assert column.offsets[0] == 0
@@ -38,7 +38,7 @@ def test_slices_are_the_lists_in_a_row(lists: list[list[int]], start: int, stop:
 
 
 @given(LISTS)
-def test_arithmetic_is_that_of_every_value(lists: list[list[int]]) -> None:
+def test_arithmetic_is_elementwise(lists: list[list[int]]) -> None:
     column = ragged(lists)
     assert [one.tolist() for one in 2 * column + column] == [[3 * value for value in one] for one in lists]
     assert [one.tolist() for one in np.abs(column)] == [list(map(abs, one)) for one in lists]
@@ -52,7 +52,7 @@ def test_columns_of_other_lengths_do_not_mix() -> None:
 
 
 @given(LISTS, st.integers(0, 7))
-def test_padding_cuts_and_fills_and_counts(lists: list[list[int]], length: int) -> None:
+def test_padding_pads_and_cuts(lists: list[list[int]], length: int) -> None:
     padded = batch(lists).padded(length, fill=-7)
     expected = [(one + [-7] * length)[:length] for one in lists]
     assert padded.tables["hits"]["x"].tolist() == expected
@@ -69,7 +69,7 @@ def test_lists_of_lists_cannot_be_padded() -> None:
 
 
 @given(LISTS.filter(len), LISTS.filter(len))
-def test_batches_join_one_after_the_other(one: list[list[int]], other: list[list[int]]) -> None:
+def test_batches_are_concatenated(one: list[list[int]], other: list[list[int]]) -> None:
     both = concatenate([batch(one), batch(other, len(one))])
     assert both.event_id.tolist() == list(range(len(one + other)))
     assert [values.tolist() for values in both["x"]] == one + other
@@ -77,7 +77,7 @@ def test_batches_join_one_after_the_other(one: list[list[int]], other: list[list
     assert both["hits.x"].offsets is both["y"].offsets
 
 
-def test_names_that_are_not_there_raise_key_errors() -> None:
+def test_unknown_names_raise_key_errors() -> None:
     for name in ("z", "tracks", "tracks.d0"):
         with pytest.raises(KeyError):
             batch([[1]])[name]
@@ -86,7 +86,7 @@ def test_names_that_are_not_there_raise_key_errors() -> None:
 LOADED = [[1, 2, 3], [], [4, 5]]
 
 
-def test_jax_takes_memory_over_without_a_copy() -> None:
+def test_jax_shares_memory() -> None:
     jax = pytest.importorskip("jax")
     made = concatenate([batch(LOADED), batch(LOADED, 3)])  # of two pieces: in memory of its own
     tree = made.to_jax()
@@ -98,7 +98,7 @@ def test_jax_takes_memory_over_without_a_copy() -> None:
     assert isinstance(made.padded(2).to_jax()["hits"]["mask"], jax.Array)
 
 
-def test_jax_gets_no_ids_that_do_not_fit() -> None:
+def test_jax_rejects_ids_that_need_64_bits() -> None:
     pytest.importorskip("jax")
     ids = ragged([[2**60]], pa.uint64())
     with pytest.raises(InvalidInput, match="particle_id needs 64 bits"):

@@ -1,4 +1,4 @@
-"""The examples of the pages on loaders and physics run as they stand, one after the other."""
+"""The examples on the pages on loaders and physics run."""
 
 from __future__ import annotations
 

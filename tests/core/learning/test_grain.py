@@ -1,4 +1,4 @@
-"""A stream under grain's transformations and checkpoints. Runs where grain is installed: `tox -e torch`."""
+"""A stream with grain's transformations and checkpoints. Needs grain: `tox -e torch`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Splits: what a card names, from a directory and from a hub, and that no withheld event is in one."""
+"""Splits on cards, local and on a hub, contain no withheld events."""
 
 from __future__ import annotations
 

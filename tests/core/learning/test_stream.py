@@ -1,4 +1,4 @@
-"""Streams against a plain reading of the same files: each event once, as it is, in any share."""
+"""Streams yield each event once and unchanged, in any distribution over processes."""
 
 from __future__ import annotations
 
@@ -159,12 +159,12 @@ def test_shuffled_epochs_differ_and_can_be_repeated(directory: Path) -> None:
     assert ids(other) != first
 
 
-def test_shuffling_parts_neighbours(directory: Path) -> None:
+def test_shuffling_separates_neighbours(directory: Path) -> None:
     """Within the buffer events of several row groups mix."""
     assert np.mean(np.abs(np.diff(ids(stream(directory, shuffle=True)))) == 1) < 0.2
 
 
-def test_workers_split_no_row_group_that_ends_near(directory: Path) -> None:
+def test_workers_get_whole_row_groups(directory: Path) -> None:
     """A group that two share is decoded twice: 24 events of 47 are 5 groups but for one event."""
     first, second = (ids(stream(directory, worker=worker, workers=2)) for worker in range(2))
     assert (first, second) == (list(EVENTS[:25]), list(EVENTS[25:]))
@@ -198,7 +198,7 @@ def test_a_state_resumes_in_another_stream(
     )
 
 
-def test_a_broken_off_epoch_begins_anew(directory: Path) -> None:
+def test_an_interrupted_epoch_starts_again(directory: Path) -> None:
     one = stream(directory, batch=10)
     next(iter(one))
     assert ids(one) == list(EVENTS)
@@ -215,7 +215,7 @@ for batch in one:
 """
 
 
-def test_a_killed_process_resumes_where_it_was(directory: Path) -> None:
+def test_a_killed_process_resumes(directory: Path) -> None:
     """From the state that it wrote after a batch, in another process."""
     seen: list[int] = []
     with subprocess.Popen(
@@ -264,7 +264,7 @@ def test_arguments_are_checked_all_at_once(directory: Path) -> None:
         ("tracker_hits", None, "train", "no split train"),
     ],
 )
-def test_what_is_not_there_is_named(
+def test_missing_columns_events_and_tables_are_named(
     directory: Path, tables: str, columns: list[str] | None, events: str | None, message: str
 ) -> None:
     with pytest.raises(UnusableDataset, match=message):

@@ -1,4 +1,4 @@
-"""A real DataLoader, with no worker and with two. Runs where torch is installed: `tox -e torch`."""
+"""A real DataLoader without and with workers. Needs torch: `tox -e torch`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def contents(batches: list[Any]) -> dict[int, list[Any]]:
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_workers_bring_every_event_as_it_is(directory: Path, workers: int) -> None:
+def test_workers_yield_every_event_unchanged(directory: Path, workers: int) -> None:
     """More batches than there are slots, all held until the end; then two epochs in the same ones."""
     expected = contents([batch.arrays() for batch in stream(directory, shuffle=False)])
     loader = torch.utils.data.DataLoader(
@@ -79,7 +79,7 @@ def test_workers_bring_every_event_as_it_is(directory: Path, workers: int) -> No
     assert orders[0] != orders[1]
 
 
-def test_what_a_worker_makes_of_batches_comes_over(directory: Path) -> None:
+def test_transformed_batches_are_sent_by_workers(directory: Path) -> None:
     dataset = EventDataset(
         stream(directory, shuffle=False, batch=64),
         lambda batch: {"number": len(batch), "ids": torch.from_numpy(np.array(batch.event_id))},
@@ -100,7 +100,7 @@ class Remembering:
         return {"first": torch.from_numpy(self.kept[0].copy()), "own": batch.padded(40).to_torch()}
 
 
-def test_a_worker_may_keep_what_it_was_given(directory: Path) -> None:
+def test_a_worker_may_keep_batches(directory: Path) -> None:
     """The memory of a batch is used again only when nothing refers to it there, either."""
     loader = torch.utils.data.DataLoader(
         EventDataset(

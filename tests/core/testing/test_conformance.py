@@ -1,4 +1,4 @@
-"""The conformance suite passes what keeps its contract and names exactly what does not."""
+"""The conformance checks pass good implementations and report each broken promise."""
 
 from __future__ import annotations
 
@@ -300,7 +300,7 @@ async def test_a_good_runner_passes(tmp_path: Path) -> None:
     await check_runner(runner, tmp_path, another=lambda: Countdown(runner), interval=0)
 
 
-async def test_a_handle_that_only_its_own_instance_knows_is_reported(tmp_path: Path) -> None:
+async def test_a_handle_must_be_valid_in_every_instance(tmp_path: Path) -> None:
     with pytest.raises(Nonconforming, match="in every instance"):
         await check_runner(Countdown(), tmp_path, another=Countdown, interval=0)
 

@@ -1,4 +1,4 @@
-"""The throwaway databases: fresh for each test, gone afterwards, and never silently missing."""
+"""Temporary databases are new for each test and dropped afterwards."""
 
 import os
 import sqlite3
@@ -35,9 +35,7 @@ async def test_a_migrated_database_has_the_schema(migrated_database_url: str) ->
     assert {"accounts", "credit_transactions"} <= await tables_of(migrated_database_url)
 
 
-async def test_each_migrated_database_is_a_copy_of_its_own(
-    postgres_server: PostgresServer, tmp_path: Path
-) -> None:
+async def test_each_migrated_database_is_a_new_copy(postgres_server: PostgresServer, tmp_path: Path) -> None:
     for databases in (PostgresDatabases(postgres_server), SqliteDatabases(tmp_path)):
         with databases.migrated() as first, databases.migrated() as second:
             assert first != second
@@ -51,14 +49,14 @@ async def test_a_database_is_dropped_in_spite_of_connections(postgres_server: Po
     left_open.terminate()
 
 
-def test_a_server_ends_and_leaves_nothing_even_after_a_failure() -> None:
+def test_a_failed_test_leaves_no_server() -> None:
     with pytest.raises(ZeroDivisionError), PostgresServer() as server:
         _ = 1 / 0
     assert not server.directory.exists()
     assert not Path(f"/proc/{server.pid}").exists()
 
 
-def test_a_machine_without_postgresql_reports_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_postgresql_is_reported_with_advice(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr(postgres, "_DEBIAN", Path("/nonexistent"))
     monkeypatch.setattr(postgres, "_WHEELS", ())

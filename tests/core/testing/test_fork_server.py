@@ -1,4 +1,4 @@
-"""Processes forked for tests are as a new interpreter would be, and end with the tests."""
+"""Forked processes behave as new interpreters, and end with the tests."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_command_has_its_environment_and_directory(
 
 
 @pytest.mark.parametrize("changed", ["PYTHONWARNINGS", "LC_ALL", "PYTHONPATH"])
-def test_an_interpreter_that_would_differ_is_not_forked(
+def test_a_different_interpreter_is_not_forked(
     isolated_environment: dict[str, str], tmp_path: Path, changed: str
 ) -> None:
     (tmp_path / "sitecustomize.py").touch()

@@ -1,4 +1,4 @@
-"""Synthetic events have the size and the shape of hosted ones, and are the same for the same seed and id."""
+"""Synthetic events have the size and columns of hosted ones, and are reproducible."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from collidium.datasets.schemas import SCHEMAS
 from collidium.testing.synthetic import SyntheticEvents
 
 
-def test_an_event_has_the_hits_that_were_asked_for() -> None:
+def test_an_event_has_the_requested_number_of_hits() -> None:
     event = SyntheticEvents(hits=30_000, noise=0.2).event(5)
     hits, particles = event["tracker_hits"], event["particles"]
     assert {len(column) for column in hits.values()} == {30_000}
@@ -21,7 +21,7 @@ def test_an_event_has_the_hits_that_were_asked_for() -> None:
 
 
 @pytest.mark.parametrize(("hits", "noise"), [(1, 0.0), (1, 1.0), (7, 0.5), (1000, 0.0)])
-def test_small_events_are_events_too(hits: int, noise: float) -> None:
+def test_small_events_are_valid(hits: int, noise: float) -> None:
     event = SyntheticEvents(hits=hits, noise=noise).event(0)
     assert {len(column) for column in event["tracker_hits"].values()} == {hits}
     assert all(np.isfinite(column).all() for table in event.values() for column in table.values())
@@ -42,7 +42,7 @@ def test_hits_lie_on_the_helix_of_their_particle() -> None:
     )
 
 
-def test_events_depend_on_seed_and_id_alone() -> None:
+def test_events_depend_only_on_seed_and_id() -> None:
     events = SyntheticEvents(hits=2_000)
     tables = events.tables(range(3, 6))
     again = events.tables(range(5, 6))
@@ -54,6 +54,6 @@ def test_events_depend_on_seed_and_id_alone() -> None:
 
 
 @pytest.mark.parametrize(("hits", "noise"), [(0, 0.1), (10, -0.1), (10, 1.1)])
-def test_sizes_that_make_no_sense_are_refused(hits: int, noise: float) -> None:
+def test_invalid_sizes_are_rejected(hits: int, noise: float) -> None:
     with pytest.raises(ValueError, match="no event has"):
         SyntheticEvents(hits=hits, noise=noise)

@@ -68,9 +68,7 @@ def test_the_suite_runs_with_the_paths_that_are_given(
     assert "2 passed" in done.stdout, done.stdout
 
 
-def test_a_task_that_is_not_there_is_an_error_of_usage(
-    tmp_path: Path, isolated_environment: dict[str, str]
-) -> None:
+def test_an_unknown_task_is_a_usage_error(tmp_path: Path, isolated_environment: dict[str, str]) -> None:
     done = run_pytest(tmp_path, isolated_environment | ALONE, "--collidium-task", "nowhere", *BY_NAME)
     assert done.returncode == pytest.ExitCode.USAGE_ERROR
     assert "no installed plugin provides a task 'nowhere'" in done.stderr

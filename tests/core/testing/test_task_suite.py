@@ -1,4 +1,4 @@
-"""The suite passes a task that keeps its contract, and names each promise that another one breaks."""
+"""The suite passes a good task, and reports each promise that a faulty one breaks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_good_task_passes_and_its_metrics_are_returned() -> None:
     assert check_task(Good(), dataset()) == {"accuracy": 0.4, "missed": 0.6}
 
 
-def test_what_the_engine_sees_to_is_not_asked_of_the_task() -> None:
+def test_checks_of_the_engine_are_not_required_of_tasks() -> None:
     metrics = check_task(faulty_tasks.Demanding(), dataset())
     assert metrics == {"accuracy": 0.4, "missed": 0.6}
 
@@ -52,7 +52,7 @@ def test_all_promises_that_a_task_breaks_are_reported() -> None:
     assert "card_is_complete" not in broken
 
 
-def test_nothing_is_checked_on_broken_ground() -> None:
+def test_checks_need_their_foundations() -> None:
     result = outcome(faulty_tasks.WideIds(), "scoring_is_deterministic")
     assert (result.state, result.detail) == ("not checked", "truth_is_well_formed comes first")
 
@@ -83,19 +83,19 @@ class Answerless(Good):
         return None
 
 
-def test_a_task_without_any_answer_needs_predictions() -> None:
+def test_a_task_without_baselines_needs_predictions() -> None:
     with pytest.raises(Nonconforming, match="give predictions to score"):
         check_task(Answerless(), dataset())
     nothing = pa.table({"event_id": [7], "item_id": [1], "value": [2.0]})
     assert check_task(Answerless(), dataset(), nothing)["accuracy"] == 0.1
 
 
-def test_a_table_that_is_missing_is_an_error_of_the_caller() -> None:
+def test_a_missing_table_is_a_value_error() -> None:
     with pytest.raises(ValueError, match="inputs items"):
         check_task(Good(), {"answers": dataset()["answers"]})
 
 
-def test_without_hypothesis_nothing_is_half_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_need_hypothesis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "hypothesis", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'collidium\[test\]'"):
         check_task(Good(), dataset())

@@ -1,4 +1,4 @@
-"""A history keeps what it disclosed: truth is withheld from the first version on, or not at all."""
+"""The history of a repository: truth is withheld from its first version on, or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def opened(*versions: ConfigFiles) -> list[str]:
     return list(last.opened)
 
 
-def test_disclosures_add_up() -> None:
+def test_disclosed_ranges_are_merged() -> None:
     assert opened(config(0, 10)) == ["0:10"]
     assert opened(config(0, 10, "5:8")) == ["0:5", "8:10"]
     assert opened(config(0, 10, "0:10")) == []
@@ -39,17 +39,17 @@ def test_disclosures_add_up() -> None:
         (config(0, 9), config(0, 10, "8:10")),
     ],
 )
-def test_what_was_disclosed_cannot_be_withheld(versions: tuple[ConfigFiles, ...]) -> None:
+def test_disclosed_truth_cannot_be_withheld(versions: tuple[ConfigFiles, ...]) -> None:
     with pytest.raises(Conflict, match="cannot be withheld any more"):
         opened(*versions)
 
 
 @pytest.mark.parametrize("later", [config(0, 10), config(0, 10, "6:8"), config(0, 10, "5:7"), config(0, 3)])
-def test_what_is_withheld_is_not_disclosed_by_mistake(later: ConfigFiles) -> None:
+def test_withheld_truth_is_not_disclosed_by_mistake(later: ConfigFiles) -> None:
     with pytest.raises(Conflict, match="add --withhold-truth 5:8"):
         opened(config(0, 10, "5:8"), later)
 
 
-def test_configs_have_histories_of_their_own() -> None:
+def test_configs_have_separate_histories() -> None:
     other = ConfigFiles("zmumu_pu0", 10, 0, 9, [])
     assert with_history(config(0, 10, "5:8"), {"zmumu_pu0": other}).opened == ["0:5", "8:10"]

@@ -1,4 +1,4 @@
-"""Signals in a mix: few, and by their visible energy alone not distinguishable from the background."""
+"""Signals of a mix are few, and their visible energies are distributed as those of the background."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_energy_alone_does_not_separate_matched_events(chance: np.random.Generat
         assert len(set(chosen[name].tolist())) == len(chosen[name])
 
 
-def test_scarce_signals_thin_the_background(chance: np.random.Generator) -> None:
+def test_scarce_signals_reduce_the_background(chance: np.random.Generator) -> None:
     """A tenth of the mix is signal: of 30 events of the scarcer of two, 540 of the background."""
     background, signals = {"soft": np.full(4000, 5.0)}, {"one": np.full(30, 5.0), "other": np.full(900, 5.0)}
     chosen = matched_events(background, signals, 10.0, chance)
@@ -66,9 +66,7 @@ def test_scarce_signals_thin_the_background(chance: np.random.Generator) -> None
     ],
     ids=["no overlap", "hardly any"],
 )
-def test_what_cannot_be_matched_is_refused(
-    signal: Energies, message: str, chance: np.random.Generator
-) -> None:
+def test_unmatched_energies_are_rejected(signal: Energies, message: str, chance: np.random.Generator) -> None:
     with pytest.raises(ValueError, match=message):
         matched_events({"soft": drawn(1, 4.0, 0.5, 4000)}, {"heavy": signal}, 10.0, chance)
 
@@ -103,7 +101,7 @@ def test_a_mix_has_few_signals_of_the_same_energy(sources: list[Path], tmp_path:
     assert auroc(energies[names == "zprime"], energies[names == "ttbar"]) == pytest.approx(0.5, abs=0.15)
 
 
-def test_signals_that_make_no_mix_are_refused(sources: list[Path], tmp_path: Path) -> None:
+def test_invalid_signals_are_rejected(sources: list[Path], tmp_path: Path) -> None:
     for signals, message in (
         (["susy_gmsb"], "no channel susy_gmsb"),
         (["ttbar", "zprime"], "needs background"),

@@ -1,4 +1,4 @@
-"""A blinded mix, as a reader sees it who wants to know the channels; and the truth of it."""
+"""A mix reveals no channels, and its truth has them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from tests.core.datasets.events import tables_of
+from tests.core.datasets.events import tables_of, write_single_shards
 
 from collidium.contracts.task import EventRange
 from collidium.datasets import Dataset
@@ -73,14 +73,14 @@ def hits_per_event(directory: Path) -> list[int]:
 # -- the mix --------------------------------------------------------------------------------------------
 
 
-def test_every_event_is_there_once_with_its_channel(mixed: Mixed) -> None:
+def test_a_mix_has_every_event_once_with_its_channel(mixed: Mixed) -> None:
     assert (mixed.events, mixed.channels) == (EVENTS, {name: size for name, (size, _) in CHANNELS.items()})
     expected = [CHANNELS[channel][1] for channel in channels_of(mixed.directory)]
     assert hits_per_event(mixed.directory) == expected
     assert len({repr(hits) for hits in read(mixed.directory, "tracker_hits")["x"].to_pylist()}) == len(EVENTS)
 
 
-def test_tables_stay_together_and_whole(mixed: Mixed, sources: list[Path]) -> None:
+def test_mixed_tables_have_the_same_events_unchanged(mixed: Mixed, sources: list[Path]) -> None:
     """Every event of every table is one of the source's, value by value."""
     for name in ("particles", "tracker_hits", "calo_hits", "tracks"):
         rows = {
@@ -97,7 +97,7 @@ def test_tables_stay_together_and_whole(mixed: Mixed, sources: list[Path]) -> No
         assert set(owners) <= {0, *ids}
 
 
-def test_chance_decides_the_order(sources: list[Path], mixed: Mixed, tmp_path: Path) -> None:
+def test_the_order_is_random(sources: list[Path], mixed: Mixed, tmp_path: Path) -> None:
     again, same, other = (
         channels_of(mix(Mixing(sources, CONFIG, tmp_path / name, EVENTS.start, seed)).directory)
         for name, seed in (("again", 1), ("same", 1), ("other", 2))
@@ -106,7 +106,7 @@ def test_chance_decides_the_order(sources: list[Path], mixed: Mixed, tmp_path: P
     assert len({tuple(order) for order in (again, other, channels_of(mixed.directory))}) == 3
 
 
-def test_memory_holds_a_part_of_the_events(
+def test_mixing_in_many_ranges_gives_the_same(
     sources: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In many files on the way it is the same mix."""
@@ -119,7 +119,7 @@ def test_memory_holds_a_part_of_the_events(
         assert pq.read_table(whole / path).equals(pq.read_table(parts / path))
 
 
-def test_the_mix_is_its_owners_alone(mixed: Mixed) -> None:
+def test_only_the_owner_can_read_the_mix(mixed: Mixed) -> None:
     assert mixed.directory.stat().st_mode & 0o777 == 0o700
     assert [path.name for path in mixed.directory.parent.iterdir()] == ["mix"]
 
@@ -145,7 +145,7 @@ def test_no_file_names_a_channel_or_a_seed(parts: Withheld) -> None:
                 assert not [word for word in (*CHANNELS, "4711") if word.encode() in content]
 
 
-def test_all_tables_are_cut_into_the_same_shards(parts: Withheld) -> None:
+def test_all_tables_have_the_same_shards(parts: Withheld) -> None:
     cuts = {
         tuple(pq.read_metadata(path).num_rows for path in sorted(folder.iterdir()))
         for folder in (parts.public / "data").iterdir()
@@ -165,7 +165,7 @@ def test_ids_reveal_nothing(sources: list[Path], tmp_path: Path) -> None:
         assert abs(places.mean() - (len(EVENTS) - 1) / 2) < 6 * spread
 
 
-def test_publishing_a_mix_with_its_channels_is_refused(mixed: Mixed, tmp_path: Path) -> None:
+def test_a_mix_is_not_published_with_its_channels(mixed: Mixed, tmp_path: Path) -> None:
     advice = "add --withhold-truth 90000:90030"
     for withholding in (None, Withholding(EventRange(90_000, 90_029), tmp_path / "truth")):
         publication = Publication(mixed.directory, "mix", withholding=withholding)
@@ -180,16 +180,13 @@ def without(table: str, column: str) -> dict[str, pa.Table]:
     return {table: tables_of(range(3))[table].drop_columns(column)}
 
 
-def test_what_distinguishes_channels_is_refused_at_once(sources: list[Path], tmp_path: Path) -> None:
+def test_differences_of_channels_are_reported_together(sources: list[Path], tmp_path: Path) -> None:
     hits = tables_of(range(3), hits=50)["tracker_hits"].drop_columns("layer_id")
     hits = hits.set_column(1, "x", hits["x"].cast(pa.list_(pa.float64()))).append_column("note", hits["y"])
     bad = tmp_path / "zee"
     tables = tables_of(range(3), hits=50) | {"tracker_hits": hits, "jets": hits, "channels": hits}
     del tables["calo_hits"]
-    for name, table in tables.items():
-        folder = bad / "data" / f"zee_pu40_{name}"
-        folder.mkdir(parents=True)
-        pq.write_table(table, folder / "train-00000-of-00001.parquet")
+    write_single_shards(bad, tables, "zee_pu40")
     with pytest.raises(UnusableDataset) as refused:
         mix(Mixing([*sources, sources[0], bad], CONFIG, tmp_path / "mix", first_event=2**32 - 5))
     problems = json.dumps([error["detail"] for error in refused.value.errors])
@@ -208,7 +205,7 @@ def test_what_distinguishes_channels_is_refused_at_once(sources: list[Path], tmp
     assert not (tmp_path / "mix").exists()
 
 
-def test_missing_values_are_refused(sources: list[Path], tmp_path: Path) -> None:
+def test_missing_values_are_rejected(sources: list[Path], tmp_path: Path) -> None:
     """A hole in one channel alone would reveal it; nothing is left of the mix."""
     hits = tables_of(range(3), hits=50)["tracker_hits"]
     place = hits.column_names.index("time")
@@ -221,7 +218,7 @@ def test_missing_values_are_refused(sources: list[Path], tmp_path: Path) -> None
     assert [path.name for path in tmp_path.iterdir()] == ["zee"]
 
 
-def test_interrupted_it_leaves_nothing(sources: list[Path], tmp_path: Path) -> None:
+def test_an_interrupted_mix_leaves_nothing(sources: list[Path], tmp_path: Path) -> None:
     def interrupt(step: str, done: int, total: int) -> None:
         if step == "mixing" and done > 20:
             raise KeyboardInterrupt
@@ -231,7 +228,7 @@ def test_interrupted_it_leaves_nothing(sources: list[Path], tmp_path: Path) -> N
     assert list(tmp_path.iterdir()) == []
 
 
-def test_who_was_faster_is_not_replaced(sources: list[Path], tmp_path: Path) -> None:
+def test_a_concurrently_created_output_is_kept(sources: list[Path], tmp_path: Path) -> None:
     def write_meanwhile(step: str, done: int, total: int) -> None:
         (tmp_path / "mix" / "theirs").mkdir(parents=True, exist_ok=True)
 
@@ -241,12 +238,12 @@ def test_who_was_faster_is_not_replaced(sources: list[Path], tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("config", ["anomaly", "Anomaly_pu0", "../x_pu0", "anomaly_pu0 ", ""])
-def test_a_name_that_is_none(config: str, tmp_path: Path) -> None:
+def test_an_invalid_name_is_rejected(config: str, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="anomaly_pu0"):
         Mixing([tmp_path], config, tmp_path / "mix")
 
 
-def test_what_is_there_is_never_replaced(tmp_path: Path) -> None:
+def test_an_existing_output_is_never_replaced(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="exists already"):
         Mixing([tmp_path], CONFIG, tmp_path)
     with pytest.raises(InvalidInput, match="first event"):
@@ -256,7 +253,7 @@ def test_what_is_there_is_never_replaced(tmp_path: Path) -> None:
 # -- the command ----------------------------------------------------------------------------------------
 
 
-def test_the_command(sources: list[Path], tmp_path: Path) -> None:
+def test_mix_command(sources: list[Path], tmp_path: Path) -> None:
     arguments = [
         *("datasets", "mix", *map(str, sources), "--config", CONFIG, "--output", str(tmp_path / "mix")),
         *("--first-event", "90000", "--json"),

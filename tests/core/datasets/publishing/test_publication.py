@@ -1,4 +1,4 @@
-"""Publishing on a real hub: checked first, whole or not at all, and never over anything of others."""
+"""Publishing on a real hub: datasets are checked, published atomically, and never overwrite others."""
 
 from __future__ import annotations
 
@@ -171,7 +171,7 @@ async def test_a_repository_has_shards_card_and_manifest(ada: Ada, source: Path,
     assert f'load_dataset("{ada.repo}", "{CONFIG}_calo_hits", split="train")' in text
 
 
-async def test_a_card_of_ones_own_keeps_its_words(ada: Ada, source: Path, tmp_path: Path) -> None:
+async def test_the_publishers_card_keeps_its_content(ada: Ada, source: Path, tmp_path: Path) -> None:
     (source / "README.md").write_text(
         "---\nlicense: mit\npretty_name: Mine\ntags: [seed-42]\nconfigs: []\n---\n\n"
         "# My events\n\nSeed: 42.\n"
@@ -185,9 +185,7 @@ async def test_a_card_of_ones_own_keeps_its_words(ada: Ada, source: Path, tmp_pa
     assert body == "\n# My events\n\nSeed: 42.\n"
 
 
-async def test_a_card_that_names_the_seed_stays_with_the_truth(
-    ada: Ada, source: Path, tmp_path: Path
-) -> None:
+async def test_a_card_with_the_seed_is_not_published(ada: Ada, source: Path, tmp_path: Path) -> None:
     """Who knows the seed can make the closed events again; a card that is given for it is published."""
     (source / "README.md").write_text("# Made with seed 4711\n")
     withholding = Withholding(EventRange(6, 8), tmp_path / "truth")
@@ -203,7 +201,7 @@ async def test_a_card_that_names_the_seed_stays_with_the_truth(
     assert text.endswith("---\n\nThe seed is drawn by lot.\n")
 
 
-async def test_a_history_that_has_the_truth_is_not_added_to(ada: Ada, source: Path, tmp_path: Path) -> None:
+async def test_published_truth_cannot_be_withheld(ada: Ada, source: Path, tmp_path: Path) -> None:
     await ada.publish(source)
     withholding = Withholding(EventRange(6, 8), tmp_path / "truth")
     with pytest.raises(Conflict, match="cannot be withheld any more"):
@@ -272,7 +270,7 @@ async def test_a_changed_dataset_is_a_new_version(ada: Ada, source: Path, tmp_pa
     assert read_all(old, "tracks").num_rows == 10
 
 
-async def test_a_tag_stays_where_it_is(ada: Ada, source: Path) -> None:
+async def test_a_tag_is_never_moved(ada: Ada, source: Path) -> None:
     await ada.publish(source, tag="v1")
     (source / "README.md").write_text("Other words.\n")
     with pytest.raises(Conflict, match="has a tag v1 already"):
@@ -286,10 +284,8 @@ async def test_a_tag_stays_where_it_is(ada: Ada, source: Path) -> None:
 async def test_configs_share_a_repository(ada: Ada, source: Path, tmp_path: Path) -> None:
     await ada.publish(source)
     before = ada.files()
-    folder = tmp_path / "others" / "data" / "zmumu_pu10_particles"
-    folder.mkdir(parents=True)
-    pq.write_table(tables_of(range(3))["particles"], folder / "train-00000-of-00001.parquet")
-    published = await ada.publish(tmp_path / "others")
+    particles = {"particles": tables_of(range(3))["particles"]}
+    published = await ada.publish(events.write_single_shards(tmp_path / "others", particles, "zmumu_pu10"))
     assert ada.files() == before | {"data/zmumu_pu10_particles/train-00000-of-00001.parquet"}
     assert [config.name for config in published.configs] == ["zmumu_pu10"]
     text = (ada.copy(tmp_path / "copy") / "README.md").read_text()
@@ -297,10 +293,8 @@ async def test_configs_share_a_repository(ada: Ada, source: Path, tmp_path: Path
     assert "zmumu" in yaml.safe_load(text.split("---\n")[1])["tags"]
 
 
-async def test_one_config_of_several_is_chosen(ada: Ada, source: Path) -> None:
-    other = source / "data" / "zmumu_pu10_particles"
-    other.mkdir()
-    pq.write_table(tables_of(range(3))["particles"], other / "train-00000-of-00001.parquet")
+async def test_a_single_config_can_be_published(ada: Ada, source: Path) -> None:
+    events.write_single_shards(source, {"particles": tables_of(range(3))["particles"]}, "zmumu_pu10")
     await ada.publish(source, config="zmumu_pu10")
     assert ada.files() == {
         "README.md",
@@ -320,7 +314,7 @@ async def test_added_files_stay_and_deleted_ones_are_restored(ada: Ada, source: 
     assert {"NOTES.md", lost} <= ada.files()
 
 
-async def test_of_publishers_at_once_one_commits(ada: Ada, source: Path) -> None:
+async def test_concurrent_publishing_makes_one_commit(ada: Ada, source: Path) -> None:
     done = await asyncio.gather(*(ada.publish(source) for _ in range(4)), return_exceptions=True)
     assert ada.titles().count(f"Publish {CONFIG}") == 1
     for result in done:
@@ -330,7 +324,7 @@ async def test_of_publishers_at_once_one_commits(ada: Ada, source: Path) -> None
 # -- interrupted ----------------------------------------------------------------------------------------
 
 
-async def test_killed_before_its_commit_nothing_is_sent_again(
+async def test_a_killed_upload_is_resumed(
     ada_alone: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     class Killed(BaseException):
@@ -350,7 +344,7 @@ async def test_killed_before_its_commit_nothing_is_sent_again(
     assert {path: path.stat().st_ino for path in before} == before
 
 
-async def test_a_commit_whose_answer_is_lost_is_found(
+async def test_a_commit_with_a_lost_response_is_found(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = publishing.commit
@@ -383,7 +377,7 @@ async def test_a_concurrent_commit_is_never_overwritten(
     assert ada.files() == {"README.md"}
 
 
-async def test_a_file_that_changes_while_it_is_sent_is_not_published(
+async def test_a_file_changed_during_upload_is_not_published(
     ada: Ada, source: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     real = publishing.upload
@@ -401,9 +395,7 @@ async def test_a_file_that_changes_while_it_is_sent_is_not_published(
 # -- refused --------------------------------------------------------------------------------------------
 
 
-async def test_every_problem_is_reported_at_once_and_nothing_is_made(
-    ada: Ada, source: Path, tmp_path: Path
-) -> None:
+async def test_all_problems_are_reported_together(ada: Ada, source: Path, tmp_path: Path) -> None:
     shards = sorted(source.rglob("*.parquet"))
     by_table = {table: [p for p in shards if p.parent.name.endswith(f"_{table}")] for table in TABLES}
     torn = by_table["calo_hits"][1]
@@ -449,7 +441,7 @@ async def test_every_problem_is_reported_at_once_and_nothing_is_made(
         (lambda table: table.set_column(0, "event_id", [["a", "b", "c", "d"]]), "must hold integers"),
     ],
 )
-async def test_tables_that_contradict_each_other(
+async def test_inconsistent_tables_are_rejected(
     ada: Ada, source: Path, spoil: Callable[[pa.Table], pa.Table], message: str
 ) -> None:
     path = source / f"data/{CONFIG}_tracks/train-00001-of-00003.parquet"
@@ -469,7 +461,7 @@ async def test_tables_that_contradict_each_other(
         ({"directory": "flat", "config": "mine"}, "<channel>_pu<pileup>"),
     ],
 )
-async def test_what_is_meant_must_be_clear(
+async def test_unknown_and_ambiguous_configs_are_rejected(
     ada: Ada, source: Path, tmp_path: Path, options: dict[str, str], message: str
 ) -> None:
     events.write_flat(tmp_path / "flat", tables_of(range(6)))
@@ -482,18 +474,18 @@ async def test_what_is_meant_must_be_clear(
 @pytest.mark.parametrize(
     "options", [{"repo": "a/b/c"}, {"repo": ""}, {"repo": "-x"}, {"tag": "no tag"}, {"tag": ""}]
 )
-def test_names_that_are_none(tmp_path: Path, options: dict[str, str]) -> None:
+def test_invalid_names_are_rejected(tmp_path: Path, options: dict[str, str]) -> None:
     with pytest.raises(InvalidInput, match="cannot be"):
         Publication(tmp_path, **{"repo": "mine"} | options)
 
 
 @pytest.mark.parametrize("place", [".", "truth", "..", "data/truth"])
-def test_truth_must_not_lie_in_what_is_published(tmp_path: Path, place: str) -> None:
+def test_truth_must_be_outside_of_the_published_directory(tmp_path: Path, place: str) -> None:
     with pytest.raises(InvalidInput, match="must not lie"):
         Publication(tmp_path, "mine", withholding=Withholding(EventRange(0, 1), tmp_path / place))
 
 
-async def test_a_card_that_cannot_be_read(ada: Ada, source: Path) -> None:
+async def test_an_invalid_card_is_rejected(ada: Ada, source: Path) -> None:
     (source / "README.md").write_text("---\na: [\n---\n")
     with pytest.raises(UnusableDataset, match="front matter"):
         await ada.publish(source)
@@ -505,9 +497,7 @@ async def test_a_card_that_cannot_be_read(ada: Ada, source: Path) -> None:
 @pytest.mark.parametrize(
     "manifest", [None, b"{}", b"[", b'{"made_by": "collidium datasets publish"}', BROKEN]
 )
-async def test_a_repository_of_something_else_is_never_written_to(
-    ada: Ada, source: Path, manifest: bytes | None
-) -> None:
+async def test_other_repositories_are_never_modified(ada: Ada, source: Path, manifest: bytes | None) -> None:
     api = ada.server.api("ada")
     ada = replace(ada, name=f"{ada.name}-{len(manifest or b'')}")
     api.create_repo(ada.repo, repo_type="dataset")
@@ -532,7 +522,7 @@ async def test_a_private_dataset(ada: Ada, source: Path) -> None:
         await ada.publish(source, private=True)
 
 
-async def test_a_token_makes_nothing_for_others(ada: Ada, source: Path) -> None:
+async def test_publishing_needs_a_token_with_access(ada: Ada, source: Path) -> None:
     ada.server.token("bob")
     with pytest.raises(Forbidden) as raised:
         await ada.publish(source, repo="bob/events")
@@ -543,7 +533,7 @@ async def test_a_token_makes_nothing_for_others(ada: Ada, source: Path) -> None:
         await publish(Publication(source, ada.name), replace(ada.hub, token=""))
 
 
-async def test_a_hub_that_is_down(ada_alone: Ada, source: Path) -> None:
+async def test_an_unreachable_hub_is_reported(ada_alone: Ada, source: Path) -> None:
     hub = ada_alone.hub
     ada_alone.server.end(signal.SIGKILL)
     with pytest.raises(Unreachable) as raised:

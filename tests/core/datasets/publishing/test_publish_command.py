@@ -1,4 +1,4 @@
-"""`collidium datasets publish` next to a running server: a benchmark's host, and a participant."""
+"""`collidium datasets publish` with a running server: hosting a benchmark and taking part in it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return directory
 
 
-def test_a_benchmark_is_hosted_and_taken_part_in(site: Site, source: Path, tmp_path: Path) -> None:
+def test_a_benchmark_can_be_hosted_and_entered(site: Site, source: Path, tmp_path: Path) -> None:
     """The hub, the shards and the scores are real; only the model is an oracle that has seen the truth."""
     truth, public = tmp_path / "truth", tmp_path / "public"
     shown = site.done(
@@ -108,7 +108,7 @@ def predictions(hits: pa.Table, truth: Path) -> pa.Table:
     return pa.table({name: np.array(values) for name, values in made.items()})
 
 
-def test_truth_from_a_private_dataset_of_the_operator(site: Site, source: Path) -> None:
+def test_truth_is_imported_from_a_private_dataset(site: Site, source: Path) -> None:
     publish = ("datasets", "publish", str(source), "--repo", "secrets", "--private")
     site.done(*publish, token=site.host)
     importing = ("truth", "import", "tracking", "--from", "host/secrets", "--events", "2:9", "--json")
@@ -122,14 +122,14 @@ def test_truth_from_a_private_dataset_of_the_operator(site: Site, source: Path) 
     assert site.host not in imported.stdout + imported.stderr
 
 
-def test_truth_from_what_lay_in_the_older_layout(site: Site, tmp_path: Path) -> None:
+def test_truth_is_imported_from_the_older_layout(site: Site, tmp_path: Path) -> None:
     directory = events.write_older(tmp_path / "mine", tables_of(range(10)))
     site.done("datasets", "publish", str(directory), "--repo", "older", token=site.host)
     importing = ("truth", "import", "tracking", "--from", "host/older", "--events", EVALUATION, "--json")
     assert json.loads(site.done(*importing))["rows"]["hits"] == 4 * 300
 
 
-def test_killed_anywhere_it_is_finished_by_the_same_command(site: Site, source: Path) -> None:
+def test_a_killed_command_can_be_repeated(site: Site, source: Path) -> None:
     command = ("datasets", "publish", str(source), "--repo", "killed", "--tag", "v1")
     hub = HfApi(endpoint=f"{site.server.base_url}/hub", token=site.host)
     seen = []
@@ -164,7 +164,7 @@ def test_exit_codes(site: Site, source: Path, more: tuple[str, ...], code: int, 
     assert site.host not in done.stderr + done.stdout
 
 
-def test_without_a_token_the_error_says_how_to_get_one(site: Site, source: Path) -> None:
+def test_the_error_without_a_token_names_the_command(site: Site, source: Path) -> None:
     done = site.run("datasets", "publish", str(source), "--repo", "x")
     assert done.returncode == 3
     assert "collidium login" in done.stderr

@@ -1,4 +1,4 @@
-"""The public part of a benchmark, as a reader sees it who wants the truth; and the truth itself."""
+"""The public part of a benchmark reveals no truth, and the truth has the same events."""
 
 from __future__ import annotations
 
@@ -28,15 +28,24 @@ EVALUATION = EventRange(5, 8)
 NOTE = {b"seed": b"4711"}
 
 
-def split(tables: dict[str, pa.Table], directory: Path, evaluation: EventRange = EVALUATION) -> Withheld:
-    source = events.write(directory / "events", tables)
+def withheld(source: Path, directory: Path, evaluation: EventRange = EVALUATION) -> Withheld:
     (config,) = survey(source).configs
     return withhold(config, evaluation, public=directory / "public", truth=directory / "truth")
 
 
+def split(tables: dict[str, pa.Table], directory: Path, evaluation: EventRange = EVALUATION) -> Withheld:
+    return withheld(events.write(directory / "events", tables), directory, evaluation)
+
+
+def split_single_shards(
+    tables: dict[str, pa.Table], directory: Path, evaluation: EventRange = EVALUATION
+) -> Withheld:
+    return withheld(events.write_single_shards(directory / "events", tables), directory, evaluation)
+
+
 @pytest.fixture(scope="module")
 def tables() -> dict[str, pa.Table]:
-    """Ten events; in the closed ones some hits of different particles are measured at the same place."""
+    """Ten events, in which hits of different particles have the same position."""
     made = tables_of(range(10), hits=600)
     hits = made["tracker_hits"]
     for name in ("x", "y", "z", "volume_id", "layer_id", "surface_id", "detector"):
@@ -80,7 +89,7 @@ def hits_of(directory: Path, event: int) -> dict[str, np.ndarray]:
 # -- what an attacker has -------------------------------------------------------------------------------
 
 
-def test_nothing_but_what_a_detector_gives_is_in_closed_events(parts: Withheld) -> None:
+def test_withheld_events_have_only_detector_columns(parts: Withheld) -> None:
     left = {
         name: {
             column
@@ -99,7 +108,7 @@ def test_nothing_but_what_a_detector_gives_is_in_closed_events(parts: Withheld) 
     }
 
 
-def test_values_are_gone_from_the_files_not_hidden(parts: Withheld, tables: dict[str, pa.Table]) -> None:
+def test_withheld_values_are_not_in_the_files(parts: Withheld, tables: dict[str, pa.Table]) -> None:
     """No eight bytes of a file, compressed or not, are the id of a closed event's particle."""
     closed = tables["particles"].slice(EVALUATION.start, len(EVALUATION))
     ids = {int(one) for one in pc.list_flatten(closed.column("particle_id")).to_pylist()}
@@ -132,7 +141,7 @@ def test_metadata_and_statistics_reveal_nothing(parts: Withheld) -> None:
                 assert column.path_in_schema == "event_id" or not column.is_stats_set
 
 
-def test_row_groups_are_of_open_events_or_of_closed_ones(parts: Withheld) -> None:
+def test_row_groups_do_not_mix_open_and_withheld_events(parts: Withheld) -> None:
     for path in shards(parts.public):
         with pq.ParquetFile(path) as file:
             for number in range(file.num_row_groups):
@@ -140,7 +149,7 @@ def test_row_groups_are_of_open_events_or_of_closed_ones(parts: Withheld) -> Non
                 assert len({EVALUATION.start <= event < EVALUATION.stop for event in ids}) == 1
 
 
-def test_the_order_of_hits_follows_from_what_is_public(parts: Withheld) -> None:
+def test_hits_are_sorted_by_public_values(parts: Withheld) -> None:
     names = ("volume_id", "layer_id", "surface_id", "detector", "x", "y", "z")
     for event in range(EVALUATION.start, EVALUATION.stop):
         hits = hits_of(parts.public, event)
@@ -148,9 +157,7 @@ def test_the_order_of_hits_follows_from_what_is_public(parts: Withheld) -> None:
         assert rows == sorted(rows)
 
 
-def test_hits_at_one_place_lie_in_an_order_that_says_nothing(
-    parts: Withheld, tables: dict[str, pa.Table]
-) -> None:
+def test_the_order_of_equal_hits_reveals_nothing(parts: Withheld, tables: dict[str, pa.Table]) -> None:
     """As the simulation writes them, a hit of a pair has the smaller id of the two as a rule."""
 
     def rising(of: Iterator[dict[str, np.ndarray]]) -> float:
@@ -175,7 +182,7 @@ def test_hits_at_one_place_lie_in_an_order_that_says_nothing(
 
 
 @pytest.mark.parametrize("table", ["tracker_hits", "calo_hits", "tracks", "jets"])
-def test_places_in_lists_are_not_correlated_with_particles(
+def test_positions_in_lists_do_not_correlate_with_particles(
     parts: Withheld, tables: dict[str, pa.Table], table: str
 ) -> None:
     columns = {"calo_hits": "contrib_particle_ids", "tracks": "majority_particle_id", "jets": "flavour"}
@@ -194,7 +201,7 @@ def test_places_in_lists_are_not_correlated_with_particles(
     assert correlation(read(parts.truth, table, EVALUATION)) < 0.3
 
 
-def test_ids_of_hits_and_tracks_are_their_places(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+def test_ids_of_hits_and_tracks_are_their_positions(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
     hits = tables["tracker_hits"]
     old_ids = [[7 * n + 3 for n in range(len(x))] for x in hits.column("x").to_pylist()]
     with_ids = hits.append_column("hit_id", pa.array(old_ids, pa.list_(pa.uint32())))
@@ -202,12 +209,7 @@ def test_ids_of_hits_and_tracks_are_their_places(tmp_path: Path, tables: dict[st
     renamed = [[[7 * n + 3 for n in ids] for ids in of] for of in named]
     tracks = changed(tables["tracks"], "hit_ids", renamed)
     made = {"tracker_hits": with_ids, "particles": tables["particles"], "tracks": tracks}
-    folder = tmp_path / "events"
-    for name, table in made.items():
-        (folder / f"data/{CONFIG}_{name}").mkdir(parents=True)
-        pq.write_table(table, folder / f"data/{CONFIG}_{name}/train-00000-of-00001.parquet")
-    (config,) = survey(folder).configs
-    parts = withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+    parts = split_single_shards(made, tmp_path)
     for event in range(EVALUATION.start, EVALUATION.stop):
         hits_there = hits_of(parts.public, event)
         assert hits_there["hit_id"].tolist() == list(range(len(hits_there["x"])))
@@ -234,13 +236,13 @@ def owners_agree(tracks: pa.Table, truth: Path) -> None:
 # -- what the others have -------------------------------------------------------------------------------
 
 
-def test_tracks_name_the_hits_that_they_named(parts: Withheld) -> None:
+def test_tracks_refer_to_the_same_hits(parts: Withheld) -> None:
     owners_agree(read(parts.truth, "tracks", EVALUATION), parts.truth)
     public, truth = (read(where, "tracks", EVALUATION) for where in (parts.public, parts.truth))
     assert public.column("hit_ids").equals(truth.column("hit_ids"))
 
 
-def test_jets_name_the_deposits_that_they_named(parts: Withheld, tables: dict[str, pa.Table]) -> None:
+def test_jets_refer_to_the_same_deposits(parts: Withheld, tables: dict[str, pa.Table]) -> None:
     """By rising places, whatever the order of the deposits was."""
 
     def energies(jets: pa.Table, calo_hits: pa.Table) -> list[list[tuple[float, list[float]]]]:
@@ -279,9 +281,7 @@ def test_every_shard_has_the_schema_of_the_format(parts: Withheld) -> None:
     assert [pq.read_metadata(path).num_rows for path in shards(parts.public)] == [4, 4, 2] * len(SCHEMAS)
 
 
-def test_the_truth_is_the_closed_events_with_the_same_values(
-    parts: Withheld, tables: dict[str, pa.Table]
-) -> None:
+def test_the_truth_has_the_same_values(parts: Withheld, tables: dict[str, pa.Table]) -> None:
     for name, table in tables.items():
         made, before = read(parts.truth, name, EVALUATION), table.slice(EVALUATION.start, len(EVALUATION))
         assert made.num_rows == len(EVALUATION)
@@ -300,12 +300,8 @@ def rows_of(event: dict[str, list[Any]]) -> list[str]:
     return sorted(map(repr, zip(*event.values(), strict=True)))
 
 
-def test_the_same_events_are_split_in_the_same_way(
-    tmp_path: Path, parts: Withheld, tables: dict[str, pa.Table]
-) -> None:
-    source = events.write(tmp_path / "events", tables, events_per_shard=3)
-    (config,) = survey(source).configs
-    again = withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+def test_withholding_is_reproducible(tmp_path: Path, parts: Withheld, tables: dict[str, pa.Table]) -> None:
+    again = withheld(events.write(tmp_path / "events", tables, events_per_shard=3), tmp_path)
     for name in tables:
         assert read(again.truth, name, EVALUATION).equals(read(parts.truth, name, EVALUATION))
     same = split(tables, tmp_path / "same")
@@ -316,18 +312,14 @@ def test_the_same_events_are_split_in_the_same_way(
 def test_unknown_columns_are_withheld(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
     hits = tables["tracker_hits"]
     barcodes = hits.column("particle_id")
-    folder = tmp_path / "events" / "data"
     made = {
         "tracker_hits": hits.append_column("barcode", barcodes).append_column("weight", hits["x"]),
         "vertices": tables["particles"].select(["event_id", "vx"]),
     }
     for name, table in made.items():
-        (folder / f"{CONFIG}_{name}").mkdir(parents=True)
         noted = [field.with_metadata(NOTE) for field in table.schema]
-        table = table.cast(pa.schema(noted, metadata=NOTE))
-        pq.write_table(table, folder / f"{CONFIG}_{name}" / "train.parquet")
-    (config,) = survey(folder.parent).configs
-    parts = withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+        made[name] = table.cast(pa.schema(noted, metadata=NOTE))
+    parts = split_single_shards(made, tmp_path)
     assert parts.columns["vertices"] == ("vx",)
     closed = read(parts.public, "tracker_hits", EVALUATION)
     assert closed.column("barcode").null_count == closed.column("weight").null_count == len(EVALUATION)
@@ -350,14 +342,15 @@ def test_position_alias_is_public_unless_a_better_one_exists(tmp_path: Path) -> 
 
 def split_real(directory: Path, names: dict[str, str], **tables: pa.Table) -> Withheld:
     """The five real events, with other names of columns."""
-    folder = directory / "events" / "data"
-    for name in ("tracker_hits", "particles", "tracks"):
-        table = tables.get(name, pq.read_table(EVENTS_DIRECTORY / f"{name}.parquet"))
-        table = table.rename_columns([names.get(column, column) for column in table.column_names])
-        (folder / f"{CONFIG}_{name}").mkdir(parents=True)
-        pq.write_table(table, folder / f"{CONFIG}_{name}" / "train-00000-of-00001.parquet")
-    (config,) = survey(folder.parent).configs
-    return withhold(config, EventRange(3, 5), public=directory / "public", truth=directory / "truth")
+    real = {
+        name: pq.read_table(EVENTS_DIRECTORY / f"{name}.parquet")
+        for name in ("tracker_hits", "particles", "tracks")
+    }
+    renamed = {
+        name: table.rename_columns([names.get(column, column) for column in table.column_names])
+        for name, table in {**real, **tables}.items()
+    }
+    return split_single_shards(renamed, directory, EventRange(3, 5))
 
 
 def test_real_events_keep_their_tracks(tmp_path: Path) -> None:
@@ -377,18 +370,17 @@ def test_real_events_keep_their_tracks(tmp_path: Path) -> None:
 # -- refused --------------------------------------------------------------------------------------------
 
 
-def test_events_that_are_not_there(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+def test_missing_events_cannot_be_withheld(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
     with pytest.raises(UnusableDataset, match="lacks 2 of the 4 events 8:12"):
         split(tables, tmp_path, EventRange(8, 12))
 
 
-def test_truth_that_is_withheld_already(tmp_path: Path, parts: Withheld) -> None:
-    (config,) = survey(parts.public).configs
+def test_withheld_truth_cannot_be_withheld_again(tmp_path: Path, parts: Withheld) -> None:
     with pytest.raises(UnusableDataset, match="no truth to withhold"):
-        withhold(config, EVALUATION, public=tmp_path / "public", truth=tmp_path / "truth")
+        withheld(parts.public, tmp_path)
 
 
-def test_tracks_of_hits_that_are_not_there(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
+def test_tracks_of_missing_hits_are_rejected(tmp_path: Path, tables: dict[str, pa.Table]) -> None:
     named = tables["tracks"].column("hit_ids").to_pylist()
     spoiled = changed(tables["tracks"], "hit_ids", [[[*ids, 10**6] for ids in of] for of in named])
     with pytest.raises(UnusableDataset, match="names hits that event 5 does not have"):

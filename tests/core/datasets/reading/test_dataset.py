@@ -1,4 +1,4 @@
-"""Reading by blocks of events: any order of shards, bounded memory, clear refusals."""
+"""Tables are read by blocks of events, for any order of shards and in bounded memory."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_real_events_keep_their_values() -> None:
     assert pa.concat_tables([tables["tracker_hits"] for _, tables in blocks]).equals(stored)
 
 
-#: In a process of its own: in this one, threads free meanwhile what other tests have left.
+#: Runs in a separate process, because threads may free memory of other tests meanwhile.
 READ_WITHOUT_COLLECTOR = """
 import gc, sys
 from pathlib import Path
@@ -83,8 +83,8 @@ assert pa.total_allocated_bytes() == before, (pa.total_allocated_bytes(), before
 """
 
 
-def test_what_was_decoded_goes_with_the_reader(tmp_path: Path) -> None:
-    """Without the garbage collector, which does not see that hundreds of MB of Arrow's depend on it."""
+def test_decoded_memory_is_freed_with_the_reader(tmp_path: Path) -> None:
+    """Without the garbage collector, which does not count the memory of Arrow."""
     dataset(tmp_path, *SHARDS["in order"])
     command = [sys.executable, "-c", READ_WITHOUT_COLLECTOR, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -112,20 +112,24 @@ def test_missing_events_are_counted_and_named(tmp_path: Path) -> None:
     assert "events there: 0 to 29" in raised.value.detail
 
 
-def test_an_event_in_two_shards_is_refused(tmp_path: Path) -> None:
-    source = dataset(tmp_path, range(10), range(9, 20))
-    with pytest.raises(UnusableDataset, match=r"1 events .* event 9 in train-00000.* and train-00001"):
+@pytest.mark.parametrize(
+    ("shards", "message"),
+    [
+        ([range(10), range(9, 20)], r"1 events .* event 9 in train-00000.* and train-00001"),
+        ([[3, 2, 1]], "do not rise"),
+        ([[4, 5, 6, 1, 2, 3]], "do not rise"),  # between two row groups
+    ],
+)
+def test_event_ids_must_be_unique_and_ascending(
+    tmp_path: Path, shards: list[Sequence[int]], message: str
+) -> None:
+    source = dataset(tmp_path, *shards)
+    with pytest.raises(UnusableDataset, match=message):
         source.table("tracker_hits")
 
 
-def test_events_that_fall_within_a_shard_are_refused(tmp_path: Path) -> None:
-    source = dataset(tmp_path, [3, 2, 1])
-    with pytest.raises(UnusableDataset, match="do not rise"):
-        source.table("tracker_hits")
-
-
-def test_equal_events_are_refused_before_they_fill_memory(tmp_path: Path) -> None:
-    """A few kB stand for 30 million equal ids, which are 240 MB as numbers."""
+def test_equal_event_ids_do_not_fill_memory(tmp_path: Path) -> None:
+    """A few kB encode 30 million equal ids, which would take 240 MB in memory."""
     rows = pa.table({"event_id": pa.array(np.zeros(30_000_000, np.uint32))})
     pq.write_table(rows, tmp_path / "tracker_hits.parquet", row_group_size=len(rows))
     del rows
@@ -138,14 +142,8 @@ def test_equal_events_are_refused_before_they_fill_memory(tmp_path: Path) -> Non
         tracemalloc.stop()
 
 
-def test_events_that_fall_between_row_groups_are_refused(tmp_path: Path) -> None:
-    source = dataset(tmp_path, [4, 5, 6, 1, 2, 3])
-    with pytest.raises(UnusableDataset, match="do not rise"):
-        source.table("tracker_hits")
-
-
 @pytest.mark.parametrize("content", [b"", b"PAR1", b"not parquet at all"])
-def test_a_shard_that_is_no_parquet_is_named(tmp_path: Path, content: bytes) -> None:
+def test_an_invalid_parquet_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "tracker_hits.parquet").write_bytes(content)
     with pytest.raises(UnusableDataset, match=r"tracker_hits\.parquet: cannot be read"):
         Dataset(tmp_path).table("tracker_hits")
@@ -154,14 +152,14 @@ def test_a_shard_that_is_no_parquet_is_named(tmp_path: Path, content: bytes) -> 
 @pytest.mark.parametrize(
     "event_id", [pa.array([1.0, 2.0]), pa.array(["1", "2"]), pa.array([1, None]), None], ids=str
 )
-def test_a_shard_without_proper_event_ids_is_refused(tmp_path: Path, event_id: pa.Array | None) -> None:
+def test_a_shard_without_integer_event_ids_is_rejected(tmp_path: Path, event_id: pa.Array | None) -> None:
     columns = {"x": pa.array([[1.0], [2.0]])} | ({} if event_id is None else {"event_id": event_id})
     pq.write_table(pa.table(columns), tmp_path / "tracker_hits.parquet")
     with pytest.raises(UnusableDataset, match="event_id"):
         Dataset(tmp_path).table("tracker_hits")
 
 
-def test_a_directory_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_directory_is_named(tmp_path: Path) -> None:
     with pytest.raises(UnusableDataset, match="no directory"):
         Dataset(tmp_path / "absent")
 
