@@ -118,7 +118,7 @@ def test_a_directory_is_a_source(collidium: Run) -> None:
         (("tables", "HERE", "--config", "x", "--revision", "y"), 0, ""),
         (("info", "HERE", "--table", "x"), 1, "table x; there are: calo_hits, particles"),
         (("download", "HERE", "--tables", "x"), 1, "table x; there are: calo_hits, particles"),
-        (("download", "HERE", "--events", "3:9"), 1, "5:9 are missing (events there: 0 to 4)"),
+        (("download", "HERE", "--events", "3:9"), 1, "5:9 are missing (available events: 0 to 4)"),
         (("download", "HERE", "--output", "x"), 3, "nothing to download"),
         (("download", "a/b", "--events", "9"), 2, "START:STOP"),
         (("download", "a/b", "--output", "x", "--cache", "y"), 2, "not both"),

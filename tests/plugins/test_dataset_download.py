@@ -527,7 +527,9 @@ def test_errors_list_what_exists(proxy: HubProxy, repo: str, tmp_path: Path) -> 
         download("ttbar_pu200")
     with pytest.raises(UnusableDataset, match="table tracks in config ttbar_pu0; there are: tracker_hits"):
         download("ttbar_pu0", "tracks")
-    with pytest.raises(UnusableDataset, match=r"events 55:70: 60:70 are missing \(events there: 0 to 59\)"):
+    with pytest.raises(
+        UnusableDataset, match=r"events 55:70: 60:70 are missing \(available events: 0 to 59\)"
+    ):
         download("ttbar_pu0", "tracker_hits", "55:70")
     with pytest.raises(InvalidInput, match="START:STOP"):
         download("ttbar_pu0", "tracker_hits", "7")

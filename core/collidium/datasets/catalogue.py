@@ -247,7 +247,7 @@ def _check_coverage(table: str, events: EventRange, footers: Sequence[Footer | N
     if reached < events.stop:
         there = f"{min(spans)[0]} to {max(stop for _, stop in spans) - 1}" if spans else "none"
         missing = EventRange(reached, min([start for start, _ in spans if start > reached] + [events.stop]))
-        lacking = f"{missing} are missing (events there: {there})"
+        lacking = f"{missing} are missing (available events: {there})"
         detail = f"table {table} has not all of the events {events}: {lacking}"
         raise UnusableDataset(
             detail, errors=[{"field": "events", "detail": detail}] if missing == events else ()

@@ -311,7 +311,7 @@ def _problems_of_outputs(manifest: Manifest, interface: ModelInterface) -> Itera
         yield "outputs", f"{column} is not predicted; {_listed(interface.outputs)} are"
     for column in interface.outputs:
         if made.count(column) != 1:
-            yield "outputs", f"{column} is " + ("missing" if column not in made else "there more than once")
+            yield "outputs", f"{column} is " + ("missing" if column not in made else "listed more than once")
 
 
 def _problems_of_batch(manifest: Manifest, interface: ModelInterface) -> Iterator[tuple[str, str]]:

@@ -194,7 +194,9 @@ def test_wrong_arguments_are_reported(directory: Path) -> None:
         datasets.load(directory, tables="tracks", events=range(0, 10, 2))
     with pytest.raises(UnusableDataset, match="tracks has no column x; there are: event_id, d0, hit_ids"):
         datasets.load(directory, tables="tracks", columns=["x"])
-    with pytest.raises(UnusableDataset, match=r"events 30:50: 40:50 are missing \(events there: 0 to 39\)"):
+    with pytest.raises(
+        UnusableDataset, match=r"events 30:50: 40:50 are missing \(available events: 0 to 39\)"
+    ):
         datasets.load(directory, tables="tracks", events="30:50")
 
 

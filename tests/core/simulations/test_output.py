@@ -189,9 +189,9 @@ async def test_keeping_again_gives_the_same(job: Finished) -> None:
     [
         (range(5), "holds 5 events, not the 6 that were ordered"),
         (range(7), "holds 7 events, not the 6 that were ordered"),
-        ([0, 1, 2, 3, 3, 5], "event 3 is there twice"),
+        ([0, 1, 2, 3, 3, 5], "event 3 occurs twice"),
         ([1, 2, 3, 4, 5, 6], "lacks 1 of the 6 events 0:6, for example 0"),
-        ([5, 4, 3, 2, 1, 0], "do not rise"),
+        ([5, 4, 3, 2, 1, 0], "not ascending"),
         ([], "holds 0 events"),
         ([0, 1, 2, None, 4, 5], "integers without nulls"),
     ],

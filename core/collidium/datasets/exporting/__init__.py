@@ -156,7 +156,7 @@ def _written_before(file: Path, files: Sequence[Path], content: Mapping[str, Any
             if note.read_bytes() != text.encode():
                 raise Conflict(
                     f"{note} is of an export of other data or with other options, such as a source that has "
-                    "changed since: remove it to write all files anew, or choose another --output"
+                    "changed since: remove it to write all files again, or choose another --output"
                 )
             return {one for one in files if one.exists()}
         for one in files:

@@ -129,7 +129,7 @@ def _problems_of_numbers(sources: Sequence[Source], ids: EventRange) -> Iterator
     if len(set(channels)) < 2:
         yield problem("channels", f"a mix needs two or more, not {', '.join(channels) or 'none'}")
     if repeated := sorted({channel for channel in channels if channels.count(channel) > 1}):
-        yield problem("channels", f"{', '.join(repeated)}: there more than once")
+        yield problem("channels", f"{', '.join(repeated)}: occurs more than once")
     events = sum(len(source.config.events) for source in sources)
     if not 0 < events <= len(ids):
         yield problem("events", f"there are {events}, and ids from {ids.start} to {ids.stop - 1}")

@@ -146,7 +146,7 @@ def _read_shard(path: Path, shown: str, table: str, problems: list[dict[str, Any
     if uneven:
         problems.append(problem(shown, uneven))
     if np.any(events[1:] <= events[:-1]):
-        problems.append(problem(shown, "its events do not rise, or some are there twice"))
+        problems.append(problem(shown, "event ids must be ascending and unique"))
     return SurveyedShard(path, events, schema)
 
 
@@ -232,7 +232,7 @@ def _of_table(directory: Path, table: str, shards: Sequence[SurveyedShard]) -> I
         holders = [_shown(directory, shard) for shard in shards if repeated[0] in shard.events]
         yield problem(
             f"table {table}",
-            f"{len(repeated)} events are there twice, for example event {repeated[0]} in "
+            f"{len(repeated)} events occur twice, for example event {repeated[0]} in "
             f"{' and '.join(holders[:3])}",
         )
 
@@ -245,7 +245,7 @@ def _difference(expected: pa.Schema, there: pa.Schema) -> str:
         if there.field(index).type != field.type:
             return f"{field.name} is {there.field(index).type}, not {field.type}"
     more = [name for name in there.names if name not in expected.names]
-    return f"{more[0]} is there, too" if more else "in another order"
+    return f"{more[0]} is additional" if more else "in another order"
 
 
 def _events(shards: Sequence[SurveyedShard]) -> EventIds:

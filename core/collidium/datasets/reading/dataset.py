@@ -129,7 +129,7 @@ def refuse_missing(table: EventTable, events: EventRange) -> None:
         there = f"{table.event_ids[0]} to {table.event_ids[-1]}" if len(table.event_ids) else "none"
         detail = (
             f"table {table.name} lacks {len(missing)} of the {len(events)} events {events}, "
-            f"for example {examples} (events there: {there})"
+            f"for example {examples} (available events: {there})"
         )
         none = len(missing) == len(events)
         raise UnusableDataset(detail, errors=[{"field": "events", "detail": detail}] if none else ())

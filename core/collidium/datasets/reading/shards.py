@@ -206,7 +206,7 @@ class EventTable:
         if len(repeated):
             holders = [shard.source.name for shard in self._shards if repeated[0] in shard.event_ids]
             raise UnusableDataset(
-                f"table {self.name}: {len(repeated)} events are there twice, for example event "
+                f"table {self.name}: {len(repeated)} events occur twice, for example event "
                 f"{repeated[0]} in {' and '.join(holders)}"
             )
 
@@ -357,10 +357,10 @@ def _event_ids(source: Path | OpenableShard, file: pq.ParquetFile) -> EventIds:
         found.append(np.asarray(column).astype(np.int64))
         ids = np.concatenate([last, found[-1]])
         if np.any(ids[1:] < ids[:-1]):
-            raise UnusableDataset(f"{source.name}: events do not rise within the file")
+            raise UnusableDataset(f"{source.name}: event ids are not ascending")
         repeated = ids[1:][ids[1:] == ids[:-1]]
         if len(repeated):
-            raise UnusableDataset(f"{source.name}: event {repeated[0]} is there twice")
+            raise UnusableDataset(f"{source.name}: event {repeated[0]} occurs twice")
         last = ids[-1:]
     return np.concatenate(found)
 

@@ -191,7 +191,7 @@ def test_differences_of_channels_are_reported_together(sources: list[Path], tmp_
         mix(Mixing([*sources, sources[0], bad], CONFIG, tmp_path / "mix", first_event=2**32 - 5))
     problems = json.dumps([error["detail"] for error in refused.value.errors])
     for problem in (
-        "ttbar: there more than once",
+        "ttbar: occurs more than once",
         "ids from 4294967291",
         "another pileup",
         "is a mix itself",

@@ -421,7 +421,7 @@ async def test_all_problems_are_reported_together(ada: Ada, source: Path, tmp_pa
     assert "cannot be read as parquet" in problems[f"{folder}calo_hits/train-00002-of-00003.parquet"]
     assert problems[f"{folder}tracker_hits/train-00000-of-00003.parquet"] == "has no column event_id"
     of_tracks = [e["detail"] for e in raised.value.errors if "tracks" in e["field"]]
-    for number, words in enumerate(("different lengths", "other columns", "there twice", "lacks 1 of")):
+    for number, words in enumerate(("different lengths", "other columns", "occur twice", "lacks 1 of")):
         assert words in of_tracks[number]
     assert not ada.server.api("ada").repo_exists(ada.repo, repo_type="dataset")
 
@@ -430,12 +430,12 @@ async def test_all_problems_are_reported_together(ada: Ada, source: Path, tmp_pa
     ("spoil", "message"),
     [
         (lambda table: table.slice(0, 3), "lacks 1 of the 10 events"),
-        (lambda table: table.take([1, 0, 2, 3]), "do not rise"),
+        (lambda table: table.take([1, 0, 2, 3]), "ascending and unique"),
         (lambda table: table.drop_columns(["phi"]), "phi is missing"),
-        (lambda table: table.append_column("phi2", table["phi"]), "phi2 is there, too"),
+        (lambda table: table.append_column("phi2", table["phi"]), "phi2 is additional"),
         (
             lambda table: table.set_column(0, "event_id", [[0, 1, 2, 3]]),
-            "events are there twice",
+            "events occur twice",
         ),
         (lambda table: table.set_column(0, "event_id", [[4, None, 6, 7]]), "has nulls"),
         (lambda table: table.set_column(0, "event_id", [["a", "b", "c", "d"]]), "must hold integers"),

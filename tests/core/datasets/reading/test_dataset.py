@@ -109,15 +109,15 @@ def test_missing_events_are_counted_and_named(tmp_path: Path) -> None:
         list(source.read(["tracker_hits"], EventRange(5, 35)))
     assert "lacks 15 of the 30 events 5:35" in raised.value.detail
     assert "for example 10, 11, 12, 13, 14 " in raised.value.detail
-    assert "events there: 0 to 29" in raised.value.detail
+    assert "available events: 0 to 29" in raised.value.detail
 
 
 @pytest.mark.parametrize(
     ("shards", "message"),
     [
         ([range(10), range(9, 20)], r"1 events .* event 9 in train-00000.* and train-00001"),
-        ([[3, 2, 1]], "do not rise"),
-        ([[4, 5, 6, 1, 2, 3]], "do not rise"),  # between two row groups
+        ([[3, 2, 1]], "not ascending"),
+        ([[4, 5, 6, 1, 2, 3]], "not ascending"),  # between two row groups
     ],
 )
 def test_event_ids_must_be_unique_and_ascending(
@@ -135,7 +135,7 @@ def test_equal_event_ids_do_not_fill_memory(tmp_path: Path) -> None:
     del rows
     tracemalloc.start()
     try:
-        with pytest.raises(UnusableDataset, match="event 0 is there twice"):
+        with pytest.raises(UnusableDataset, match="event 0 occurs twice"):
             Dataset(tmp_path).table("tracker_hits")
         assert tracemalloc.get_traced_memory()[1] < 16 * 1024**2
     finally:
