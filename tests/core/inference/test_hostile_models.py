@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 from msgspec import structs
 
@@ -10,13 +9,12 @@ pytest.importorskip("onnxruntime")
 pytest.importorskip("onnx")
 
 from tests.core.inference.hostile_models import MODELS, Hostile, endless_loop
+from tests.core.inference.toy_models import BATCH, INTERFACE, Interruption
 
-from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
-from collidium.inference.sandbox import Batch, Interface, Limits, opened
+from collidium.inference.messages import Code, ModelRefused
+from collidium.inference.sandbox import Limits, opened
 
-INTERFACE = Interface([InputSpec("x", "float32", (4,))], [OutputSpec("y", 1, is_integer=False)])
-BATCH = Batch(3, [np.arange(12, dtype=np.float32).reshape(3, 4)])
-#: For all but those that run until they are ended.
+#: For all models except those that run forever.
 PATIENT = Limits(memory_bytes=2**30, load_seconds=100, call_seconds=100)
 IMPATIENT = Limits(memory_bytes=2**30, load_seconds=100, call_seconds=1)
 
@@ -35,17 +33,10 @@ def test_hostile_models_answer_with_their_code(model: Hostile) -> None:
 
 
 def test_on_wait_can_end_a_call() -> None:
-    """A run that was cancelled holds no core for minutes."""
-    looks: list[bool] = []
-    calling = False
-
-    def look() -> None:
-        looks.append(calling)
-        if looks.count(True) == 5:
-            raise InterruptedError
-
-    limits = structs.replace(PATIENT, on_wait=look)
+    """A cancelled run releases its core at once."""
+    interruption = Interruption()
+    limits = structs.replace(PATIENT, on_wait=interruption)
     with opened(endless_loop().SerializeToString(), INTERFACE, limits, details=False) as sandbox:
-        calling = True
+        interruption.armed = True
         with pytest.raises(InterruptedError):
             sandbox.predict([BATCH])

@@ -14,7 +14,7 @@ pytest.importorskip("onnxruntime")
 
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 from tests.core.inference.hostile_models import SUM, text, tree
-from tests.core.inference.test_hostile_models import BATCH, INTERFACE
+from tests.core.inference.toy_models import BATCH, INTERFACE
 
 from collidium.inference import graph
 from collidium.inference.running import count

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.core.inference.toy_models import BATCH, INTERFACE, Interruption
 
 from collidium.inference import sandbox
-from collidium.inference.messages import Code, InputSpec, ModelRefused, OutputSpec
-from collidium.inference.sandbox import Batch, Interface, Limits, opened
+from collidium.inference.messages import Code, ModelRefused
+from collidium.inference.sandbox import Batch, Limits, opened
 
 pytest.importorskip("onnxruntime", reason="onnxruntime is not installed: not run")
-
-INTERFACE = Interface([InputSpec("x", "float32", (4,))], [OutputSpec("y", 1, is_integer=False)])
-BATCH = Batch(3, [np.zeros((3, 4), np.float32)])
 
 WORKER = """
 import socket, struct, sys, time
@@ -39,8 +37,8 @@ receive(Load)
 """
 LOADED = "send(loaded); send(Ready())\n"
 REQUEST = "receive(Predict); send(Ready()); receive(None); "
-#: Replies that are none: frames that say they are larger than all memory, or are once they are decoded;
-#: numbers below 0, and replies to requests that were not made.
+#: Invalid replies: frames that claim to be larger than memory, or are when decoded; negative numbers, and
+#: replies to requests that were not made.
 FORGED = {
     "nothing": "sys.exit()",
     "huge": "raw(b'', 2**62)",
@@ -66,7 +64,7 @@ FORGED = {
     "objects": LOADED + REQUEST + "send(done); receive(None); "
     "send(Predicted([[Sent('object', (3, 1), memoryview(bytes(24)))]]))",
 }
-#: Work that no call accounts for.
+#: Work outside of calls.
 HIDDEN = {
     "before": "receive(Predict); work(); send(Ready()); receive(None); send(done); receive(None); "
     "send(predicted)",
@@ -99,7 +97,7 @@ def test_forged_replies_are_rejected(name: str, tmp_path: Path, monkeypatch: pyt
 def test_work_outside_of_calls_is_detected(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whenever a process works; the reply waits for the work, so nothing depends on when it is read."""
+    """The reply is sent after the work, so the result does not depend on when it is read."""
     assert code_of(LOADED + HIDDEN[name], tmp_path, monkeypatch).code == Code.HIDDEN_WORK
 
 
@@ -124,19 +122,12 @@ def test_a_process_that_closes_its_socket_is_killed(tmp_path: Path, monkeypatch:
 
 
 def test_on_wait_can_end_a_send(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It takes what is sent to a process that reads nothing."""
-    looks: list[bool] = []
-    calling = False
-
-    def look() -> None:
-        looks.append(calling)
-        if looks.count(True) == 5:
-            raise InterruptedError
-
+    """The process reads nothing, so that sending blocks."""
+    interruption = Interruption()
     large = Batch(3, [np.zeros((3, 4), np.float32), np.zeros(2**24, np.int8)])
     (tmp_path / "worker.py").write_text(WORKER + LOADED + "time.sleep(3600)")
     monkeypatch.setattr(sandbox, "_WORKER", tmp_path / "worker.py")
-    with opened(b"", INTERFACE, Limits(on_wait=look), details=False) as box:
-        calling = True
+    with opened(b"", INTERFACE, Limits(on_wait=interruption), details=False) as box:
+        interruption.armed = True
         with pytest.raises(InterruptedError):
             box.predict([large])

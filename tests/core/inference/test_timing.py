@@ -11,8 +11,7 @@ import pytest
 from docs.make_reference_model import PLACE, reference_model
 from msgspec import structs
 from tests.core.inference.hostile_models import text
-from tests.core.inference.test_hostile_models import INTERFACE
-from tests.core.inference.toy_models import events, example, task
+from tests.core.inference.toy_models import INTERFACE, events, example, task
 
 from collidium.inference import timing
 from collidium.inference.cores import timing_core
