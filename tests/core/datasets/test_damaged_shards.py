@@ -12,6 +12,7 @@ import pytest
 from collidium import datasets
 from collidium.contracts.task import EventRange
 from collidium.datasets.reading.dataset import Dataset
+from collidium.datasets.reading.shards import parquet_errors
 from collidium.errors import UnusableDataset
 
 NAME = "train-00000-of-00001.parquet"
@@ -49,3 +50,9 @@ def test_a_damaged_page_is_reported_with_its_file(tmp_path: Path, way: str) -> N
         file.write(b"\xff" * column.total_compressed_size)
     with pytest.raises(UnusableDataset, match=f"{NAME}: cannot be read as parquet"):
         WAYS[way](tmp_path)
+
+
+def test_exhausted_memory_is_not_reported_as_damage() -> None:
+    """A scoring worker then reports that a limit was exceeded."""
+    with pytest.raises(MemoryError), parquet_errors(NAME):
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
