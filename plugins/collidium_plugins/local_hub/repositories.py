@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 from collidium_plugins.local_hub.accounts import Caller
 from collidium_plugins.local_hub.failures import (
@@ -78,17 +78,9 @@ def add_commit(
     text = f"tree {tree}\n" + (f"parent {parent}\n" if parent else "")
     oid = commit_oid(f"{text}author {author} {time}\n\n{title}\n\n{description}")
     commit = Commit(oid, parent, tree, title, description, author, time)
-    db.execute(
-        "INSERT OR IGNORE INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-        (repo_id, oid, parent, tree, title, description, author, time),
-    )
+    values = (repo_id, *astuple(commit))
+    db.execute("INSERT OR IGNORE INTO commits VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
     return commit
-
-
-def first_commit(db: sqlite3.Connection, repo_id: int, author: str) -> Commit:
-    """Store the empty first commit, which clients expect in every repository."""
-    tree = Trees(db, repo_id).write(None, {})
-    return add_commit(db, repo_id, tree, parent=None, title="initial commit", description="", author=author)
 
 
 def ancestors(db: sqlite3.Connection, repo_id: int, commit: Commit) -> Iterator[Commit]:
@@ -233,7 +225,9 @@ def create(
     )
     repo = readable(db, target)
     if made.rowcount:
-        first = first_commit(db, repo.id, caller.name)
+        # Clients expect a commit in every repository.
+        tree, title = Trees(db, repo.id).write(None, {}), "initial commit"
+        first = add_commit(db, repo.id, tree, parent=None, title=title, description="", author=caller.name)
         db.execute("INSERT INTO refs VALUES (?, 'branch', ?, ?)", (repo.id, MAIN, first.oid))
     return repo, bool(made.rowcount)
 
