@@ -7,7 +7,6 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from huggingface_hub import HfApi
@@ -49,13 +48,6 @@ def test_the_backend_is_away(path: str, page: Page, watch: Watch, without_backen
     expect(page.get_by_role("main")).not_to_contain_text("PLATFORM_BACKEND right")
 
 
-def test_a_dataset_that_is_not_there(page: Page, watch: Watch) -> None:
-    watch.allow("status of 404")
-    page.goto("/events?dataset=unknown/nothing/ttbar_pu0&event=0")
-    expect(page.get_by_role("main")).to_contain_text("unknown/nothing")
-    require_shown(page)
-
-
 def test_a_session_that_has_ended(page: Page, watch: Watch, web: ServerProcess, sign_in: SignIn) -> None:
     """What was typed is not lost: the form is there again after the next sign-in."""
     watch.allow("status of 401")
@@ -94,19 +86,5 @@ def test_hostile_names_are_escaped(page: Page, web: ServerProcess, token: Callab
 
 def hostile_card() -> bytes:
     tags = ["collidium", "collidium-task:tracking", HOSTILE, LONG]
-    front = {"tags": tags, "library_name": HOSTILE, "license": HOSTILE, "pretty_name": HOSTILE}
+    front = {"tags": tags, "library_name": HOSTILE, "license": HOSTILE, "description": HOSTILE}
     return f"---\n{json.dumps(front)}\n---\n{HOSTILE}\n".encode()
-
-
-def test_the_hub_is_away(page: Page, watch: Watch, tmp_path: Path) -> None:
-    """Pages of a server whose hub was never there."""
-    watch.allow("status of 50|another host")
-    with ServerProcess(tmp_path / "lonely", env={"PLATFORM_HUB_URL": "http://127.0.0.1:1/hub"}) as lonely:
-        for path, what in (
-            ("/models", "hub"),
-            ("/web/sign-in", "identity provider"),
-            ("/events?dataset=someone/else/ttbar_pu0&event=0", "hub"),
-        ):
-            page.goto(f"{lonely.base_url}{path}")
-            expect(page.get_by_role("main")).to_contain_text(what)
-            require_shown(page)
