@@ -13,6 +13,7 @@ from tortoise.timezone import now
 from collidium import operations, records
 from collidium.benchmarks.challenges import (
     LONGEST_NAME,
+    bump_revision,
     count_part,
     is_name,
     locked,
@@ -104,8 +105,7 @@ async def publish(name: str, *, actor: str) -> None:
     row = await locked(name)
     if not row.listed:
         row.listed = True
-        row.revision += 1
-        await row.save(update_fields=["listed", "revision", "changed_at"])
+        await bump_revision(row, "listed", "changed_at")
         await operations.record(actor, "publish_challenge", name, {}, "")
 
 
@@ -166,8 +166,7 @@ async def correct_announcement(
     if text is not None:
         kept = [one if one in kept else corrected for one in row.announcements]
     row.announcements = kept
-    row.revision += 1
-    await row.save(update_fields=["announcements", "revision", "changed_at"])
+    await bump_revision(row, "announcements", "changed_at")
     action = "withdraw_announcement" if text is None else "correct_announcement"
     await operations.record(actor, action, name, {"at": at.isoformat()}, http_request_id)
     return view(row, platform)

@@ -214,6 +214,12 @@ async def set_part(row: Challenge, part: Part) -> None:
     await row.save(update_fields=["truth_version", "changed_at"])
 
 
+async def bump_revision(row: Challenge, *changed: str) -> None:
+    """Save the ``changed`` fields of a locked challenge as a new version of its leaderboard."""
+    row.revision += 1
+    await row.save(update_fields=["revision", *changed])
+
+
 def require_future(date: datetime | None, moment: datetime, field: str = "closes_at") -> None:
     """Raise InvalidInput for a date that has passed."""
     if date is not None and date <= moment:

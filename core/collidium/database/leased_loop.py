@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import Any, Final, Generic, TypeVar
@@ -95,3 +95,17 @@ class LeasedLoop(ABC, Generic[Work]):
         if not task.cancelled() and (error := task.exception()) is not None:
             # The database is away, for example: when the lease is over the work is taken again.
             logger.error("%s: what became of it cannot be written down", self._name, exc_info=error)
+
+
+async def renewing(
+    work: Coroutine[Any, Any, None], renew: Callable[[], Awaitable[None]], seconds: float
+) -> None:
+    """Await work, and call ``renew`` every so many seconds; an error of ``renew`` cancels the work."""
+    task = asyncio.create_task(work)
+    try:
+        while not (await asyncio.wait({task}, timeout=seconds))[0]:
+            await renew()
+        await task
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)

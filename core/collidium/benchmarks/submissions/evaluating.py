@@ -19,7 +19,7 @@ from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -42,7 +42,7 @@ from collidium.benchmarks.submissions.admissions import Admission
 from collidium.benchmarks.submissions.evaluations import Evaluation, LeaseLost
 from collidium.benchmarks.submissions.submitting import Predictions
 from collidium.contracts.task import EventRange
-from collidium.database.leased_loop import LeasedLoop
+from collidium.database.leased_loop import LeasedLoop, renewing
 from collidium.errors import (
     CollidiumError,
     Conflict,
@@ -143,7 +143,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
     """Do the next step of a leased evaluation, and record the outcome."""
     run = _Run(platform, row)
     try:
-        await run.renewed(run.step())
+        await run.run()
     except LeaseLost:
         logger.info("evaluation %s was cancelled, or is another process's", row.id)
     except asyncio.CancelledError:
@@ -204,23 +204,21 @@ class _Run:
         if self.stopped:
             raise LeaseLost
 
-    async def renewed(self, work: Any) -> None:
-        """Await work while renewing the lease; raises LeaseLost once it is lost."""
-        task, looks, seconds = asyncio.create_task(work), 0, self._settings.lease_seconds
-        written = 0
-        try:
-            while not (await asyncio.wait({task}, timeout=min(LOOK_SECONDS, seconds / RENEWALS)))[0]:
-                looks += 1
-                tenths = self._done * 10 // max(self._row.events, 1)
-                if tenths != written or looks * LOOK_SECONDS >= seconds / RENEWALS:
-                    await evaluations.renew(self._row, seconds, self._done)
-                    written, looks = tenths, 0
-            await task
-        finally:
-            task.cancel()
-            await asyncio.gather(task, return_exceptions=True)
+    async def run(self) -> None:
+        """Do the next step while renewing the lease; raises LeaseLost once it is lost."""
+        seconds, looks, written = self._settings.lease_seconds, 0, 0
 
-    async def step(self) -> None:
+        async def renew() -> None:
+            nonlocal looks, written
+            looks += 1
+            tenths = self._done * 10 // max(self._row.events, 1)
+            if tenths != written or looks * LOOK_SECONDS >= seconds / RENEWALS:
+                await evaluations.renew(self._row, seconds, self._done)
+                written, looks = tenths, 0
+
+        await renewing(self._step(), renew, min(LOOK_SECONDS, seconds / RENEWALS))
+
+    async def _step(self) -> None:
         """Check the model, then time one block of events, or run it and submit its predictions."""
         admission = None
         if self._row.again:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from tortoise.timezone import now
 
 from collidium import accounts, operations
-from collidium.benchmarks import notices, rewards, truth_versions
+from collidium.benchmarks import challenges, notices, rewards, truth_versions
 from collidium.benchmarks.leaderboard import RankCounter
 from collidium.benchmarks.models import Best, Challenge, Scoring, Submission
 from collidium.benchmarks.rewards import RewardRules, reward_bests
@@ -219,8 +219,7 @@ async def _finish(
     earned: dict[str, Decimal] = {}
     if not bests_stay:
         earned = await _decide_bests(rows, made, plan, rewarded=challenge.rewarded and plan.pays)
-    challenge.revision += 1
-    await challenge.save(update_fields=["revision"])
+    await challenges.bump_revision(challenge)
     after = await _State.of([row for row in rows if row.truth_version == target.truth_version], target)
     review = _review(plan, rows, before, after, earned, problems)
     if not apply:

@@ -149,8 +149,7 @@ async def _keep_once(
         rules = RewardRules.of(platform.settings, run.truth_version, rewarded=False)
         await reward_bests(task.card, submission, floors, scores.replicates, rules)
         await submission.save()
-        challenge.revision += 1
-        await challenge.save(update_fields=["revision"])
+        await challenges.bump_revision(challenge)
     await evaluations.mark_scored(run, submission.id, predictions, run.truth_version)
     reached("evaluate.again_kept")
 
@@ -205,8 +204,7 @@ async def refresh(
     else:
         await challenges.set_part(challenge, Part(version, part.kind, part.public_percent))
     queued = await queue(challenge, rows, challenge.truth_version, timed_anew=True)
-    challenge.revision += 1
-    await challenge.save(update_fields=["truth_version", "revision", "changed_at"])
+    await challenges.bump_revision(challenge, "truth_version", "changed_at")
     details = {"truth_version": challenge.truth_version, "models": queued}
     await operations.record(actor, "refresh_challenge", name, details, http_request_id)
     return challenges.view(challenge, platform)

@@ -31,7 +31,7 @@ from collidium.benchmarks.submissions.replay import Incomplete, Preview, Replay,
 from collidium.contracts.storage import MissingFile
 from collidium.database import on_commit, transactional
 from collidium.database.errors import is_away
-from collidium.database.leased_loop import LeasedLoop
+from collidium.database.leased_loop import LeasedLoop, renewing
 from collidium.errors import CollidiumError, Conflict, InvalidInput, NotFound
 from collidium.files.durable import sha256_of
 from collidium.files.held import scratch_directory
@@ -271,12 +271,14 @@ async def _change(row: Rescoring, **fields: Any) -> None:
 
 async def _work(platform: Platform, row: Rescoring) -> None:
     """Rescore as ordered, and record progress and outcome."""
-    work, seconds = asyncio.create_task(_rescore(platform, row)), platform.settings.lease_seconds
+    seconds = platform.settings.lease_seconds
+
+    async def renew() -> None:
+        until = now() + timedelta(seconds=seconds)
+        await _change(row, leased_until=until, done=row.done, submissions=row.submissions)
+
     try:
-        while not (await asyncio.wait({work}, timeout=min(LOOK_SECONDS, seconds / RENEWALS)))[0]:
-            until = now() + timedelta(seconds=seconds)
-            await _change(row, leased_until=until, done=row.done, submissions=row.submissions)
-        await work
+        await renewing(_rescore(platform, row), renew, min(LOOK_SECONDS, seconds / RENEWALS))
     except LeaseLost:
         logger.info("rescoring of %s has ended, or is another process's", row.challenge)
     except asyncio.CancelledError:
@@ -291,9 +293,6 @@ async def _work(platform: Platform, row: Rescoring) -> None:
             return
         logger.exception("rescoring of %s", row.challenge)
         await _change(row, ended_at=now(), actor="", problem="the server failed; its log says why")
-    finally:
-        work.cancel()
-        await asyncio.gather(work, return_exceptions=True)
 
 
 async def _rescore(platform: Platform, row: Rescoring) -> None:

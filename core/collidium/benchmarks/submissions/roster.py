@@ -131,5 +131,4 @@ async def _separate(row: Challenge, team: Team, leaving: Sequence[TeamMember]) -
         await replay.represent(rows, row.truth_version)
     for member in leaving:
         await teams.leave(team, member)
-    row.revision += 1
-    await row.save(update_fields=["revision"])
+    await challenges.bump_revision(row)

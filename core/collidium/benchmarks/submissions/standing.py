@@ -34,9 +34,7 @@ from collidium.scoring.truth.versions import Part
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.benchmarks.submissions.submitting import CheckClaim
-    from collidium.contracts.task import Task
     from collidium.platform import Platform
-    from collidium.settings import Settings
 
 
 @transactional
@@ -252,6 +250,7 @@ async def _change(
     )
 
 
+@transactional
 async def verify(
     platform: Platform, submission_id: str, *, actor: str, http_request_id: str
 ) -> records.Submission:
@@ -266,19 +265,11 @@ async def verify(
         raise Conflict(f"task {row.task!r} ranks what the platform measures: nothing is to be verified")
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {row.task!r} has no self-reported metric: there is nothing to verify")
-    await _verify_once(platform.settings, task, row, actor, http_request_id)
-    return await reading.find(platform, submission_id)
-
-
-@transactional
-async def _verify_once(
-    settings: Settings, task: Task, row: Submission, actor: str, http_request_id: str
-) -> None:
     # Bests are decided under the challenge's lock.
     challenge = await Challenge.select_for_update().get(name=row.challenge)
     submission = await Submission.select_for_update().get(id=row.id)
     if submission.verified_at is not None:
-        return
+        return await reading.find(platform, submission_id)
     try:
         await accounts.require_not_banned(submission.account_id)
     except Forbidden as error:
@@ -287,14 +278,14 @@ async def _verify_once(
     if submission.truth_version == challenge.truth_version:
         versions = submission.scorer_version, submission.truth_version
         floors = (await truth_versions.find(task.card.name, submission.truth_version)).floors
-        rules = RewardRules.of(settings, submission.truth_version, rewarded=challenge.rewarded)
+        rules = RewardRules.of(platform.settings, submission.truth_version, rewarded=challenge.rewarded)
         replicates = await scorings.replicates_of(row.id, *versions)
         submission.credits_earned += await reward_bests(task.card, submission, floors, replicates, rules)
     await submission.save(update_fields=["verified_at", "credits_earned"])
-    challenge.revision += 1
-    await challenge.save(update_fields=["revision"])
+    await challenges.bump_revision(challenge)
     details = {"task": submission.task, "credits_earned": str(submission.credits_earned)}
     await operations.record(actor, "verify", row.id, details, http_request_id)
+    return await reading.find(platform, submission_id)
 
 
 # -- erasure of an account --------------------------------------------------------------------------------
@@ -321,8 +312,7 @@ async def forget(account_id: int, name: str, becomes: str) -> None:
     linked = Submission.filter(Q(account_id=account_id) | Q(model_repo__istartswith=f"{name}/"))
     names = set(await linked.values_list("challenge", flat=True)) | await teams.challenges_of(account_id)
     for challenge in await Challenge.filter(name__in=list(names)).order_by("name").select_for_update():
-        challenge.revision += 1
-        await challenge.save(update_fields=["revision"])
+        await challenges.bump_revision(challenge)
     await teams.forget(account_id, name)
     await members.forget(name)
     await linked.update(model_repo=None, model_claim=None)

@@ -257,8 +257,7 @@ async def _keep_once(
     await scorings.keep(
         *(submission.id, card, versions, evaluation), scored_at=submission.submitted_at, applied=True
     )
-    challenge.revision += 1
-    await challenge.save(update_fields=["revision"])
+    await challenges.bump_revision(challenge)
     kept = view(submission, truth, unranked=why_unranked(submission, challenge, card))
     await outbox.announce("scored", [submission.account_id], submission.id, records.as_json(kept))
     if admission.evaluation is not None:
@@ -385,5 +384,4 @@ async def link(challenge: Challenge, submission: Submission, changes: Mapping[st
     submission.update_from_dict(dict(changes))
     await submission.save(update_fields=list(changes))
     if model != (submission.model_repo, submission.model_claim):  # shown on leaderboards
-        challenge.revision += 1
-        await challenge.save(update_fields=["revision"])
+        await challenges.bump_revision(challenge)
