@@ -170,7 +170,7 @@ async def whole_truth(task: str, version: str) -> TruthVersion:
     if row is None:
         raise Conflict(f"there is no truth {version[:64]!r} of task {task!r}: collidium truth list")
     if row.manifest.get("public"):
-        raise Conflict(f"truth {version[:64]!r} is public: models run again on it show their exact scores")
+        raise Conflict(f"truth {version[:64]!r} is public: models are reproduced on it with exact scores")
     return row
 
 

@@ -48,7 +48,7 @@ async def add(
         if not USERNAME.fullmatch(each)
     ]
     if errors:
-        raise InvalidInput("no member was added: some are no names of accounts", errors=errors)
+        raise InvalidInput("no member was added: some names are invalid", errors=errors)
     added = await admit(row, hub_usernames)
     await operations.record(actor, "add_members", name, {"added": added}, http_request_id)
     return records.MembersAdded(name, added=added, members=await Member.filter(challenge=name).count())
@@ -138,7 +138,7 @@ async def use_invitation(invitation: Invitation) -> None:
     """Use an invitation; raises Conflict if it has no uses left."""
     left = Invitation.filter(digest=invitation.digest, uses_left__gt=0)
     if not await left.update(uses_left=F("uses_left") - 1):
-        raise Conflict("the invitation was used as often as it may be")
+        raise Conflict("the invitation has no uses left")
 
 
 def _digest(code: str) -> str:

@@ -201,7 +201,7 @@ async def remove(account: AccountView, name: str, hub_username: str) -> None:
         raise Forbidden(f"only the captain of {team.name} can remove others")
     _require_changeable(row)
     if await _has_submitted(team):
-        raise Conflict(f"the team {team.name!r} has submitted: its members stay")
+        raise Conflict(f"the team {team.name!r} has submitted: its members can no longer leave")
     await leave(team, member)
 
 
@@ -221,7 +221,7 @@ def _fixed_since(row: Challenge) -> datetime | None:
 def _require_changeable(row: Challenge) -> None:
     """Raise Conflict if teams are fixed."""
     if (end := _fixed_since(row)) is not None:
-        raise Conflict(f"the teams of {row.name} are fixed since {end:%Y-%m-%d at %H:%M} UTC")
+        raise Conflict(f"the teams of {row.name} have been fixed since {end:%Y-%m-%d at %H:%M} UTC")
 
 
 async def _require_free(row: Challenge, account: AccountView, organisations: Collection[str]) -> None:

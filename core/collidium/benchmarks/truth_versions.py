@@ -310,9 +310,7 @@ def find_data(
                 parts = (first, min(events.start, stop)), (max(events.stop, first), stop)
                 first, stop = max(parts, key=lambda part: part[1] - part[0])
             if not 0 <= first < stop:
-                raise UnusableDataset(
-                    f"{train.repo} has no events to learn from that are known by its footers"
-                )
+                raise UnusableDataset(f"{train.repo}: its footers record no range of events for training")
             found["training"] = _data(shards, chosen, names, EventRange(first, stop))
     return {name: as_json(data) for name, data in found.items()}
 

@@ -172,7 +172,7 @@ class Card:
         if not _NAME.fullmatch(self.name):
             raise ValueError(f"task name {self.name!r}: use a to z, 0 to 9 and _, at most 64, a letter first")
         if self.name in TAKEN_NAMES:
-            raise ValueError(f"task name {self.name!r}: the platform's own addresses have it")
+            raise ValueError(f"task name {self.name!r}: it is reserved for the platform's addresses")
         if not self.metrics:
             raise ValueError(f"task {self.name!r} has no metric")
         if "event_id" not in self.column_names:

@@ -91,7 +91,7 @@ class IdentityProvider(ABC):
         IdentityUnavailable
             If the answer is unknown at the moment, or always: the default for providers without repositories.
         """
-        raise IdentityUnavailable(f"{self.name} knows of no model repositories")
+        raise IdentityUnavailable(f"{self.name} has no model repositories")
 
     async def check(self) -> str:
         """Check the configuration, for ``collidium doctor``; asked only of providers with a ``prefix``.

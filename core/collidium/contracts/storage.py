@@ -173,5 +173,5 @@ async def probe(storage: Storage, directory: Path) -> None:
     except MissingFile as error:
         raise StorageUnavailable(f"a file that was just stored is not there: {error}") from error
     if received.read_bytes() != content:
-        raise StorageUnavailable("a file that was just stored comes back with another content")
+        raise StorageUnavailable("a file that was just stored came back with another content")
     await storage.delete(key)

@@ -332,8 +332,7 @@ class _Workers:
         notes = "".join(getattr(error, "__notes__", ()))
         logger.error("scoring for task %s failed: %s: %r\n%s", name, reason, error, notes)
         raise ScoringFailed(
-            f"scoring for task {name} failed, and not because of your predictions; the operators can see why "
-            "in the log",
+            f"scoring for task {name} failed, not because of your predictions; the log has the reason",
             retry_after=60,
         ) from error
 

@@ -95,7 +95,7 @@ class PredictionsReader:
         rows = self._rows(self._whole(group) if piece.is_last else self._beginning(group, stop))
         _check_claim(rows.events, group)
         if piece.is_last and not piece.is_first and not rows.were_sorted:
-            raise Disordered(f"row group {group.index} has events of several jobs in no order")
+            raise Disordered(f"row group {group.index} has unsorted events of several jobs")
         return rows
 
     def _whole(self, group: RowGroup) -> pa.Table:

@@ -229,7 +229,7 @@ def test_what_cannot_be_rescored_leaves_the_leaderboard(
     review = rescore(timed, "--apply")
     problems = {change["submission_id"]: change["problem"] for change in review["submissions"]}
     assert "at most" in problems[whole["submission_id"]]
-    assert "not kept any more" in problems[lost["submission_id"]]
+    assert "no longer stored" in problems[lost["submission_id"]]
     assert "another file" in problems[damaged["submission_id"]]
     assert problems[part["submission_id"]] is None
     assert board(alice) == [part["submission_id"]]

@@ -83,7 +83,7 @@ def test_a_team_is_one_participant(admin: httpx.Client, people: SignIn, where: s
     ]
     carol.post(f"{where}/submit", content=share(oracle, 0.6))
     # Three of the team, and what a member had sent alone.
-    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "4 submissions a day")
+    refused(bob.post(f"{where}/submit", content=share(oracle, 0.5)), 429, "4 submissions per day")
     places = alice.get(f"{where}/leaderboard").json()
     assert [(place["hub_username"], place["team"]) for place in places] == [
         (name_of(bob), "Team Ωmega"),
@@ -140,7 +140,7 @@ def test_a_file_of_two_members_at_once_is_one_submission(
     kept = members[0].get(f"/v1/submissions/{sent[0]['submission_id']}").json()
     other = members[kept["hub_username"] == name_of(members[0])]
     query = {"model_repo": f"{name_of(other)}/model"}
-    refused(other.post(f"{where}/submit", params=query, content=content), 409, "who alone links it")
+    refused(other.post(f"{where}/submit", params=query, content=content), 409, "only its owner can link it")
 
 
 def test_an_organiser_takes_teams_apart(
@@ -268,9 +268,9 @@ def test_teams_are_fixed_at_a_date(admin: httpx.Client, people: SignIn, where: s
     frozen = admin.patch(challenge, json={"teams_frozen_at": soon.isoformat()})
     assert frozen.status_code == 200, frozen.text
     eventually(lambda: datetime.now(UTC) > soon)
-    refused(join(bob, where, code), 409, "are fixed since")
-    refused(bob.post(f"{where}/team", json={"name": "late"}), 409, "are fixed since")
-    refused(alice.delete(f"{where}/team/members/{name_of(alice)}"), 409, "are fixed since")
+    refused(join(bob, where, code), 409, "have been fixed since")
+    refused(bob.post(f"{where}/team", json={"name": "late"}), 409, "have been fixed since")
+    refused(alice.delete(f"{where}/team/members/{name_of(alice)}"), 409, "have been fixed since")
     fixed = alice.get(f"{where}/team").json()
     assert (fixed["team_admits"], fixed["team_stays"]) == (False, True)
     for client in (alice, bob):
@@ -349,7 +349,7 @@ def test_only_members_submit(admin: httpx.Client, people: SignIn, where: str, or
     for _ in range(2):
         joined = join(bob, where, code).json()
         assert (joined["challenge"], joined["admitted"], joined["team"]) == (where[15:], True, None)
-    refused(join(carol, where, code), 409, "as often as it may be")
+    refused(join(carol, where, code), 409, "has no uses left")
     refused(join(carol, where, code[:-1] + "!"), 404, "no such invitation")
     past = (datetime.now(UTC) - timedelta(days=1)).isoformat()
     refused(admin.post(f"{challenge}/invitations", json={"expires_at": past}), 422, "in the past")

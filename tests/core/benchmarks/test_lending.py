@@ -38,4 +38,4 @@ async def test_what_cannot_be_deleted_after_scoring_is_deleted_later(
             assert files is not None
             assert await storage.exists(files[file].key)
         assert [path.is_file() for path in storage.directory.rglob("*.parquet")] == [True] * away
-    assert "stays in the storage for now: not now" in caplog.text
+    assert "from the storage yet: not now" in caplog.text

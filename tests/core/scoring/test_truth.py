@@ -234,7 +234,7 @@ async def test_events_and_positions_take_no_room(tmp_path: Path) -> None:
 @pytest.mark.parametrize("content", ["", "{", "[]", '{"task": "toy"}', "null"])
 async def test_a_manifest_that_is_none_is_named(tmp_path: Path, content: str) -> None:
     (tmp_path / MANIFEST).write_text(content)
-    with pytest.raises(ConfigurationError, match="no manifest"):
+    with pytest.raises(ConfigurationError, match="not a manifest"):
         Truth.open(tmp_path)
 
 

@@ -318,7 +318,7 @@ async def require_submission_left(admission: Admission, settings: Settings, now:
     if kept[admission.participant] >= per_day:
         again = _midnight_after(now)
         raise TooManyRequests(
-            f"{per_day} submissions a day are taken for {challenge.name}; the next from "
+            f"{per_day} submissions per day are accepted for {challenge.name}; the next from "
             f"{again:%Y-%m-%d} 00:00 UTC. Checks are not counted",
             retry_after=int((again - now).total_seconds()) + 1,
         )

@@ -145,7 +145,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
     try:
         await run.run()
     except LeaseLost:
-        logger.info("evaluation %s was cancelled, or is another process's", row.id)
+        logger.info("evaluation %s was cancelled, or leased by another process", row.id)
     except asyncio.CancelledError:
         with suppress(Exception):
             await evaluations.give_back(row, tried=False)
@@ -165,7 +165,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
             await evaluations.mark_failed(row, code)
             return
         tried = not scorings.is_passing(error)
-        logger.warning("evaluation %s: %s; it is tried again", row.id, error, exc_info=tried)
+        logger.warning("evaluation %s: %s; it will be retried", row.id, error, exc_info=tried)
         await evaluations.give_back(row, AGAIN, tried=tried)
     finally:
         run.stopped = True

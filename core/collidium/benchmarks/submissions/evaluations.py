@@ -147,9 +147,9 @@ async def _rerun(row: Evaluation) -> Evaluation:
     if row.state not in ("failed", "cancelled"):
         raise Conflict(f"the evaluation is {row.state}")
     if not row.manifest:
-        raise Conflict("the file of the model is not kept any more")
+        raise Conflict("the file of the model is no longer stored")
     if row.again and not row.public and not runs_on(challenge, row.truth_version):
-        raise Conflict(f"{row.challenge} has its final results, or other events")
+        raise Conflict(f"{row.challenge} has final results, or no longer counts these events")
     row.state, row.code, row.detail, row.ended_at, row.events_done = "received", None, "", None, 0
     row.checking_at = row.running_at = None
     if not row.again:

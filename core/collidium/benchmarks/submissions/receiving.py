@@ -60,7 +60,7 @@ async def receive(
         raise Unavailable(f"{admission.challenge.name} runs no models now: {what}", retry_after=3600)
     if missing := model_inputs.missing(truth.inputs, read, tables_of(Model(b"", read), task)):
         problems = [{"field": "inputs", "detail": f"the events have no {name}"} for name in missing]
-        raise InvalidInput("the model reads what is not there", errors=problems)
+        raise InvalidInput("the model reads inputs that are not available", errors=problems)
     row = Evaluation(
         id=uuid.uuid4().hex,
         challenge=admission.challenge.name,

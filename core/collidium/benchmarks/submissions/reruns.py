@@ -130,7 +130,7 @@ async def _keep_once(
     challenge = await Challenge.select_for_update().get(name=run.challenge)
     task = platform.tasks.find(run.task)
     if not run.public and not evaluations.runs_on(challenge, run.truth_version):
-        raise Conflict(f"{challenge.name} has its final results, or other events")
+        raise Conflict(f"{challenge.name} has final results, or no longer counts these events")
     await evaluations.held(run)
     submission = await Submission.select_for_update().get(id=run.submission_id)
     target = Target(challenge.name, task, run.truth_version)
@@ -171,7 +171,7 @@ async def reproduce(platform: Platform, account: AccountView, submission_id: str
     await queue(challenge, [row], public.version, timed_anew=False, public_for=price)
     run = await Evaluation.get_or_none(submission_id=row.id, public=True, truth_version=public.version)
     if run is None:
-        raise Conflict("its model is not kept, or it is scored on these events already")
+        raise Conflict("its model is no longer stored, or already scored on these events")
     return evaluations.view(run)
 
 
@@ -187,12 +187,12 @@ async def refresh(
     """
     challenge = await challenges.locked(name)
     if challenges.state_of(challenge, now()) not in ("open", "upcoming") or challenge.truth_version is None:
-        raise Conflict(f"{name} is not open, or has no truth: its events stay as they are")
+        raise Conflict(f"{name} is not open, or has no truth: its events cannot be replaced")
     new = await challenges.whole_truth(challenge.task, version)
     if not new.manifest.get("inputs"):
         raise Conflict(f"the truth {version[:64]!r} was imported without inputs of models")
     if whole(challenge.truth_version) == version:
-        raise Conflict(f"{name} has the events of {version[:64]!r} already")
+        raise Conflict(f"{name} already counts the events of {version[:64]!r}")
     part = Part.of(challenge.truth_version)
     await challenges.require_concealed(
         challenge, version if part is None else str(Part(version, part.kind, part.public_percent))

@@ -160,7 +160,7 @@ async def _score_kept(platform: Platform, task: Task, truth_version: str, sha256
                 return "the storage has another file than was submitted"
             return await scorings.score(platform, task, truth_version, path, sha256, "ignore")
         except MissingFile:
-            return "its file is not kept any more"
+            return "its file is no longer stored"
         except InvalidInput as error:
             return error.detail
 
@@ -280,7 +280,7 @@ async def _work(platform: Platform, row: Rescoring) -> None:
     try:
         await renewing(_rescore(platform, row), renew, min(LOOK_SECONDS, seconds / RENEWALS))
     except LeaseLost:
-        logger.info("rescoring of %s has ended, or is another process's", row.challenge)
+        logger.info("rescoring of %s has ended, or was leased by another process", row.challenge)
     except asyncio.CancelledError:
         with suppress(Exception):
             await _change(row, lease="", leased_until=now())

@@ -298,8 +298,8 @@ async def _score(
         if not budget.expired():
             raise
         raise TooSlow(
-            f"scoring took longer than {settings.evaluation_seconds:g} s and was given up; write the file "
-            "sorted by event in larger pages and row groups, or try again when less is going on",
+            f"scoring took longer than the limit of {settings.evaluation_seconds:g} s; write the file sorted "
+            "by event in larger pages and row groups, or try again when the server is less busy",
             retry_after=600,
         ) from None
 
@@ -328,6 +328,6 @@ async def _delete(storage: Storage, key: str) -> None:
         try:
             await storage.delete(left)
         except StorageUnavailable as error:
-            logger.warning("%s stays in the storage for now: %s", left, error)
+            logger.warning("cannot delete %s from the storage yet: %s", left, error)
             break
         _UNDELETED.discard(left)

@@ -65,8 +65,8 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
         raise Conflict(f"the submission is {row.standing}")
     if chosen and len(taken := await others.values_list("id", flat=True)) >= challenge.final_submissions:
         raise Conflict(
-            f"{challenge.final_submissions} are chosen already, and no more count: take one of "
-            f"{', '.join(map(str, taken))} back first (collidium choose --not)"
+            f"{challenge.final_submissions} submissions are chosen already, the maximum: undo one of "
+            f"{', '.join(map(str, taken))} first (collidium choose --not)"
         )
     await Submission.filter(id=row.id).update(chosen_at=now() if chosen else None)
 
@@ -228,7 +228,7 @@ async def _change(
     challenge = await challenges.get(row.challenge)
     wanted = "disqualified" if new.standing == "ranked" else "ranked"
     if row.truth_version != challenge.truth_version or row.standing != wanted:
-        raise Conflict(f"the submission is {row.standing}, or was scored against other truth than counts now")
+        raise Conflict(f"the submission is {row.standing}, or was scored against an older truth")
     plan = Replay(
         settings=platform.settings,
         target=Target(challenge.name, platform.tasks.find(row.task), row.truth_version),
@@ -262,7 +262,7 @@ async def verify(
     row = await reading.row_of(submission_id)
     task = platform.tasks.find(row.task)
     if task.card.ranks_measured:
-        raise Conflict(f"task {row.task!r} ranks what the platform measures: nothing is to be verified")
+        raise Conflict(f"task {row.task!r} ranks what the platform measures: there is nothing to verify")
     if not any(metric.self_reported for metric in task.card.metrics):
         raise Conflict(f"task {row.task!r} has no self-reported metric: there is nothing to verify")
     # Bests are decided under the challenge's lock.

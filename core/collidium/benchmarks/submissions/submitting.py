@@ -277,7 +277,8 @@ async def _again(first: Submission, again: Submission, admission: Admission) -> 
     if again.model_repo not in {None, first.model_repo}:
         if first.account_id != again.account_id:
             raise Conflict(
-                f"this file is submission {first.id} of {first.hub_username}, who alone links it to a model"
+                f"this file is submission {first.id} of {first.hub_username}: "
+                "only its owner can link it to a model"
             )
         challenge = await Challenge.select_for_update().get(name=first.challenge)
         await accounts.require_not_banned(first.account_id)

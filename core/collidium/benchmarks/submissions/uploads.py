@@ -53,7 +53,7 @@ async def begin(
     """
     if size_bytes > admission.largest_file:
         raise TooLarge(
-            f"the file is larger than {admission.largest_file:,} bytes, the most that is taken here",
+            f"the file is larger than {admission.largest_file:,} bytes, the maximum here",
             headers={"Upload-Limit": f"max-size={admission.largest_file}"},
         )
     account, challenge, moment = admission.account.id, admission.challenge.name, now()
@@ -199,7 +199,7 @@ def _download_from_hub(
             if file is None:
                 raise NotFound(f"{repo} has no file {path} at {revision}")
             if file.size > limit:
-                raise TooLarge(f"{path} is larger than {limit:,} bytes, the most that is taken here")
+                raise TooLarge(f"{path} is larger than {limit:,} bytes, the maximum here")
             store = DownloadStore(directory, directory / ".download")
             download_missing(hub, repository, store, [file])
     except (Unreachable, NoRoom) as error:

@@ -87,7 +87,7 @@ def _table(loaded: Loaded) -> pa.Table:
         ]
         return pa.concat_tables(pieces)
     except (pa.ArrowException, TypeError) as error:
-        raise WrongReading(f"the loader gave what cannot be made an arrow table: {error}") from error
+        raise WrongReading(f"the result of the loader cannot be made an arrow table: {error}") from error
 
 
 def _look_at(table: pa.Table) -> int:
@@ -112,16 +112,16 @@ def _words(table: pa.Table) -> Iterator[np.ndarray[Any, Any]]:
 def _compare(table: pa.Table, reading: Reading, expected: Digests) -> None:
     names = canonical(reading.table, table.column_names)
     if "event_id" not in names:
-        raise WrongReading("the loader gave no column event_id")
+        raise WrongReading("the loader returned no column event_id")
     table = table.select(list(names.values())).rename_columns(list(names))
     try:
         events = np.asarray(table.column("event_id")).tolist()
         found = dict(zip(events, event_digests(table).tolist(), strict=True))
     except (ValueError, TypeError) as error:
-        raise WrongReading(f"the loader gave no events of this dataset: {error}") from error
+        raise WrongReading(f"the loader returned no events of this dataset: {error}") from error
     if len(found) < len(events):
         raise WrongReading(
-            f"the loader gave {len(events)} rows of {len(found)} events: each event is one row"
+            f"the loader returned {len(events)} rows of {len(found)} events: each event is one row"
         )
     if found != expected:
         raise WrongReading(_difference(found, expected, list(names)))
@@ -137,7 +137,7 @@ def _difference(found: Digests, expected: Digests, columns: list[str]) -> str:
     differences = [
         f"{len(events)} events {how}, for example {min(events)}" for how, events in what.items() if events
     ]
-    return f"the loader read something else than the dataset: {'; '.join(differences)}"
+    return f"the loader returned other data than the dataset has: {'; '.join(differences)}"
 
 
 #: One row per event: a table, pieces of one, or columns by name.

@@ -72,7 +72,9 @@ class Truth:
         except OSError as error:
             raise ConfigurationError(f"truth in {directory} is not there: {error}") from error
         except (ValueError, KeyError, TypeError) as error:
-            raise ConfigurationError(f"{directory / MANIFEST} is no manifest of truth: {error!r}") from error
+            raise ConfigurationError(
+                f"{directory / MANIFEST} is not a manifest of truth: {error!r}"
+            ) from error
 
     @classmethod
     def open(cls, directory: Path) -> Truth:
