@@ -125,7 +125,7 @@ async def test_a_task_that_cannot_use_the_dataset_leaves_nothing(make: Make, tmp
         with pytest.raises(UnusableDataset, match=message):
             await make(tmp_path, task=task)
     with pytest.raises(ScoringFailed):
-        await make(tmp_path, task=toy_task.RaisesInScore())
+        await make(tmp_path, task=toy_task.Broken("raises in score"))
     assert list((tmp_path / "toy").iterdir()) == []
 
 

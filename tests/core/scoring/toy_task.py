@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf
+from math import inf, nan
 from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -231,36 +231,58 @@ class Undefined(Toy):
 # -- tasks that go wrong --------------------------------------------------------------------------------
 
 
-class RaisesInCheck(Toy):
+def _fail(*_: Any) -> Any:
+    raise KeyError("a fault of the task")
+
+
+def _loop(*_: Any) -> Any:
+    while True:
+        time.sleep(60)  # the fault that is tested
+
+
+#: What goes wrong: a method of the task, and what happens instead.
+BROKEN: dict[str, tuple[str, Callable[..., Any]]] = {
+    "raises in check": ("check", _fail),
+    "raises in score": ("score", _fail),
+    "raises in merge": ("merge", _fail),
+    "raises in metrics": ("metrics", _fail),
+    "loops in score": ("score", _loop),
+    "loops in metrics": ("metrics", _loop),
+    "uses too much memory": ("score", lambda _: bytearray(64 * 1024**3)),
+    "crashes": ("score", lambda _: os._exit(11)),
+    "a metric is NaN": ("metrics", lambda _: {"accuracy": nan, "missing": 0.0}),
+    "a metric is infinite": ("metrics", lambda _: {"accuracy": 1.0, "missing": inf}),
+    "a metric is missing": ("metrics", lambda _: {"accuracy": 1.0}),
+    "a metric is unknown": ("metrics", lambda _: {"accuracy": 1.0, "missing": 0.0, "beauty": 1.0}),
+    "a replicate is NaN": ("resample", lambda _, draws: [{"accuracy": 1.0, "missing": nan} for _ in draws]),
+    "replicates are missing": ("resample", lambda *_: [{"accuracy": 1.0, "missing": 0.0}]),
+}
+
+
+class Broken(Toy):
+    """Goes wrong in one of the ways of :data:`BROKEN`."""
+
+    def __init__(self, how: str) -> None:
+        self.how = how
+
+    def _call(self, method: str, *arguments: Any) -> Any:
+        broken, fault = BROKEN[self.how]
+        return fault(*arguments) if method == broken else getattr(super(), method)(*arguments)
+
     def check(self, block: Block) -> list[Problem]:
-        raise KeyError("a fault of the task")
+        return self._call("check", block)
 
-
-class RaisesInScore(Toy):
     def score(self, block: Block) -> ToyTally:
-        raise KeyError("a fault of the task")
+        return self._call("score", block)
 
-
-class RaisesInMerge(Toy):
     def merge(self, tallies: Sequence[ToyTally]) -> ToyTally:
-        raise KeyError("a fault of the task")
+        return self._call("merge", tallies)
 
-
-class RaisesInMetrics(Toy):
     def metrics(self, tally: ToyTally) -> dict[str, float]:
-        raise KeyError("a fault of the task")
+        return self._call("metrics", tally)
 
-
-class LoopsForEver(Toy):
-    def score(self, block: Block) -> ToyTally:
-        while True:
-            time.sleep(60)  # the fault that is tested
-
-
-class LoopsInMetrics(Toy):
-    def metrics(self, tally: ToyTally) -> dict[str, float]:
-        while True:
-            time.sleep(60)  # the fault that is tested
+    def resample(self, tallies: Sequence[ToyTally], draws: Draws) -> Sequence[Mapping[str, float]]:
+        return self._call("resample", tallies, draws)
 
 
 class Spins(Toy):
@@ -271,54 +293,6 @@ class Spins(Toy):
         while time.process_time() < end:
             pass
         return super().score(block)
-
-
-class EatsMemory(Toy):
-    def score(self, block: Block) -> ToyTally:
-        bytearray(64 * 1024**3)
-        return super().score(block)
-
-
-class Crashes(Toy):
-    def score(self, block: Block) -> ToyTally:
-        os._exit(11)
-
-
-class SaysNaN(Toy):
-    def metrics(self, tally: ToyTally) -> dict[str, float]:
-        return {"accuracy": float("nan"), "missing": 0.0}
-
-
-class SaysInfinity(Toy):
-    def metrics(self, tally: ToyTally) -> dict[str, float]:
-        return {"accuracy": 1.0, "missing": float("inf")}
-
-
-class ForgetsAMetric(Toy):
-    def metrics(self, tally: ToyTally) -> dict[str, float]:
-        return {"accuracy": 1.0}
-
-
-class InventsAMetric(Toy):
-    def metrics(self, tally: ToyTally) -> dict[str, float]:
-        return {"accuracy": 1.0, "missing": 0.0, "beauty": 1.0}
-
-
-class ResamplesToNaN(Toy):
-    def resample(self, tallies: Sequence[ToyTally], draws: Draws) -> list[dict[str, float]]:
-        return [{"accuracy": 1.0, "missing": float("nan")} for _ in draws]
-
-
-class ResamplesTooSeldom(Toy):
-    def resample(self, tallies: Sequence[ToyTally], draws: Draws) -> list[dict[str, float]]:
-        return [self.metrics(tallies[0])]
-
-
-BROKEN = (
-    *(RaisesInCheck, RaisesInScore, RaisesInMerge, RaisesInMetrics, LoopsForEver, LoopsInMetrics),
-    *(EatsMemory, Crashes, SaysNaN, SaysInfinity, ForgetsAMetric, InventsAMetric),
-    *(ResamplesToNaN, ResamplesTooSeldom),
-)
 
 
 class Waits(Toy):

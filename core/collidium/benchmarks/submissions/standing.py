@@ -65,7 +65,7 @@ async def choose(account: AccountView, submission_id: str, chosen: bool) -> None
         raise Conflict(f"the submission is {row.standing}")
     if chosen and len(taken := await others.values_list("id", flat=True)) >= challenge.final_submissions:
         raise Conflict(
-            f"{challenge.final_submissions} submissions are chosen already, the maximum: undo one of "
+            f"{challenge.final_submissions} are chosen already, the maximum: undo one of "
             f"{', '.join(map(str, taken))} first (collidium choose --not)"
         )
     await Submission.filter(id=row.id).update(chosen_at=now() if chosen else None)
