@@ -1,4 +1,4 @@
-"""Tables of the benchmarks. Only this package reads and writes them."""
+"""The tables of the benchmarks, which only this package reads and writes."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ class Challenge(Model):
     task = fields.CharField(max_length=64)
     title = fields.CharField(max_length=200, default="")
     listed = fields.BooleanField(default=True)
-    # Submissions are taken from the one to the other; None: always.
+    # Submissions are accepted between these dates; None: no limit.
     opens_at = fields.DatetimeField(null=True)
     closes_at = fields.DatetimeField(null=True)
-    # The last date that was announced, and as what.
+    # The last announced date, and the kind of the announcement.
     notice = fields.CharField(max_length=64, default="")
-    # When its final results came into force.
+    # When its final results were applied.
     ended_at = fields.DatetimeField(null=True)
-    # Whether submissions are scored on the public part after that, and never ranked.
+    # Whether submissions after that are scored on the public part, without a rank.
     practice = fields.BooleanField(default=False)
     # None: the platform's setting.
     submissions_per_day = fields.IntField(null=True)
-    # How many submissions of a participant the final results are chosen from.
+    # Maximum number of a participant's submissions in the final results.
     final_submissions = fields.IntField(default=2)
     rewarded = fields.BooleanField(default=True)
     # Markdown.
     rules = fields.TextField(default="")
     announcements: Any = fields.JSONField(default=list)
-    # ``open``, or ``members``: only those on its list, or in the organisation of the hub, submit.
+    # ``open``, or ``members``: only accounts on its list or in the organisation of the hub may submit.
     access = fields.CharField(max_length=16, default="open")
     organisation = fields.CharField(max_length=96, null=True)
-    # How many people a team may have; below 2 there are no teams.
+    # Maximum number of members of a team; below 2 there are no teams.
     team_size = fields.IntField(default=0)
-    # None: when it closes.
+    # When teams are fixed; None: when it closes.
     teams_frozen_at = fields.DatetimeField(null=True)
-    # The truth that submissions are scored against, None until one was imported.
+    # The truth that submissions are scored against; None until one is imported.
     truth_version = fields.CharField(max_length=64, null=True)
-    # Counts the submissions kept: with the truth version, it names a version of the leaderboard.
+    # Increases with every change of the leaderboard; identifies its version together with the truth.
     revision = fields.BigIntField(default=0)
     changed_at = fields.DatetimeField(auto_now=True)
 
@@ -55,11 +55,11 @@ class Arrival(Model):
 
     id = fields.CharField(max_length=32, primary_key=True)
     challenge = fields.CharField(max_length=64, db_index=True)
-    # When it was there as a whole; None: it is being received.
+    # When it was complete; None: it is being received.
     received_at = fields.DatetimeField(null=True)
-    # Renewed while its process lives.
+    # Renewed while its process runs.
     leased_until = fields.DatetimeField()
-    # Of a model that is put into the storage before a row refers to it.
+    # The hash of a model that is stored before an evaluation refers to it.
     sha256 = fields.CharField(max_length=64, null=True)
 
     class Meta(Model.Meta):
@@ -69,17 +69,17 @@ class Arrival(Model):
 class Upload(Model):
     """A file of predictions that comes in several requests."""
 
-    # Names the file with its bytes, too.
+    # Also the name of the file with its bytes.
     id = fields.CharField(max_length=32, primary_key=True)
     account_id = fields.BigIntField(db_index=True)
     challenge = fields.CharField(max_length=64)
-    # As announced; the file has to have them.
+    # As announced; the complete file must match.
     sha256 = fields.CharField(max_length=64)
     size_bytes = fields.BigIntField()
     model_repo = fields.CharField(max_length=200, null=True)
-    # What became of it. None: it is not complete.
+    # The submission of the complete file; None: it is not complete.
     submission_id = fields.CharField(max_length=32, null=True)
-    # Decides whether it came before the challenge closed.
+    # Decides whether it began before the challenge closed.
     began_at = fields.DatetimeField()
     expires_at = fields.DatetimeField(db_index=True)
 
@@ -93,7 +93,7 @@ class Team(Model):
     id = fields.BigIntField(primary_key=True)
     challenge = fields.CharField(max_length=64)
     name = fields.CharField(max_length=64)
-    # The name without its case, variants of characters, and what shows nothing.
+    # The name for comparisons: without case, variants of characters and invisible ones.
     name_key = fields.CharField(max_length=64)
     captain_id = fields.BigIntField()
     created_at = fields.DatetimeField(auto_now_add=True)
@@ -134,10 +134,10 @@ class Member(Model):
 class Invitation(Model):
     """A code that admits to the members of a challenge, or to a team, so many times until its end."""
 
-    # SHA-256 of the code, which is stored nowhere.
+    # SHA-256 of the code, which is not stored.
     digest = fields.CharField(max_length=64, primary_key=True)
     challenge = fields.CharField(max_length=64, db_index=True)
-    # None: to the members of the challenge.
+    # None: an invitation to the members of the challenge.
     team_id = fields.BigIntField(null=True)
     uses_left = fields.IntField()
     expires_at = fields.DatetimeField()
@@ -172,39 +172,39 @@ class Submission(Model):
     size_bytes = fields.BigIntField()
     rows = fields.BigIntField()
     scores: Any = fields.JSONField()
-    # Standard errors by metric. None for what was scored before there were any.
+    # Standard errors by metric; None in submissions from before they were computed.
     uncertainties: Any = fields.JSONField(null=True)
-    # Who competes: an account, or a team; a baseline stands for itself.
+    # The participant: an account, a team, or a single baseline.
     participant = fields.CharField(max_length=48)
-    # The name of that team. None: no team.
+    # The name of its team.
     team = fields.CharField(max_length=64, null=True)
-    # ``ranked``, or why it has no rank: ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
+    # ``ranked``, or why not: ``banned``, ``withdrawn``, ``disqualified``, ``practice``, ``not_final``.
     standing = fields.CharField(max_length=16, default="ranked")
     standing_reason = fields.CharField(max_length=1000, null=True)
     # When its participant chose it for the final results.
     chosen_at = fields.DatetimeField(null=True)
-    # The primary metric, larger is better: what the leaderboard sorts by. None: it has no rank.
+    # The sort key of the leaderboard: the primary metric, larger is better. None: it has no rank.
     rank_score = fields.FloatField(null=True)
-    # Whether it is the best of its participant, which stands on the leaderboard.
+    # Whether it is its participant's best, which represents it on the leaderboard.
     represents = fields.BooleanField(default=False)
     warnings: Any = fields.JSONField(default=list)
     credits_earned = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     model_repo = fields.CharField(max_length=200, null=True)
-    # What is known of the submitter's claim to that repository. None: no model, or it was never checked.
+    # The state of the submitter's claim to that repository; None without a model, or if never checked.
     model_claim = fields.CharField(max_length=16, null=True)
     code_url = fields.CharField(max_length=500, null=True)
     paper_url = fields.CharField(max_length=500, null=True)
     # ``NAMESPACE/NAME:PATH@COMMIT`` on the hub. None: the file was uploaded.
     from_hub = fields.CharField(max_length=500, null=True)
-    # The evaluation of a model that made the predictions, and what it is. None: a file of predictions.
+    # The evaluation of the model that made the predictions, and its card; None for files of predictions.
     evaluation_id = fields.CharField(max_length=32, null=True)
     model: Any = fields.JSONField(null=True)
     scorer_version = fields.CharField(max_length=32)
     truth_version = fields.CharField(max_length=64)
     submitted_at = fields.DatetimeField()
-    # When an operator verified what the submitter measured. None: not verified.
+    # When an operator verified its self-reported metrics.
     verified_at = fields.DatetimeField(null=True)
-    # Whether the account was marked as that of the platform's baselines, which earn nothing.
+    # Whether it is of the platform's own baselines, which earn nothing.
     baseline = fields.BooleanField(default=False)
 
     class Meta(Model.Meta):
@@ -233,10 +233,10 @@ class Evaluation(Model):
     account_id = fields.BigIntField()
     hub_username = fields.CharField(max_length=96)
     participant = fields.CharField(max_length=48)
-    # Of the file, which is in the storage; with the manifest it is the model.
+    # The hash of the model's file, which is in the storage.
     sha256 = fields.CharField(max_length=64)
     size_bytes = fields.BigIntField()
-    # Empty: the file is not kept any more.
+    # Empty: the file is no longer stored.
     manifest = fields.TextField()
     model_repo = fields.CharField(max_length=200, null=True)
     model_claim = fields.CharField(max_length=16, null=True)
@@ -244,9 +244,9 @@ class Evaluation(Model):
     truth_version = fields.CharField(max_length=64)
     # ``received``, ``checking``, ``running``, ``scored``, ``failed``, ``cancelled``.
     state = fields.CharField(max_length=16, default="received")
-    # Why it failed.
+    # The code of a failure.
     code = fields.CharField(max_length=32, null=True)
-    # What was wrong with the model itself; of hidden events never anything.
+    # A problem of the model itself; never about hidden events.
     detail = fields.CharField(max_length=500, default="")
     received_at = fields.DatetimeField()
     checking_at = fields.DatetimeField(null=True)
@@ -254,26 +254,26 @@ class Evaluation(Model):
     ended_at = fields.DatetimeField(null=True)
     events = fields.IntField()
     events_done = fields.IntField(default=0)
-    # Size and graph, as it was counted; measured blocks of time.
+    # Size and graph of the model, and its timed blocks.
     facts: Any = fields.JSONField(null=True)
     timed: Any = fields.JSONField(default=list)
     submission_id = fields.CharField(max_length=32, null=True)
-    # Whether it runs the model of that submission once more, on events of another truth version.
+    # Whether it runs the model of an existing submission, on events of another truth version.
     again = fields.BooleanField(default=False)
-    # Whether those events are public: the scores are compared, and never count.
+    # Whether those events are public: scores are only for comparison.
     public = fields.BooleanField(default=False)
-    # SHA-256 of what the model has predicted. None: it is not scored.
+    # SHA-256 of the predictions; None: it is not scored.
     predictions = fields.CharField(max_length=64, null=True)
-    # Credits that were charged for it, and are given back where it is not run by no fault of the model.
+    # Charged credits, which are refunded if the model is not run and not at fault.
     price = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
-    # How many evaluations of its account came before it in a day: the fewer, the sooner. None: it has ended.
+    # The account's earlier evaluations within a day: fewer come first. None: it has ended.
     turn = fields.IntField(null=True)
-    # When it is taken next: while a process works on it, when that one's lease ends.
+    # When a process may lease it next; while leased, when the lease ends.
     due_at = fields.DatetimeField(null=True)
     lease = fields.CharField(max_length=32, default="")
-    # Where it was taken last.
+    # The machine of the last lease.
     machine = fields.CharField(max_length=64, default="")
-    # Processes that have begun a step and not ended it.
+    # Number of processes that have begun the current step.
     attempts = fields.IntField(default=0)
 
     class Meta(Model.Meta):
@@ -297,15 +297,15 @@ class Scoring(Model):
     truth_version = fields.CharField(max_length=64)
     scores: Any = fields.JSONField()
     uncertainties: Any = fields.JSONField(null=True)
-    # Metrics of resampled events, by which gains are judged. Never shown.
+    # Metrics of resampled events, which decide whether gains are significant. Never published.
     replicates: Any = fields.JSONField(null=True)
-    # The same of the primary metric, larger is better, as float32: ranks of thousands are compared.
+    # Those of the primary metric as float32, larger is better, for rank intervals of large leaderboards.
     primary_draws = fields.BinaryField(null=True)
-    # Scores in bins. None for what was scored before there were any.
+    # Scores in bins; None from before they were computed.
     curves: Any = fields.JSONField(null=True)
     warnings: Any = fields.JSONField(default=list)
     scored_at = fields.DatetimeField()
-    # When the scores became those of the submission. None: they were only tried.
+    # When the scores became those of the submission; None: they were only previewed.
     applied_at = fields.DatetimeField(null=True)
 
     class Meta(Model.Meta):
@@ -317,25 +317,25 @@ class Rescoring(Model):
     """The last order of an operator to score the submissions to a challenge again, and what became of it."""
 
     challenge = fields.CharField(max_length=64, primary_key=True)
-    # So many per cent of the events are to be the public part. None: the truth stays.
+    # The percentage of events to make public; None: keep the truth.
     public_percent = fields.IntField(null=True)
-    # Whether the new scores come into force, and bests are paid. Not: only what would change is found.
+    # Whether new scores are applied, or only previewed; and whether new bests are paid.
     applies = fields.BooleanField()
     pays = fields.BooleanField()
-    # For the audit log; empty when it has ended.
+    # For the audit log; empty after the end.
     actor = fields.CharField(max_length=96)
     http_request_id = fields.CharField(max_length=64)
     asked_at = fields.DatetimeField()
-    # Submissions scored, and to be scored.
+    # Number of submissions scored, and of all.
     done = fields.IntField(default=0)
     submissions = fields.IntField(default=0)
     ended_at = fields.DatetimeField(null=True)
-    # Why it failed. Empty: it did not.
+    # Why it failed; empty: it did not.
     problem = fields.TextField(default="")
-    # What changes, and why submissions could not be scored, by their ids.
+    # Changes, and problems of submissions by id.
     changes: Any = fields.JSONField(default=list)
     unscored: Any = fields.JSONField(default=dict)
-    # Held by the process that works on it; free, or from a killed process, when its time is over.
+    # The lease of the process that works on it; others may take it after its end.
     lease = fields.CharField(max_length=32, default="")
     leased_until = fields.DatetimeField()
 

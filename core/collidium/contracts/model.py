@@ -57,7 +57,7 @@ class ModelInterface:
     postprocess : tuple of str
         Steps after the graph that the platform offers: ``"components"`` makes ``track_id`` of edges.
     ids : frozenset of str
-        Outputs that number things within an event, from 0, -1 for none. The platform numbers them anew, so
+        Outputs that number things within an event, from 0, -1 for none. The platform renumbers them, so
         that they differ between events.
     measured : mapping of str to {"parameters", "seconds"}
         Columns that the platform fills in: the size of the model, and the measured time of an event.

@@ -1,7 +1,7 @@
-"""Erases a person: names, files and sign-ins go; ledger, usage, scores and ranks stay under a neutral name.
+"""Erases an account: deletes names, files and sign-ins; ledger, scores and ranks stay under a neutral name.
 
-First no call of the account is accepted any more, then the files go, then, in one transaction, all that names
-the person. Until that has committed the name finds the account, so that a run that was killed is repeated.
+First the account is closed, then its files are deleted, then, in one transaction, all occurrences of its
+name. Until that has committed the name finds the account, so that a killed run can be repeated.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ _ACTION: Final = "erase"
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """An account that is erased: what it will be called, and what it has."""
+    """The erasure of an account: its new name, and what it has."""
 
     hub_username: str
     becomes: str
     credits: Decimal
-    #: What stays without its links and files.
+    #: Numbers of submissions and requests, which stay without links and files.
     submissions: int
     requests: int
-    #: Keys in the storage.
+    #: Storage keys of the files to delete.
     files: tuple[str, ...]
 
 
 async def preview(hub_username: str) -> Erasure | None:
-    """What erasing this account would do; None where the platform knows no such account, or has erased it."""
+    """The erasure of an account; None if it does not exist or is erased already."""
     try:
         account = await accounts.find(hub_username)
     except NotFound:
@@ -59,24 +59,21 @@ async def preview(hub_username: str) -> Erasure | None:
 
 @transactional
 async def close(erasure: Erasure, *, actor: str) -> Erasure:
-    """Accept no call of the account any more, and return what it has then.
-
-    Raises Conflict while it has unfinished simulation requests.
-    """
+    """Ban the account, and return its erasure; raises Conflict for unfinished simulation requests."""
     account = await accounts.find(erasure.hub_username)
     if await operations.recorded(_ACTION, erasure.becomes) is None:
         await operations.record(actor, _ACTION, erasure.becomes, {"banned": account.banned}, "")
     await accounts.set_banned(account.hub_username, True)
     if unfinished := await simulations.unfinished(account.id):
         raise Conflict(
-            f"{account.hub_username} has unfinished simulation requests: cancel them, or wait for their "
-            f"ends: {', '.join(unfinished)}"
+            f"{account.hub_username} has unfinished simulation requests: cancel them, or wait until "
+            f"they end: {', '.join(unfinished)}"
         )
     return await preview(account.hub_username) or erasure
 
 
 async def finish(erasure: Erasure, storage: Storage) -> None:
-    """Delete the files of an account that is closed, then its names."""
+    """Delete the files of a closed account, then its names."""
     reached("erase.closed")
     for key in erasure.files:
         await storage.delete(key)

@@ -48,7 +48,7 @@ _PLATFORMS_FAULT: Final = frozenset({"interrupted", "closed", Code.NOISY.value})
 REASONS: Final[Mapping[str, str]] = {
     "interrupted": "The platform was interrupted too often; submit the model again.",
     "not_scored": "The predictions cannot be scored.",
-    "closed": "The challenge took no submissions any more when the model had been run.",
+    "closed": "The challenge accepted no more submissions when the model had been run.",
     "banned": "The account is banned.",
 }
 
