@@ -1,4 +1,4 @@
-"""The toy task of the scoring tests, under the name by which worker processes import it."""
+"""Makes the toy task of the scoring tests importable as ``toy_task``."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Processes that run submitted models until they are killed; run with ``python -m``.
+"""Models for tests, and processes that run them up to a failpoint (``python -m``).
 
-Settings and the failpoints are its argument, as JSON: for each a process is forked, which ends there; their
-exit codes go to stdout. And the models themselves, of the tracking task.
+The argument has settings and failpoints as JSON. For each failpoint a process is forked and killed there;
+exit codes are printed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ track = "track_id"
 
 
 def layers(number: int = 0) -> bytes:
-    """A model that makes a track of each layer; each number another file."""
+    """A model that makes a track of each layer; each number gives another file."""
     return graph(
         "layers (int64[N] layer) => (int64[N] track) { track = Add(layer, zero) }",
         zero=np.array(0),

@@ -1,4 +1,4 @@
-"""Bans and disqualifications next to what else happens at that moment, where transactions run at once."""
+"""Bans and disqualifications concurrent with other transactions."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_a_ban_reaches_a_submission_kept_meanwhile(platform: Platform) -> 
 
 @pytest.mark.parametrize("action", ["ban", "take_back"])
 async def test_accounts_are_locked_in_one_order(platform: Platform, action: str) -> None:
-    """Another challenge's replay locks ann, then zoe; both stand in what mallory loses, too."""
+    """Another challenge's replay locks ann, then zoe; both are also rivals of mallory."""
     await prepare("toy", "toy-2")
     ann, zoe, mallory = [await sign_up(name) for name in ("ann", "zoe", "mallory")]
     await keep(platform, zoe, "toy", 0.2)

@@ -32,7 +32,7 @@ def test_a_clock_that_is_set_back_opens_nothing_again(days: int, ended: bool, st
 
 
 def test_what_has_ended_gets_no_other_dates() -> None:
-    """Also where the clock shows a time before the end."""
+    """Also if the clock is set back to before the end."""
     later = datetime.now(UTC) + timedelta(days=30)
     row = Challenge(name="jets-2027", task="jets", closes_at=later, ended_at=later)
     assert not _problems(row, {"title": "x"})

@@ -1,4 +1,4 @@
-"""Two submissions next to each other: what both owe to the events cancels in the difference's error."""
+"""Comparisons of two submissions: common fluctuations cancel in the error of the difference."""
 
 from __future__ import annotations
 

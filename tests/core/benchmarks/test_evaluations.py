@@ -1,4 +1,4 @@
-"""Models that the platform runs: their queue, their ends, and processes that are killed over them."""
+"""Evaluations of models: queue, outcomes, and recovery from killed processes."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_scores_are_rounded_to_a_step(error: float, shown: float) -> None:
 
 @pytest.mark.parametrize("error", [0.0, -1.0, 5e-324, 1e-12, math.nan, math.inf])
 def test_a_model_does_not_choose_the_digits_of_its_score(error: float) -> None:
-    """What it is counted for has all of its own."""
+    """Counted metrics are exact."""
     card = tracking_small.TrackingSmallTask().card
     row = Submission(evaluation_id="0" * 32)
     scores = {TRACKML: 0.123456789, "n_params": 1234567.0}
@@ -165,7 +165,7 @@ async def test_speed_is_measured_by_the_platform(platform: Platform) -> None:
 
 
 async def test_a_machine_that_times_runs_other_models_meanwhile(platform: Platform) -> None:
-    """The model that waits for the core counts no attempt, and leaves its process to others."""
+    """Waiting for the core counts no attempt and does not block the process."""
     timed = await models.send(platform, models.layers(), to="tracking_latency")
     with timing_core():
         for _ in range(evaluations.ATTEMPTS + 1):
@@ -239,7 +239,7 @@ async def test_a_run_that_has_ended_stops_its_sandbox(platform: Platform) -> Non
 async def test_a_machine_that_confines_no_model_runs_none(
     platform: Platform, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The model waits for another machine, however often this one tries."""
+    """The model waits for another machine; attempts of this one do not count."""
     monkeypatch.setattr(evaluating, "CONFINED_BY", ("network", "moods"))
     strict = replace(platform, settings=platform.settings.model_copy(update={"model_unconfined": False}))
     evaluation_id = await models.send(platform, models.layers())
@@ -255,7 +255,7 @@ async def test_a_machine_that_confines_no_model_runs_none(
 
 @pytest.mark.parametrize(("events", "done", "shown"), [(100, 57, 50), (100, 100, 100), (0, 0, 0)])
 def test_a_run_is_shown_in_tenths_and_minutes(events: int, done: int, shown: int) -> None:
-    """One that failed, too: a model chooses at which event, and when."""
+    """Also for failed models, which choose at which event and when they fail."""
     moment = datetime(2026, 5, 1, 12, 0, 30, 7, UTC)
     times = {f"{name}_at": moment + timedelta(minutes=1) for name in ("checking", "running", "ended")}
     fields = dict.fromkeys(("challenge", "task", "hub_username", "sha256"), "")
@@ -288,7 +288,7 @@ async def test_a_process_that_is_lost_too_often_ends_it(platform: Platform) -> N
 async def test_models_and_rescoring_wait_for_storage_that_is_away(
     platform: Platform, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However often it is looked at meanwhile, no attempt counts."""
+    """No attempt counts meanwhile."""
     evaluation_id = await models.send(platform, models.layers())
     with monkeypatch.context() as patched:
         patched.setattr(platform.storage, "get", _away)
@@ -402,7 +402,7 @@ async def test_a_model_that_fails_at_the_end_has_no_final_score(platform: Platfo
 
 
 async def test_a_choice_stands_once_final_events_are_read(platform: Platform) -> None:
-    """Else each model of a participant could be run on them in turn, and what is seen of it decide."""
+    """Otherwise a participant could have each model run on them and choose by the result."""
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     await Challenge.filter(name="tracking").update(final_submissions=1)
     for number in (0, 1):
@@ -424,7 +424,7 @@ async def test_a_choice_stands_once_final_events_are_read(platform: Platform) ->
 async def test_a_kill_at_the_end_loses_and_repeats_nothing(
     platform: Platform, chosen: dict[str, Any]
 ) -> None:
-    """At each state of a final run; and of the process that puts them into the queue."""
+    """Kills at each state of a final run, and of the process that queues them."""
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     for number, _ in enumerate(AGAIN):
         await models.send(platform, models.layers(number), of=f"user{number}")
@@ -446,7 +446,7 @@ async def test_a_kill_at_the_end_loses_and_repeats_nothing(
 
 
 async def refresh(platform: Platform, events: EventRange) -> str:
-    """Let other events of the same dataset count; returns the truth's version."""
+    """Replace the counting events; returns the version of the truth."""
     truth = await truth_versions.import_truth(
         *(platform, "tracking", str(EVENTS_DIRECTORY)), config="ttbar_pu0", events=events, current=False
     )
@@ -455,7 +455,7 @@ async def refresh(platform: Platform, events: EventRange) -> str:
 
 
 async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> None:
-    """Their older scores stay, files of predictions lose their ranks, and nothing is paid again."""
+    """Older scores are kept, files of predictions lose their ranks, and nothing is paid again."""
     ids = [await models.send(platform, models.layers(n), of=f"user{n}") for n in (0, 1)]
     await models.run_all(platform)
     before = {row.evaluation_id: row for row in await Submission.all()}
@@ -483,7 +483,7 @@ async def test_models_are_scored_on_new_hidden_events(platform: Platform) -> Non
 
 
 async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
-    """Of the new events a part is public, too; what the last refresh has not run yet is not run at all."""
+    """The new events are split, too; runs of an earlier refresh that have not started are cancelled."""
     await rescoring.rescore(platform, "tracking", percent=50, apply=True, actor="test")
     evaluation_id = await models.scored(platform, models.layers())
     await refresh(platform, EventRange(0, 3))
@@ -499,7 +499,7 @@ async def test_a_refresh_keeps_what_is_held_back(platform: Platform) -> None:
 
 
 async def test_models_that_were_not_scored_are_deleted_in_time(platform: Platform) -> None:
-    """A scored one stays, and one that another caller has had scored."""
+    """A scored model is kept, also if it was scored for another account."""
     sent = (b"no model", models.layers(1), models.layers(2))
     for model in sent:
         await models.send(platform, model)
@@ -611,7 +611,7 @@ async def _reproducible(platform: Platform) -> tuple[str, accounts.AccountView]:
 
 
 async def test_a_reproduction_is_compared_and_never_counts(platform: Platform) -> None:
-    """Its account pays once, it is run once, and nothing waits for it."""
+    """It is paid for and run once, and no challenge waits for it."""
     submission_id, account = await _reproducible(platform)
     await accounts.post(account.id, Decimal(3), reason="admin_grant", reference="test")
     priced = models.priced(platform, "2")
@@ -676,7 +676,7 @@ ENDS = {"crashed": False, "banned": False, "noisy": True, "interrupted": True, "
 
 @pytest.mark.parametrize("seed", range(3))
 async def test_the_ledger_agrees_whatever_becomes_of_models(platform: Platform, seed: int) -> None:
-    """Charged once, given back at most once: where the platform fails, or before the model has run."""
+    """Charged once, refunded at most once: if the platform fails, or before the model has run."""
     chance = np.random.default_rng(seed)
     price = Decimal("0.125")
     priced = models.priced(platform, "0.125")
@@ -720,7 +720,7 @@ async def test_an_erased_account_has_no_models(platform: Platform) -> None:
 
 @pytest.mark.usefixtures("connected")
 async def test_a_long_queue_is_fair_and_costs_few_statements(caplog: pytest.LogCaptureFixture) -> None:
-    """The account that has sent the fewest is first, and challenges take turns."""
+    """Accounts with fewer models come first, and challenges take turns."""
     moment = now() - timedelta(minutes=1)
     fields = dict.fromkeys(("hub_username", "participant", "sha256", "manifest"), "")
     versions = {"scorer_version": "", "truth_version": ""}

@@ -135,7 +135,7 @@ async def test_selected_places_have_the_ranks_that_they_have_among_all(
 
 
 async def test_all_places_are_read_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And not without a word where other events count before all are read."""
+    """Raises if other events count before all are read."""
     monkeypatch.setattr(boards, "_CHUNK", 7)
     everything = {"intervals": None, "selection": Selection(all=True)}
 

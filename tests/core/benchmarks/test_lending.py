@@ -1,4 +1,4 @@
-"""Predictions that are lent to other machines while these score them."""
+"""Predictions in the storage while other machines score them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task without truth names the challenges that take predictions instead."""
+"""The error for a task without truth names challenges that accept submissions."""
 
 from __future__ import annotations
 

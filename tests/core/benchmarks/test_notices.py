@@ -1,4 +1,4 @@
-"""Dates of a challenge are announced once each, by whichever processes look, and none that has passed."""
+"""Each date of a challenge is announced once, with any number of processes."""
 
 from __future__ import annotations
 

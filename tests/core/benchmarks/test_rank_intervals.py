@@ -1,4 +1,4 @@
-"""Intervals of ranks: counted by hand draw by draw, and right as often as they claim."""
+"""Rank intervals, compared with ranks counted draw by draw."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_intervals_are_those_of_ranks_counted_draw_by_draw() -> None:
 
 
 def test_correlated_submissions_are_distinguished() -> None:
-    """Two whose scores scatter alike differ by more than their gain's error, however large both scatter."""
+    """Differences of correlated scores are significant even if both scatter widely."""
     common = np.random.default_rng(2).normal(0, 1, 200)
     noise = np.random.default_rng(3).normal(0, 0.001, (3, 200))
     scores = np.array([0.5, 0.49, 0.4899])

@@ -1,4 +1,4 @@
-"""Whatever is submitted, verified and scored again: bests are the best there is, no credit is lost."""
+"""Property tests of bests and credits under submission, verification and rescoring."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ async def _paid(people: list[int]) -> list[Decimal]:
 
 
 async def _assert_true(game: Game, people: list[int]) -> None:
-    """What holds between any two actions."""
+    """Invariants after every action."""
     assert await accounts.audit() == []
     name = game.task("1").card.name
     rows = await Submission.filter(challenge=name, rank_score__isnull=False)

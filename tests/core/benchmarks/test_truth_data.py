@@ -1,4 +1,4 @@
-"""Where users get a task's events, as the database keeps it with the truth."""
+"""Public datasets of a truth in the database, and public truth."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ async def test_data_is_kept_with_its_truth_and_renewed_alone() -> None:
 
 @pytest.mark.usefixtures("connected")
 async def test_truth_that_counts_is_not_public() -> None:
-    """Nor becomes it: scores on public events are shown with all digits, before a challenge ends, too."""
+    """Scores on public events are exact, so hidden events must not become public."""
     await truth_versions._keep(MANIFEST, {}, {}, current=True, public=False)
     part = str(Part(MANIFEST["version"], "public", 30))
     await Challenge.filter(name="jets").update(truth_version=part)

@@ -1,4 +1,4 @@
-"""Digests of events follow from their values alone, and add up."""
+"""Digests of events depend only on their values, and are additive."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def events(values: list[list[int]], kind: pa.DataType | None = None) -> pa.Table
 
 
 def test_a_digest_by_hand() -> None:
-    """So that it stays the same for ever: with every version, on every machine."""
+    """Fixes the definition of digests for all versions and machines."""
     table = pa.table(
         {
             "x": pa.array([[0.5, -1.0]], pa.list_(pa.float32())),

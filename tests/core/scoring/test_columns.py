@@ -1,4 +1,4 @@
-"""What the card says of its columns is seen to for every task: bounds, and one value where there is one."""
+"""Checks of columns by their card: bounds, and columns with one value per event or file."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ rows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 2)), min_size=1, max
 
 
 def problem_of(kind: Literal["event", "file"], table: pa.Table, cuts: Sequence[int]) -> dict[str, Any] | None:
-    """The problem that is reported for a table which comes in blocks of whole events."""
+    """The problem of a table that is read in blocks of whole events."""
     columns = (Column(name="value", kind="integer", description="Value.", one_per=kind),)
     events = np.asarray(table["event_id"])
     edges = [0, *np.searchsorted(events, cuts), len(events)]
@@ -156,7 +156,7 @@ def strict(table: pa.Table, values: Any, seconds: Any, sizes: Any) -> pa.Table:
 
 
 async def problem_of_the_engine(score: Score, directory: Path, table: pa.Table) -> dict[tuple[str, str], int]:
-    """The rows with each problem, which are the same however the file is cut into jobs."""
+    """The number of rows with each problem, the same for any layout and jobs."""
     path = directory / "p.parquet"
     found = []
     for group_rows, statistics, job_rows in ((16, True, 1), (1000, True, None), (9, False, 45)):

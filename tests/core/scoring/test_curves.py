@@ -1,4 +1,4 @@
-"""Scores in bins: coarse, rounded, and of the same edges for all submissions."""
+"""Scores in bins: coarse, rounded, with the same edges for all submissions."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_bins_are_large_and_values_rounded(rows: list[tuple[int, float, int]]) -
 
 
 def of_counts(whole: int) -> list[tuple[float, float]]:
-    """What is shown of a bin of so many entries, for each number of those that count."""
+    """The published value and error of a bin for each possible count."""
     curves = [
         replace(CURVE, edges=(0, 1), part=(part,), whole=(whole,), events=(MIN_EVENTS,))
         for part in range(whole + 1)
@@ -79,7 +79,7 @@ def of_counts(whole: int) -> list[tuple[float, float]]:
 
 @pytest.mark.parametrize("whole", [MIN_ENTRIES, 137, 1000, 20_000])
 def test_one_entry_seldom_shows_and_moves_one_step(whole: int) -> None:
-    """What docs/benchmarks.md says of the information in a bin: error and value together."""
+    """The limit on information per bin that docs/benchmarks.md states."""
     found = of_counts(whole)
     assert len(set(found)) <= whole / STEP_ENTRIES + 1
     assert sum(a != b for a, b in pairwise(found)) <= whole / STEP_ENTRIES
@@ -97,7 +97,7 @@ def test_errors_of_thresholds_are_added() -> None:
 
 
 def test_edges_depend_on_no_score() -> None:
-    """Submissions are compared bin by bin; and to get more right shows no new bin."""
+    """Bins can be compared between submissions, and better scores reveal no new bin."""
     better = replace(CURVE, part=CURVE.whole)
     assert binned_scores([CURVE])[0].edges == binned_scores([better])[0].edges == (0.5, 1, 5)
 

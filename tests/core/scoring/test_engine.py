@@ -1,4 +1,4 @@
-"""Scores that depend on nothing but the predictions; faults distinguished from bad files."""
+"""Scores depend only on the predictions; faults of tasks are told apart from bad files."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ async def test_progress_ends_with_all_events(score: Score, tmp_path: Path) -> No
 async def test_rows_are_sorted_on_disk_when_memory_is_short(
     score: Score, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The limits of one job, made so small that a small file passes them; several sort and score jobs."""
+    """With small limits, so that a small file needs several sorting and scoring jobs."""
     monkeypatch.setattr(partitioning, "SPAN_ROWS", 30)
     monkeypatch.setattr(partitioning, "MAX_JOB_ROWS", 40)
     sorting = []

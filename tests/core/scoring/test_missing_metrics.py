@@ -1,4 +1,4 @@
-"""A metric that its card lets be missing: no place, no best, no error, and a word to the submitter."""
+"""Metrics that may be missing: no rank, no error, and a message to the submitter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bad files get: a clear refusal with the exact problems, quickly, and nothing left behind."""
+"""Bad files are rejected with their exact problems, and leave nothing behind."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The public and the final part: no event in both, none in neither, both of a size."""
+"""Public and final parts: disjoint, complete, and of the right size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job reads of a row group that other jobs read, too."""
+"""Reading of row groups that several jobs share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Truth: the same input gives the same version, whole or not at all, and no change goes unnoticed."""
+"""Truth: reproducible versions, atomic imports, and detection of changes."""
 
 from __future__ import annotations
 
@@ -223,7 +223,7 @@ async def test_tables_are_read_as_they_were_written(tmp_path: Path) -> None:
 
 
 async def test_events_and_positions_take_no_room(tmp_path: Path) -> None:
-    """Hits of long events: two bytes for the particle of each, and next to nothing for all else."""
+    """For hits of long events only the particle is stored, in two bytes."""
     hits = {"event_id": LONG, "hit_id": POSITIONS, "particle": (POSITIONS * 7 % 1000).astype(np.uint32)}
     writer = TableWriter(tmp_path / "hits.arrow", pa.table(hits).schema)
     for _ in range(20):

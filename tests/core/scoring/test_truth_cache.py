@@ -1,4 +1,4 @@
-"""Truth in a storage: fetched once by each machine, checked, and removed only where that loses nothing."""
+"""The cache of truth: fetches once per machine, verifies, and evicts only stored versions."""
 
 from __future__ import annotations
 

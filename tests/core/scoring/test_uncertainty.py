@@ -1,4 +1,4 @@
-"""Standard errors: right in size, the same for every cut, and pairs where two are compared."""
+"""Standard errors: their size, independence of blocks, and pairing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ranges = st.builds(
 
 
 class Mean(Task):
-    """The mean of one number for each event: its standard error stands in every textbook."""
+    """The mean of one number per event, whose standard error is known."""
 
     card: ClassVar[Card] = Card(
         name="mean",

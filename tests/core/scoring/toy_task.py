@@ -1,4 +1,4 @@
-"""A small task that counts what the engine hands it, so that a lost or doubled row shows; and broken ones."""
+"""A small task whose tally reveals lost and repeated rows, and variants of it that fail."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ class Telling(Toy):
 
 
 class Strict(Toy):
-    """A value within bounds, and columns that have one value alone."""
+    """Has bounds, and columns with one value per event or file."""
 
     card: ClassVar[Card] = replace(
         Toy.card,
@@ -201,7 +201,7 @@ class Strict(Toy):
 
 
 class Gated(Toy):
-    """Has no accuracy where less than half is right."""
+    """Has no accuracy if less than half is right."""
 
     card: ClassVar[Card] = replace(
         Toy.card,

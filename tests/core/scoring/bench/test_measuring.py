@@ -1,4 +1,4 @@
-"""A loader is timed until all that it gave has been looked at, and must give what the dataset has."""
+"""Timing of loaders, which must return exactly the data of the dataset."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXPECTED = dict(zip(range(6), event_digests(HITS).tolist(), strict=True))
 
 
 def columns(table: pa.Table) -> dict[str, Any]:
-    """A list of arrays for each column, as NumPy has them."""
+    """A list of NumPy arrays for each column."""
     lists = {
         name: [np.array(values) for values in table.column(name).to_pylist()]
         for name in table.column_names[1:]
@@ -71,7 +71,7 @@ def test_what_a_loader_may_not_give(load: Callable[[Reading], Any], message: str
 
 
 def test_every_reading_is_looked_at() -> None:
-    """Not the first alone: a loader that is right once and fast afterwards gains nothing."""
+    """A loader that is correct only the first time is rejected."""
     answers = iter([HITS, HITS, HITS.slice(0, 3)])
     with pytest.raises(WrongReading, match="3 events are missing"):
         measure(lambda _: next(answers), READING, EXPECTED, repeats=3)
@@ -80,7 +80,7 @@ def test_every_reading_is_looked_at() -> None:
 def test_lazy_values_are_computed_while_the_clock_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Neither pieces that are made one by one nor pages that are mapped are left for later."""
+    """Lazily made chunks and mapped pages are read before the clock stops."""
     from collidium.scoring import bench
 
     log: list[str] = []
@@ -107,7 +107,7 @@ def test_lazy_values_are_computed_while_the_clock_runs(
 
 
 def test_every_byte_is_looked_at() -> None:
-    """Each that is changed changes what comes of looking; one that pieces share is looked at once."""
+    """Every changed byte changes the result; buffers that chunks share are read once."""
     from collidium.scoring import bench
 
     values = np.arange(64, dtype=np.uint64)
