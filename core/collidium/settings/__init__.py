@@ -1,8 +1,7 @@
-"""Every setting, declared once: type, default, and a line of help.
+"""The settings, each with its type, default and a line of help.
 
-Settings come from the environment or a ``.env`` file, prefix ``PLATFORM_``; the fixed names without the
-prefix are ``ADMIN_TOKEN`` (the operators' secret) and, for clients, ``HF_TOKEN``. All their problems are
-reported at once.
+They are read from environment variables or a ``.env`` file, with the prefix ``PLATFORM_``. Names without the
+prefix are ``ADMIN_TOKEN`` and, for clients, ``HF_TOKEN``. All problems are reported at once.
 """
 
 from __future__ import annotations
@@ -45,9 +44,9 @@ __all__ = [
     "without_password",
 ]
 PREFIX: Final = "PLATFORM_"
-#: Read by clients, not by the server, so no setting; still a name that may stand in the environment.
+#: Variables with the prefix that only clients read.
 CLIENT_NAMES: Final = frozenset({"PLATFORM_BACKEND"})
-#: What secrets are in ``deploy/collidium.env.example``, which everybody can read.
+#: The value of secrets in ``deploy/collidium.env.example``, which must be replaced.
 _EXAMPLE: Final = "CHANGE-ME"
 _HOW_TO_MAKE: Final = "python -c 'import secrets; print(secrets.token_urlsafe(32))' makes one"
 
@@ -61,22 +60,22 @@ class Settings(
     ScoringSettings,
     GeneralSettings,
 ):
-    """The platform's settings; :func:`load` reads them."""
+    """The settings of the platform. :func:`load` reads them."""
 
     model_config = SettingsConfigDict(
         env_prefix=PREFIX, env_file=".env", extra="ignore", frozen=True, validate_default=True
     )
 
     def missing_to_share(self) -> list[str]:
-        """What has to be set with PostgreSQL, which several machines may share.
+        """Return the settings that are missing for PostgreSQL, which several machines may share.
 
-        Each of them would make its own of what is not set: secrets that no other can read, another hub.
+        Each machine would otherwise create its own secrets and hub.
         """
         if self.sqlite_file:
             return []
         wanted = {
             "PLATFORM_SECRET_KEY": (self.secret_key is not None, _HOW_TO_MAKE),
-            "ADMIN_TOKEN": (self.admin_token is not None, _HOW_TO_MAKE),  # empty: there is no first operator
+            "ADMIN_TOKEN": (self.admin_token is not None, _HOW_TO_MAKE),  # empty: no first operator
             "PLATFORM_HUB_URL": ("hub_url" in self.model_fields_set, "the hub's address, or `local`"),
         }
         missing = [f"{name} is not set ({how})" for name, (is_set, how) in wanted.items() if not is_set]
@@ -87,9 +86,9 @@ class Settings(
 
 
 def load(**overrides: object) -> Settings:
-    """Read the settings; ``overrides`` (field names) win over environment and file.
+    """Read the settings. ``overrides`` (by field names) take precedence over environment and file.
 
-    Raises :class:`~collidium.errors.ConfigurationError` that lists every unknown name and bad value.
+    Raises :class:`~collidium.errors.ConfigurationError` with all unknown names and invalid values.
     """
     problems = []
     settings = None
@@ -106,7 +105,7 @@ def load(**overrides: object) -> Settings:
 
 
 def forget_secrets() -> None:
-    """Remove secrets from the environment, once they are read: child processes inherit it."""
+    """Remove secrets from the environment after reading them, so that child processes do not inherit them."""
     secret = {"PLATFORM_DATABASE_URL", *_secret_names()}
     for name in [name for name in os.environ if name.upper() in secret]:
         del os.environ[name]
@@ -119,7 +118,7 @@ def _secret_names() -> Iterator[str]:
 
 
 def _problem(location: tuple[int | str, ...], message: str) -> str:
-    # What concerns several settings at once names them itself.
+    # Messages about several settings have no location and name the settings themselves.
     return f"{_variable(location)}: {message}" if location else message.removeprefix("Value error, ")
 
 

@@ -1,4 +1,4 @@
-"""Kinds of values that settings have."""
+"""Types of settings that are written as lists or tables, and helpers for URLs and secrets."""
 
 from __future__ import annotations
 
@@ -6,45 +6,48 @@ from pathlib import Path
 from typing import Annotated, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
+from pydantic import BeforeValidator
 from pydantic_settings import NoDecode
 
 MEBIBYTE: Final = 1024**2
 GIBIBYTE: Final = 1024**3
 
-#: What may stand in a line ``#SBATCH``, which cannot be quoted; nothing leaves it to the batch system.
+#: Values that need no quotes in a line ``#SBATCH``. Empty: the batch system's default.
 PLAIN: Final = r"^([A-Za-z0-9_][A-Za-z0-9_.,:@/&|*+-]*)?$"
 
-#: What is shown in place of a secret.
+#: Shown in place of a secret.
 MASK: Final = "********"
 
-#: Written ``one,two,three``.
-CommaList = Annotated[tuple[str, ...], NoDecode]
-#: Written ``one=1,two=2.5``.
-NumberByName = Annotated[dict[str, float], NoDecode]
 
-
-def words(value: object) -> object:
-    """The parts of a list separated by commas; anything but text is left as it is."""
+def _split_list(value: object) -> object:
+    """Split a list separated by commas; return other values unchanged."""
     if isinstance(value, str):
         return tuple(part.strip() for part in value.split(",") if part.strip())
     return value
 
 
-def numbers_by_name(value: object) -> object:
-    """A table ``name=number,...`` as a dict of text; anything but text is left as it is."""
+def _split_table(value: object) -> object:
+    """Split a table ``name=number,...``; return other values unchanged."""
     if not isinstance(value, str):
         return value
     table: dict[str, str] = {}
     for part in value.split(","):
-        name, separator, number = (piece.strip() for piece in part.partition("="))
+        name, separator, number = map(str.strip, part.partition("="))
         if not separator or not name or name in table:
             raise ValueError(f"write name=number,name=number, each name once, not {part.strip()!r}")
         table[name] = number
     return table
 
 
+#: For a tuple that is written as ``one,two,three``.
+COMMA_SEPARATED: Final = NoDecode, BeforeValidator(_split_list)
+CommaList = Annotated[tuple[str, ...], *COMMA_SEPARATED]
+#: Written as ``one=1,two=2.5``.
+NumberByName = Annotated[dict[str, float], NoDecode, BeforeValidator(_split_table)]
+
+
 def as_written(value: object) -> object:
-    """A list or table as one writes it in the environment; anything else is left as it is."""
+    """Format a list or table as written in the environment; return other values unchanged."""
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     if isinstance(value, dict):
@@ -53,9 +56,9 @@ def as_written(value: object) -> object:
 
 
 def without_password(url: str, text: str | None = None) -> str:
-    """A text, by default the URL itself, with the password masked that the URL has in any part.
+    """Mask the password of a URL in a text, by default in the URL itself.
 
-    Of a web address that has no password, the user name is taken for one: tokens are written so.
+    In a web address without a password, the user name is masked, because it may be a token.
     """
     text = url if text is None else text
     try:
@@ -71,6 +74,6 @@ def without_password(url: str, text: str | None = None) -> str:
 
 
 def sqlite_path(url: str) -> Path | None:
-    """The file of a SQLite URL (``sqlite:///relative`` or ``sqlite:////absolute``); None for another kind."""
+    """Return the file of ``sqlite:///relative`` or ``sqlite:////absolute``; None for other URLs."""
     path = url.removeprefix("sqlite:///")
     return Path(path) if path and path != url else None

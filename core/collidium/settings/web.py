@@ -1,94 +1,96 @@
-"""Settings of the pages: signing in, and the event display."""
+"""Settings of the web pages: addresses, sign-in and the event display."""
 
 from __future__ import annotations
 
 from typing import Annotated
 
 from pydantic import Field, SecretStr, StringConstraints, field_validator
-from pydantic_settings import BaseSettings, NoDecode
+from pydantic_settings import BaseSettings
 
-from collidium.settings.values import MEBIBYTE, CommaList, words
+from collidium.settings.values import COMMA_SEPARATED, MEBIBYTE, CommaList
 
-#: A group of single sign-on and one scope of operators.
+#: A group of single sign-on, and a scope of operators for its members.
 OperatorGroup = Annotated[
     str, StringConstraints(pattern=r"^[A-Za-z0-9][\w.-]*=(all|accounts|benchmarks|reports|simulations)$")
 ]
 
 
 class WebSettings(BaseSettings):
-    """How browsers reach the platform, and how people sign in there."""
+    """Settings of the web pages."""
 
     public_url: str = Field(
         "",
         pattern=r"^(https?://[^/?#@\s]+/?)?$",
-        description="Address under which browsers reach the pages, such as https://collidium.example.org; "
-        "empty: whichever they asked for.",
+        description="Public address of the pages, such as https://collidium.example.org; empty: the address "
+        "of the request.",
     )
     oauth_client_id: str = Field(
         "collidium-web",
         min_length=1,
-        description="Name under which the hub knows the pages as an application.",
+        description="OAuth client id of the pages at the hub.",
     )
     oauth_client_secret: SecretStr | None = Field(
-        None, description="Secret of that application; not set: a public client, protected by PKCE alone."
+        None, description="OAuth client secret at the hub; not set: a public client with PKCE."
     )
-    oauth_scopes: CommaList = Field(("openid", "profile"), description="What signing in asks the hub for.")
+    oauth_scopes: CommaList = Field(("openid", "profile"), description="OAuth scopes of signing in.")
     oauth_order_scopes: CommaList = Field(
         ("manage-repos",),
-        description="What ordering events asks for in addition: they become a repository of the account.",
+        description="Additional OAuth scopes of ordering events, which become a repository of the account.",
     )
     oauth_link_scopes: CommaList = Field(
-        ("read-repos",), description="What linking a private model asks for in addition."
+        ("read-repos",), description="Additional OAuth scopes of linking a private model."
     )
     oauth_redirect_uris: CommaList = Field(
         (),
-        description="Addresses in addition to its own to which the local hub redirects after a sign-in: "
-        "those of pages that are served apart, ending in /web/callback.",
+        description="Additional redirect URIs of the local hub, for pages at other addresses, ending in "
+        "/web/callback.",
     )
     oidc_issuer: str = Field(
         "",
         max_length=255,
         pattern=r"^(https://[^?#@\s]+|http://(127\.0\.0\.1|localhost)(:\d+)?(/[^?#@\s]*)?)?$",
-        description="OpenID provider that signs people in on the pages, in addition to the hub, as it calls "
-        "itself, such as https://sso.example.org/realms/lab; empty: none.",
+        description="Issuer of an additional OpenID provider for signing in on the pages, such as "
+        "https://sso.example.org/realms/lab; empty: none.",
     )
-    oidc_client_id: str = Field("collidium", min_length=1, description="Client id of the pages there.")
+    oidc_client_id: str = Field(
+        "collidium", min_length=1, description="Client id of the pages at that provider."
+    )
     oidc_client_secret: SecretStr | None = Field(
-        None, description="Client secret there; not set: a public client, protected by PKCE alone."
+        None, description="Client secret at that provider; not set: a public client with PKCE."
     )
     oidc_scopes: CommaList = Field(
         ("openid", "profile"),
-        description="What that provider is asked for; some need `groups`, too, and domains `email`.",
+        description="Scopes at that provider; some providers need `groups`, and domains need `email`.",
     )
     oidc_groups_claim: str = Field(
-        "groups", description="Claim of the id token with the user's groups, which challenges can admit."
+        "groups", description="Claim of the ID token with the user's groups, which challenges can admit."
     )
-    oidc_operators: Annotated[tuple[OperatorGroup, ...], NoDecode] = Field(
+    oidc_operators: Annotated[tuple[OperatorGroup, ...], *COMMA_SEPARATED] = Field(
         (),
-        description="Groups there whose members are operators, each with a scope: "
+        description="Groups whose members are operators, each with a scope: "
         "lab-admins=all,helpdesk=accounts,helpdesk=reports.",
     )
     session_idle_hours: float = Field(
-        24, gt=0, le=24 * 31, description="How long a session lasts without opening a page."
+        24, gt=0, le=24 * 31, description="Maximum time of a session without opening a page."
     )
-    session_hours: float = Field(24 * 7, gt=0, le=24 * 31, description="How long a session lasts at most.")
+    session_hours: float = Field(24 * 7, gt=0, le=24 * 31, description="Maximum time of a session.")
     sign_ins_per_minute: int = Field(
-        20, ge=1, le=10_000, description="Beginnings of a sign-in taken from one address in a minute."
+        20, ge=1, le=10_000, description="Maximum sign-ins begun from an address per minute."
     )
     trusted_proxies: int = Field(
         0,
         ge=0,
         le=10,
-        description="Proxies in front of the server, one behind another, whose X-Forwarded-For is trusted.",
+        description="Number of proxies in front of the server whose X-Forwarded-For is trusted.",
     )
 
     docs_url: str = Field(
-        "", description="Documentation, linked at the foot of pages; empty: /guide, where it is installed."
+        "", description="Documentation, linked in the footer; empty: /guide, if it is installed."
     )
-    source_url: str = Field("", description="Source code, linked at the foot of pages.")
-    citation_url: str = Field("", description="How to cite the platform, linked at the foot of pages.")
-    contact_url: str = Field("", description="Whom to ask, linked at the foot of pages: https:// or mailto:.")
-    data_license: str = Field("", description="Licence of the datasets, named at the foot of pages.")
+    source_url: str = Field("", description="Source code, linked in the footer.")
+    citation_url: str = Field("", description="How to cite the platform, linked in the footer.")
+    contact_url: str = Field("", description="Contact, linked in the footer: https:// or mailto:.")
+    data_license: str = Field("", description="Licence of the datasets, shown in the footer.")
 
     @field_validator("docs_url", "source_url", "citation_url", "contact_url")
     @classmethod
@@ -97,19 +99,6 @@ class WebSettings(BaseSettings):
             raise ValueError("must begin with https://, http://, mailto: or /")
         return value
 
-    @field_validator(
-        "oauth_scopes",
-        "oauth_order_scopes",
-        "oauth_link_scopes",
-        "oauth_redirect_uris",
-        "oidc_scopes",
-        "oidc_operators",
-        mode="before",
-    )
-    @classmethod
-    def _split_words(cls, value: object) -> object:
-        return words(value)
-
     @field_validator("public_url")
     @classmethod
     def _bare_origin(cls, value: str) -> str:
@@ -117,17 +106,17 @@ class WebSettings(BaseSettings):
 
 
 class DisplaySettings(BaseSettings):
-    """How single events of datasets are shown."""
+    """Settings of the event display."""
 
     event_bytes: int = Field(
         48 * MEBIBYTE,
         ge=MEBIBYTE,
         le=64 * MEBIBYTE,
-        description="Largest event that is shown, as it is sent.",
+        description="Maximum size of an event that is shown.",
     )
     event_read_bytes: int = Field(
         256 * MEBIBYTE, ge=MEBIBYTE, description="Maximum bytes of a dataset that are read to show an event."
     )
     event_cache_bytes: int = Field(
-        64 * MEBIBYTE, ge=0, description="Memory of a server process for events that were shown before."
+        64 * MEBIBYTE, ge=0, description="Size of a server process's cache of events."
     )

@@ -368,7 +368,7 @@ async def test_a_killed_process_leaves_its_mail_to_another(
 
 def test_settings_of_mail_are_checked_and_never_shown(monkeypatch: pytest.MonkeyPatch) -> None:
     for url in ("mail.example.org", "http://s3cret@mail", "smtp://u:s3cret@", "smtp://u:s3cret@host:port"):
-        with pytest.raises(ConfigurationError, match=r"PLATFORM_SMTP_URL: .*not of the form") as refused:
+        with pytest.raises(ConfigurationError, match=r"PLATFORM_SMTP_URL: .*must have the form") as refused:
             settings.load(smtp_url=url, mail_from="noreply@example.org")
         assert "s3cret" not in str(refused.value)
     for sender in ("Collidium", "a@example.org, b@example.org", "a@example.org\nBcc: c@example.org"):
