@@ -59,10 +59,10 @@ def demo(
     collidium demo
     collidium demo --keep --port 8000
     """
-    from collidium.demo.loop import demonstrated
+    from collidium.demo.loop import run_demo
 
     signal.signal(signal.SIGTERM, _leave)
-    with _directory(data_dir) as directory, demonstrated(directory, port, runner, _report) as outcome:
+    with _directory(data_dir) as directory, run_demo(directory, port, runner, _report) as outcome:
         show_value(outcome, _print_outcome)
         if keep:
             _stay(outcome, directory)

@@ -104,18 +104,18 @@ def _by_title(report: Report) -> Report:
 async def _run(prepare: Prepare, size: str, dry_run: bool, report: Report) -> dict[str, Any]:
     from collidium.platform import Platform
     from collidium.seeding import checks
-    from collidium.seeding.access import endpoint_of, held
+    from collidium.seeding.access import endpoint_of, exclusive
 
     settings = quiet_settings()
     local = not settings.hub_url
     settings = settings.model_copy(update={"hub_url": endpoint_of(settings)})
-    with nullcontext() if dry_run else held(settings.data_dir):
+    with nullcontext() if dry_run else exclusive(settings.data_dir):
         async with Platform.open(settings) as platform:
             seeding = prepare(platform, local, report)
             problems = [problem async for problem in checks.problems_of(seeding, size)]
             if dry_run:
                 return _plan(seeding) | {"problems": problems}
-            checks.refuse(problems)
+            checks.raise_problems(problems)
             for text in seeding.notes():
                 note(text)
             done = await seeding.run()

@@ -1,7 +1,4 @@
-"""The whole loop on five real events and events that are ordered, on one machine: ``collidium demo``.
-
-``data/`` holds the events; its README names their source and licence.
-"""
+"""``collidium demo``: the whole platform on one machine, with five real events and ordered ones."""
 
 from collidium.datasets import sample
 

@@ -1,4 +1,4 @@
-"""The platform as the demo runs it: ``collidium`` in processes of its own, on embedded defaults."""
+"""Runs ``collidium`` in child processes with default settings, isolated from the user's."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from collidium.runtime import subprocesses
 START_SECONDS = 60.0
 STOP_SECONDS = 45.0
 
-#: Settings, tokens and caches of the user stay out of the demo.
+#: Prefixes of the user's settings, tokens and caches, which the demo does not use.
 _PRIVATE = ("PLATFORM_", "HF_", "HUGGING")
 _LOOPBACK = "127.0.0.1,localhost"
 
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """A fresh machine: a data directory, and commands that see no other settings."""
+    """A data directory, and commands that use only its settings."""
 
     data_dir: Path
     #: Further settings of the server.
     settings: Mapping[str, str]
 
     def environment(self) -> dict[str, str]:
-        """The caller's environment without settings and secrets."""
+        """Return the environment without the user's settings and secrets."""
         kept = {
             name: value
             for name, value in os.environ.items()
@@ -44,8 +44,8 @@ class Machine:
         }
 
     def command(self, *arguments: str) -> str:
-        """Run ``collidium`` to its end and return what it printed; raises CollidiumError when it fails."""
-        # In the data directory no .env file of the caller's is read.
+        """Run ``collidium`` and return its output. Raises CollidiumError if it fails."""
+        # In the data directory, so that the user's .env file is not read.
         done = subprocesses.run(
             _collidium(arguments), None, directory=self.data_dir, environment=self.environment()
         )
@@ -55,7 +55,7 @@ class Machine:
 
     @contextmanager
     def server(self, port: int) -> Iterator[tuple[str, str]]:
-        """Run ``collidium serve``; gives its URL and its hub's once it answers, and ends it gracefully."""
+        """Run ``collidium serve``, and yield its URL and that of its hub when it is ready."""
         log = self.data_dir / "server.log"
         with log.open("wb") as errors:
             process = subprocess.Popen(  # noqa: S603 -- ourselves
@@ -73,19 +73,19 @@ class Machine:
 
 
 def without_proxy(environment: Mapping[str, str]) -> dict[str, str]:
-    """What makes calls to this machine go straight there, whatever proxy the environment names."""
+    """Return the variables that exempt this machine from proxies."""
     known = environment.get("no_proxy") or environment.get("NO_PROXY")
     exempt = f"{known},{_LOOPBACK}" if known else _LOOPBACK
     return {"NO_PROXY": exempt, "no_proxy": exempt}
 
 
 def _collidium(arguments: Sequence[str]) -> list[str]:
-    # -P: no file of the working directory may pass for a module.
+    # -P, so that no module is imported from the working directory.
     return [sys.executable, "-P", "-m", "collidium", *arguments]
 
 
 def _urls(process: subprocess.Popen[bytes], log: Path) -> tuple[str, str]:
-    """The addresses on the server's first two lines; raises CollidiumError when there are none."""
+    """Return the addresses in the server's first two lines. Raises CollidiumError if there are none."""
     assert process.stdout is not None  # noqa: S101 -- a pipe, see above
     with selectors.DefaultSelector() as selector:
         selector.register(process.stdout, selectors.EVENT_READ)
@@ -98,7 +98,7 @@ def _urls(process: subprocess.Popen[bytes], log: Path) -> tuple[str, str]:
 
 
 def _reason(log: Path) -> str:
-    """Return the error in the server's log, or else its last line."""
+    """Return the error in the server's log, or its last line."""
     lines = log.read_text(errors="replace").strip().splitlines()
     errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
     return (errors or lines or ["its log is empty"])[-1]

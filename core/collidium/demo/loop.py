@@ -1,7 +1,4 @@
-"""The demo's steps, from a fresh machine to a leaderboard and events that were ordered.
-
-One order is computed, one is answered with what was computed, and one is cancelled.
-"""
+"""The steps of the demo, from a new data directory to a leaderboard and ordered events."""
 
 from __future__ import annotations
 
@@ -47,16 +44,16 @@ REPO = "collidium/odd-ttbar"
 CONFIG = "ttbar_pu0"
 EVALUATION = EventRange(3, 5)
 
-#: Called with what happens next.
+#: Called with a description of the next step.
 Report = Callable[[str], None]
 
-#: Larger, so that there is something to give back.
+#: A larger preset, so that its cancellation refunds credits.
 CANCELLED_PRESET: Final = "ttbar-dev"
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """A baseline that was submitted, and by whom."""
+    """A submitted baseline, and the account that submitted it."""
 
     baseline: str
     hub_username: str
@@ -65,10 +62,10 @@ class Submitted:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What the demo shows."""
+    """The results of the demo."""
 
     url: str
-    #: The local hub at the root of its own port.
+    #: The local hub at its own port.
     hub_url: str
     card: TaskCard
     submissions: tuple[Submitted, ...]
@@ -76,50 +73,40 @@ class Outcome:
     accounts: tuple[Account, ...]
     ledger: dict[str, tuple[Transaction, ...]]
     leaderboard: tuple[Place, ...]
-    #: A file with a token for each account.
+    #: The file with the token of each account.
     tokens: dict[str, Path]
 
 
 @contextmanager
-def demonstrated(
+def run_demo(
     data_dir: Path, port: int, runner: Literal["auto", "local", "mock"], report: Report
 ) -> Iterator[Outcome]:
-    """Go through the whole loop; the server runs until the context ends. Raises CollidiumError."""
+    """Run all steps. The server runs until the context ends. Raises CollidiumError."""
     loaded = plugins.load()
-    computing = choose(runner, loaded)
-    machine = Machine(data_dir, computing.settings)
-    report("Making two accounts on the local hub")
+    chosen = choose_runner(runner, loaded)
+    machine = Machine(data_dir, chosen.settings)
+    report("Creating two accounts on the local hub")
     tokens = {name: _add_user(machine, name) for name in ("collidium", "alice")}
-    report("Starting the server on embedded defaults")
+    report("Starting the server with default settings")
     with machine.server(port) as (url, hub):
         report(f"Publishing five real events as {REPO} on the local hub, {EVALUATION} without truth")
         truth = data_dir / "withheld"
         publish(EVENTS_DIRECTORY, REPO, CONFIG, EVALUATION, truth, endpoint=hub, token=tokens["collidium"])
         report(f"Importing truth for task {TASK}: events {EVALUATION}")
-        machine.command(
-            "truth",
-            "import",
-            TASK,
-            "--from",
-            str(truth),
-            "--config",
-            CONFIG,
-            "--events",
-            str(EVALUATION),
-            "--json",
-        )
+        source = ("--from", str(truth), "--config", CONFIG, "--events", str(EVALUATION))
+        machine.command("truth", "import", TASK, *source)
         task = loaded.tasks().get(TASK)
-        report("Downloading the hits of the eval events, as any user")
+        report("Downloading the hits of the evaluation events")
         hits = _download(task, HubDataset(REPO, hub, token=tokens["alice"]), data_dir / "downloads")
         submissions = tuple(_submit_baselines(task, hits, url, tokens, data_dir, report))
-        orders = order_events(url, tokens, report, computing)
+        orders = order_events(url, tokens, report, chosen)
         report("Auditing the ledger and the totals of usage")
         machine.command("ledger", "audit")
         yield _outcome(url, hub, tokens, submissions, orders, data_dir)
 
 
 def open_other_tasks(data_dir: Path, url: str) -> None:
-    """Open the other built-in tasks on small sets of events, with their baselines. Raises CollidiumError."""
+    """Open the other built-in tasks on small datasets, with their baselines. Raises CollidiumError."""
     origins = plugins.load().tasks().distributions
     names = [name for name, origin in origins.items() if origin == plugins.DISTRIBUTION and name != TASK]
     machine = Machine(data_dir, {"PLATFORM_BACKEND": url})
@@ -139,7 +126,7 @@ def _token_file(data_dir: Path, name: str) -> Path:
 
 
 def _download(task: Task, source: HubDataset, cache: Path) -> dict[str, pa.Table]:
-    """The task's inputs in the eval events, without the columns that were left empty there."""
+    """Download the task's inputs in the evaluation events, without columns that are empty there."""
     hub_client.prepare()
     inputs = task.card.inputs
     fetched = asyncio.run(fetch(source, inputs, cache, config=CONFIG, events=EVALUATION))
@@ -154,10 +141,10 @@ def _filled(table: pa.Table) -> pa.Table:
 def _submit_baselines(
     task: Task, hits: dict[str, pa.Table], url: str, tokens: dict[str, str], data_dir: Path, report: Report
 ) -> Iterator[Submitted]:
-    """Submit two baselines: the simplest by the dataset's maker, a better one by a physicist."""
+    """Submit two baselines, the first one as ``collidium``, the second one as ``alice``."""
     baselines = task.baselines()
     if not baselines:
-        raise ConfigurationError(f"task {task.card.name!r} shows no baselines")
+        raise ConfigurationError(f"task {task.card.name!r} has no baselines")
     for number, (name, reconstruct) in enumerate(list(baselines.items())[:2]):
         user = "collidium" if number == 0 else "alice"
         report(f"Reconstructing with the {name} baseline")
@@ -197,7 +184,7 @@ def _outcome(
 
 
 def _complete(board: Page[Place], submissions: tuple[Submitted, ...]) -> tuple[Place, ...]:
-    """The leaderboard; raises CollidiumError unless every submission is on it."""
+    """Return the places of the leaderboard. Raises CollidiumError if a submission is missing."""
     missing = {s.receipt.submission_id for s in submissions} - {place.submission_id for place in board}
     if missing:
         raise CollidiumError(f"{len(missing)} submissions are not on the leaderboard")
@@ -207,9 +194,9 @@ def _complete(board: Page[Place], submissions: tuple[Submitted, ...]) -> tuple[P
 def publish(
     events: Path, repo: str, config: str, evaluation: EventRange, truth: Path, *, endpoint: str, token: str
 ) -> str:
-    """Make dataset ``repo`` on the hub from a directory of tables; returns the commit.
+    """Publish a directory of tables as dataset ``repo``, and return the commit.
 
-    The truth of the events to be scored goes to the directory ``truth``.
+    The truth of the evaluation events is written to the directory ``truth``.
     """
     publication = Publication(
         events,
@@ -224,7 +211,7 @@ def publish(
 
 @dataclass(frozen=True, slots=True)
 class Ordered:
-    """An order, who made it, and the request that came of it; another account's where that answered it."""
+    """An order of an account, and its request: an earlier one if that has the same events."""
 
     by: str
     preset: str
@@ -232,19 +219,19 @@ class Ordered:
 
 
 def order_events(
-    url: str, tokens: Mapping[str, str], report: Callable[[str], None], computing: Computing
+    url: str, tokens: Mapping[str, str], report: Report, runner: DemoRunner
 ) -> tuple[Ordered, ...]:
-    """Order events and wait for them. Raises CollidiumError where one ends otherwise."""
+    """Order events, order the same again, and cancel an order. Raises CollidiumError if that fails."""
     with Client(url, tokens["alice"]) as alice, Client(url, tokens["collidium"]) as other:
-        report(f"Ordering events as alice: preset {PRESET}, {computing.description}")
-        first = _ended("completed", alice, alice.simulate(preset=PRESET), report, computing)
-        report("Ordering the same as collidium, to whom it is answered at once")
+        report(f"Ordering events as alice: preset {PRESET}, {runner.description}")
+        first = _ended("completed", alice, alice.simulate(preset=PRESET), report, runner)
+        report("Ordering the same events as collidium, who gets the existing ones")
         again = other.simulate(preset=PRESET)
         if not again.cached or again.request_id != first.request_id:
-            raise CollidiumError("the second order was not answered by the first")
+            raise CollidiumError("the second order did not return the request of the first")
         report(f"Ordering preset {CANCELLED_PRESET} as alice, and cancelling it")
         third = alice.cancel(alice.simulate(preset=CANCELLED_PRESET).request_id)
-        third = _ended("cancelled", alice, third, report, computing)
+        third = _ended("cancelled", alice, third, report, runner)
     return (
         Ordered("alice", PRESET, first),
         Ordered("collidium", PRESET, again),
@@ -256,10 +243,10 @@ def _ended(
     expected: str,
     client: Client,
     request: SimulationRequest,
-    report: Callable[[str], None],
-    computing: Computing,
+    report: Report,
+    runner: DemoRunner,
 ) -> SimulationRequest:
-    """Wait for a request to end, showing its states as they come."""
+    """Wait until a request ends, and report its states."""
     seen_states = []
 
     def show(seen: SimulationRequest) -> None:
@@ -268,44 +255,41 @@ def _ended(
             report(f"Request {seen.request_id} is {seen.state}")
 
     show(request)
-    ended = client.wait(request.request_id, timeout=computing.patience_seconds, on_change=show)
+    ended = client.wait(request.request_id, timeout=runner.timeout_seconds, on_change=show)
     if ended.state != expected:
         raise CollidiumError(f"request {ended.request_id} is {ended.state}, not {expected}: {ended.reason}")
     return ended
 
 
-#: What is computed.
+#: The preset of the computed events.
 PRESET: Final = "ttbar-quick"
 
 
 @dataclass(frozen=True, slots=True)
-class Computing:
-    """A runner, as the demo uses it."""
+class DemoRunner:
+    """How the demo uses a runner."""
 
-    runner: str
-    #: Of the server.
+    #: Settings of the server.
     settings: Mapping[str, str]
-    #: Where orders go, in a sentence.
+    #: Shown with an order.
     description: str
-    #: How long one may take.
-    patience_seconds: float
+    #: Maximum time of an order.
+    timeout_seconds: float
 
 
-#: Many times what it takes for a job.
-MOCK: Final = Computing("mock", {}, "from the mock runner", 60.0)
-#: The user waits, so its jobs get full priority.
-LOCAL: Final = Computing(
-    "local",
+MOCK: Final = DemoRunner({}, "from the mock runner", 60.0)
+#: Jobs have full priority, because the user waits for them.
+LOCAL: Final = DemoRunner(
     {"PLATFORM_RUN_MODE": "real", "PLATFORM_RUNNER": "local", "PLATFORM_LOCAL_NICENESS": "0"},
     f"computed on this machine by the pipeline {BUILT_IN}",
     600.0,
 )
 
 
-def choose(runner: Literal["auto", "local", "mock"], loaded: Plugins) -> Computing:
-    """The runner that was asked for; ``auto``: the local one if it can run here.
+def choose_runner(runner: Literal["auto", "local", "mock"], loaded: Plugins) -> DemoRunner:
+    """Return the chosen runner; ``auto``: the local one if it runs here, else the mock runner.
 
-    Raises CollidiumError where the local one was asked for and cannot.
+    Raises CollidiumError if ``local`` was chosen and does not run here.
     """
     if runner == "mock":
         return MOCK

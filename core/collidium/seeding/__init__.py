@@ -1,5 +1,6 @@
 """``collidium seed`` and ``collidium challenge create``: fill a server with datasets, truth and baselines.
 
-``plan`` has what is made and what it takes, ``checks`` what stands against it, ``state`` what the server
-keeps of it. ``steps`` does what is missing: ``making`` for datasets, ``baselines``, ``drafts`` of challenges.
+``plan`` defines the datasets with their sizes and times, ``checks`` finds problems before anything is
+created, and ``steps`` runs the missing steps, with ``baselines`` for submissions. ``access`` signs in at the
+hub and stores the state of a run.
 """

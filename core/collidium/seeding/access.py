@@ -1,7 +1,4 @@
-"""The hub that a server is seeded on, the account that publishes there, and what a server keeps of it all.
-
-Kept are secret seeds, what was begun, and what is published.
-"""
+"""The hub and account that seeding publishes with, and the state of a run on disk."""
 
 from __future__ import annotations
 
@@ -28,29 +25,29 @@ from collidium.runtime import subprocesses
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: The account that submits, on the platform and on a local hub.
+#: The account that submits baselines, on the platform and on a local hub.
 ACCOUNT: Final = "baselines"
 _TOKEN: Final = "hub-token"  # noqa: S105 -- the name of a file
-#: Below the data directory, for its owner alone.
+#: The directory of the state in the data directory, readable only by its owner.
 DIRECTORY: Final = "seed"
 _FILE: Final = "state.json"
 _SEED_BITS: Final = 128
 
 
 def endpoint_of(settings: Settings) -> str:
-    """Return the address of the server's hub: its local one is below PLATFORM_BACKEND."""
+    """Return the address of the server's hub, by default the local one at PLATFORM_BACKEND."""
     backend = os.environ.get("PLATFORM_BACKEND") or settings.base_url
     return find_hub(settings.hub_url or f"{backend.rstrip('/')}/hub", "").endpoint
 
 
 async def hub_problem(endpoint: str, token: str, *, local: bool) -> str | None:
-    """Return why nothing can be published on the hub; None if it can."""
+    """Return why publishing on the hub is not possible; None if it is."""
     if not local and not token:
-        return f"HF_TOKEN is missing: a token that may write on the hub {endpoint}"
+        return f"HF_TOKEN is not set: it needs write access to the hub {endpoint}"
     try:
         if token:
             role = await Hub(endpoint, token).ask(lambda api: _role(api.whoami()))
-            return f"the token in HF_TOKEN may not write on {endpoint}" if role == "read" else None
+            return f"the token in HF_TOKEN has no write access to {endpoint}" if role == "read" else None
         await Hub(endpoint, "").ask(lambda api: list(api.list_datasets(limit=1)))
     except RuntimeError as error:
         start = "; run `collidium serve`, and set PLATFORM_BACKEND if it is not at its default port"
@@ -64,9 +61,9 @@ def _role(whoami: dict[str, Any]) -> object:
 
 
 async def sign_in(settings: Settings, state: State, *, local: bool) -> str:
-    """Return the token to publish with, on a local hub that of an account made when absent.
+    """Return the token for publishing. On a local hub, create the account if needed.
 
-    Raises CollidiumError where there is an account of that name which an earlier run did not make.
+    Raises CollidiumError if the account exists and was not created by an earlier run.
     """
     if not local:
         return find_hub(endpoint_of(settings)).token or ""
@@ -74,7 +71,7 @@ async def sign_in(settings: Settings, state: State, *, local: bool) -> str:
     if path.exists():
         return path.read_text("ascii").strip()
     name = f"account {ACCOUNT}"
-    if name in state.begun:  # its token may have been lost with the process
+    if name in state.begun:  # a killed run may have lost the token
         known = {account["name"] for account in await _user("list")}
         made = await _user("add", ACCOUNT, *(["--new-token"] if ACCOUNT in known else []))
     else:
@@ -90,7 +87,7 @@ async def sign_in(settings: Settings, state: State, *, local: bool) -> str:
 
 
 def saved_token(settings: Settings, state: State, *, local: bool) -> str:
-    """Return the token of an earlier run or of the environment; empty without one."""
+    """Return the token of an earlier run or of the environment; empty if there is none."""
     path = state.directory / _TOKEN
     if local:
         return path.read_text("ascii").strip() if path.exists() else ""
@@ -98,7 +95,7 @@ def saved_token(settings: Settings, state: State, *, local: bool) -> str:
 
 
 async def _user(*arguments: str) -> Any:
-    """Run ``collidium user``, which the plugin of the local hub brings."""
+    """Run ``collidium user``, a command of the local hub's plugin."""
     words = [sys.executable, "-P", "-m", "collidium", "user", *arguments, "--json"]
     done = await asyncio.to_thread(subprocesses.run, words, 60)
     if done.returncode:
@@ -114,8 +111,8 @@ def _detail(stderr: str) -> str:
 
 
 @contextmanager
-def held(data_dir: Path) -> Iterator[None]:
-    """Let no other process seed this server within the context; raises Conflict where one does."""
+def exclusive(data_dir: Path) -> Iterator[None]:
+    """Keep other processes from seeding this server. Raises Conflict if one does."""
     directory = data_dir / DIRECTORY
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     with locked(directory, wait=False) as is_ours:
@@ -126,27 +123,27 @@ def held(data_dir: Path) -> Iterator[None]:
 
 @dataclass(slots=True)
 class State:
-    """The file ``state.json``; every change is on disk before what it announces is done.
+    """The file ``state.json``. Every change is on disk before the step that it describes begins.
 
-    A run that was killed goes on by it, together with what the hub and the database hold.
+    A killed run is resumed from this file, the hub and the database.
     """
 
     directory: Path
     size: str
-    #: Of evaluation sets, in decimal digits.
+    #: Secret seeds of evaluation sets, in decimal digits.
     seeds: dict[str, str] = field(default_factory=dict)
-    #: Accounts, repositories and tasks that a run was about to make or change.
+    #: Accounts, repositories and tasks that a run has begun to create or change.
     begun: list[str] = field(default_factory=list)
-    #: Challenges that were begun, with their events.
+    #: Challenges that a run has begun, with their events.
     challenges: dict[str, dict[str, Any]] = field(default_factory=dict)
-    #: Datasets with ``repo``, ``revision`` and ``events``.
+    #: Published datasets, with ``repo``, ``revision`` and ``events``.
     published: dict[str, dict[str, str]] = field(default_factory=dict)
 
     @classmethod
     def open(cls, data_dir: Path, size: str = "") -> State:
-        """Read the state, or begin one; ``size`` is kept where there was none.
+        """Read the state or create one. ``size`` is used if the state has none.
 
-        Raises ConfigurationError for a file that makes no sense.
+        Raises ConfigurationError for an invalid file.
         """
         directory = data_dir / DIRECTORY
         try:
@@ -160,13 +157,13 @@ class State:
             raise ConfigurationError(f"{directory / _FILE} cannot be read: {error}") from error
 
     def begin(self, name: str) -> None:
-        """Note that something is about to be made."""
+        """Record that something is about to be created or changed."""
         if name not in self.begun:
             self.begun.append(name)
             self.save()
 
     def secret_seed(self, dataset: str, purpose: str) -> int:
-        """Return 128 bits for one purpose of an evaluation set, from its random seed."""
+        """Derive 128 bits for a purpose from the random seed of an evaluation set."""
         if dataset not in self.seeds:
             self.seeds[dataset] = str(secrets.randbits(_SEED_BITS))
             self.save()
@@ -178,7 +175,7 @@ class State:
         return EventRange.parse(self.published[dataset]["events"])
 
     def save(self) -> None:
-        """Write it to disk."""
+        """Write the state to disk."""
         self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         kept = asdict(self)
         del kept["directory"]

@@ -1,6 +1,6 @@
-"""Submits the baselines of a task, as an account that earns nothing: predictions, and examples of models.
+"""Submits the baselines of a task: predictions, and example models that the server runs.
 
-Each has a model repository. Models are run by the server, so that leaderboards have measured rows.
+Each has a model repository. The account earns no credits.
 """
 
 from __future__ import annotations
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
     from collidium.seeding.plan import DatasetPlan
     from collidium.seeding.steps import Seeding
 
-#: How often reading is timed.
+#: Repetitions of the timing of reading.
 _READINGS: Final = 3
 
 
 async def is_submitted(seeding: Seeding, task: Task, baseline: str) -> bool:
-    """Whether it was scored by the scorer and against the truth of now."""
+    """Whether a baseline was scored by the current scorer against the current truth."""
     if not await seeding.has_truth(task):
         return False
     account = await accounts.find(ACCOUNT)
     wanted = model_repo(seeding, task, baseline), task.version, await seeding.truth_version(task)
     kept = await reading.list_submissions(
-        seeding.platform, limit=1000, challenge=seeding.board(task), account_id=account.id
+        seeding.platform, limit=1000, challenge=seeding.challenge(task), account_id=account.id
     )
     return any((one.model_repo, one.scorer_version, one.truth_version) == wanted for one in kept)
 
 
 async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
-    """Make the baseline's predictions, and submit them with its model."""
+    """Make the predictions of a baseline, and submit them with its model."""
     card = model_card(
         *(task, baseline, seeding.baselines(task)[baseline]), seeding.platform.settings.platform_tag
     )
@@ -65,13 +65,13 @@ async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
     await publish(seeding, model_repo(seeding, task, baseline), files)
     account = await accounts.find(ACCOUNT)
     async with (
-        admissions.admitted(seeding.platform, account, seeding.board(task), early=True) as admission,
+        admissions.admitted(seeding.platform, account, seeding.challenge(task), early=True) as admission,
         scratch_directory(seeding.state.directory) as scratch,
     ):
         path = scratch / "predictions.parquet"
         try:
             await in_thread(partial(_predict, seeding, task, baseline, path), "seed")
-        except Exception as error:  # it may be third-party
+        except Exception as error:  # baselines may be third-party code
             raise CollidiumError(
                 f"the baseline {baseline} of {task.card.name} failed: {single_line(repr(error))}"
             ) from error
@@ -85,13 +85,13 @@ async def submit(seeding: Seeding, task: Task, baseline: str) -> None:
 
 
 def model_repo(seeding: Seeding, task: Task, baseline: str) -> str:
-    """The repository of a baseline's model."""
+    """Return the repository of a baseline's model."""
     owner = next(iter(seeding.state.published.values()))["repo"].partition("/")[0]
     return f"{owner}/{task.card.name}-{baseline}"
 
 
 def _predict(seeding: Seeding, task: Task, baseline: str, path: Path) -> None:
-    """Write the baseline's predictions, made of what is public; blocks."""
+    """Write the predictions of a baseline from public data. Blocks."""
     reconstruct = seeding.baselines(task)[baseline]
     one, events = seeding.evaluated(task)
     if reconstruct is None:
@@ -116,7 +116,7 @@ def _time_reading(seeding: Seeding, task: Task, one: DatasetPlan, events: EventR
 
 
 async def publish(seeding: Seeding, repo: str, files: Mapping[str, bytes]) -> None:
-    """Make a model repository with files, its card among them, where there is none."""
+    """Create a model repository with files, including its card, unless it exists."""
     from huggingface_hub import CommitOperationAdd
 
     hub = seeding.hub
@@ -130,31 +130,31 @@ async def publish(seeding: Seeding, repo: str, files: Mapping[str, bytes]) -> No
 
 
 def model_card(task: Task, baseline: str, reconstruct: Reconstruction | None, tag: str) -> str:
-    """Return the card of a baseline's model repository, which describes it by its docstring."""
+    """Return the card of a baseline's model repository, with its docstring as description."""
     description = inspect.getdoc(reconstruct or loaders.load) or ""
     body = f"# {baseline}\n\nThe baseline `{baseline}` of the task `{task.card.name}`.\n\n{description}\n"
     return cards.card(front_matter(task, f"The baseline {baseline} of {task.card.title}", tag), body)
 
 
 def front_matter(task: Task, description: str, tag: str) -> dict[str, object]:
-    """What a model's card has before its text."""
+    """Return the front matter of a model's card."""
     tags = [tag, f"{tag}-task:{task.card.name}"]
     return {"tags": tags, "library_name": "collidium", "description": description}
 
 
 async def own(_: str) -> Claim | None:
-    """The claim to a repository that the same token has just written."""
+    """Return the claim to a repository that was just written with the same token."""
     return "verified"
 
 
 def _public(name: str, table: pa.Table) -> pa.Table:
-    """The columns of a table that are public."""
+    """Return the public columns of a table."""
     table = without_truth(name, table)
     return table.select([one for one in table.column_names if table[one].null_count < len(table)])
 
 
 def model_examples(seeding: Seeding, task: Task) -> Sequence[str]:
-    """The models of a task that are sent: none to a challenge, and none where they cannot be made or run."""
+    """Return the example models to submit: none to a challenge, or if they cannot be created or run here."""
     needed = ("onnx", "onnxruntime", "skl2onnx")
     if seeding.draft is not None or not all(map(find_spec, needed)):
         return ()
@@ -162,7 +162,7 @@ def model_examples(seeding: Seeding, task: Task) -> Sequence[str]:
 
 
 async def is_model_sent(seeding: Seeding, task: Task, name: str) -> bool:
-    """Whether it was received by the scorer and for the truth of now."""
+    """Whether a model was received for the current scorer and truth."""
     if not await seeding.has_truth(task):
         return False
     version = await seeding.truth_version(task) or ""
@@ -170,7 +170,7 @@ async def is_model_sent(seeding: Seeding, task: Task, name: str) -> bool:
 
 
 async def send_model(seeding: Seeding, task: Task, name: str) -> None:
-    """Publish the model's files, and put it into the queue of the server."""
+    """Publish the files of an example model, and queue it on the server."""
     repo = _model_example_repo(seeding, task, name)
     files = await asyncio.to_thread(task.model_examples()[name])
     matter = front_matter(
@@ -181,7 +181,7 @@ async def send_model(seeding: Seeding, task: Task, name: str) -> None:
     account = await accounts.find(ACCOUNT)
     content = files["model.onnx"]
     async with (
-        admissions.admitted(seeding.platform, account, seeding.board(task)) as admission,
+        admissions.admitted(seeding.platform, account, seeding.challenge(task)) as admission,
         scratch_directory(seeding.state.directory) as scratch,
     ):
         path = scratch / "model.onnx"

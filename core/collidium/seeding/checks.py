@@ -1,7 +1,6 @@
-"""What stands against seeding a server: all of it is found before anything is made.
+"""Finds all problems of seeding a server before anything is created; creates drafts of challenges.
 
-A challenge that is made with events of its own is a draft: not listed before its truth and baselines are
-there.
+A challenge with events of its own is a draft, which is not listed, until it has truth and baselines.
 """
 
 from __future__ import annotations
@@ -32,17 +31,17 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.seeding.steps import Seeding
 
-#: Shorter secret seeds could be found by trying.
-_SHORTEST_SEED: Final = 2**64
+#: Smaller secret seeds could be guessed.
+_MIN_SEED: Final = 2**64
 
 #: The actor in the audit log.
 _ACTOR: Final = "command"
 
 
 def tasks_of(platform: Platform, names: Sequence[str]) -> list[Task]:
-    """Return the installed tasks of these names, the built-in ones without any.
+    """Return the installed tasks of these names, by default the built-in ones.
 
-    Raises InvalidInput for unknown ones.
+    Raises InvalidInput for unknown names.
     """
     installed = platform.tasks.things
     if unknown := [name for name in names if name not in installed]:
@@ -51,17 +50,17 @@ def tasks_of(platform: Platform, names: Sequence[str]) -> list[Task]:
     return [installed[name] for name in names or sorted(built_in)]
 
 
-def refuse(problems: Sequence[str]) -> None:
+def raise_problems(problems: Sequence[str]) -> None:
     """Raise InvalidInput with all problems, if there are any."""
     if problems:
         raise InvalidInput("; ".join(problems), errors=[{"detail": problem} for problem in problems])
 
 
 async def problems_of(seeding: Seeding, size: str) -> AsyncIterator[str]:
-    """Yield everything that stands against a run, of a ``size`` or for a challenge; only reads."""
+    """Yield the problems of a run, of a ``size`` or for a challenge. Changes nothing."""
     state, settings = seeding.state, seeding.platform.settings
     if size and state.size != size:
-        yield f"this server was seeded with --size {state.size}: go on with that size"
+        yield f"this server was seeded with --size {state.size}: continue with that size"
     if seeding.draft is not None:
         async for detail in draft_problems(seeding, seeding.draft):
             yield detail
@@ -81,7 +80,7 @@ async def problems_of(seeding: Seeding, size: str) -> AsyncIterator[str]:
     if problem := await access.hub_problem(settings.hub, token, local=seeding.local):
         yield problem
         return
-    # The hub rejects a repository with a bad name, which is a problem of the challenge already.
+    # An invalid name is already a problem of the challenge, and the hub would reject the repository.
     if seeding.draft is None or challenges.is_name(seeding.draft.name):
         async for problem in _repository_problems(seeding, token):
             yield problem
@@ -94,7 +93,9 @@ async def _account_problem() -> str | None:
         return None
     if account.banned:
         return f"the account {ACCOUNT} is banned"
-    return None if account.baseline else f"the account {ACCOUNT} is a user's: baselines need one of their own"
+    return (
+        None if account.baseline else f"the account {ACCOUNT} is a user's: baselines need their own account"
+    )
 
 
 async def _task_problem(seeding: Seeding, task: Task) -> str | None:
@@ -103,12 +104,12 @@ async def _task_problem(seeding: Seeding, task: Task) -> str | None:
     if not status.listed:
         return f"{name} is not listed: run `collidium task add {name}`, or leave it out with --tasks"
     if status.truth_version is not None and f"truth of {name}" not in seeding.state.begun:
-        return f"{name} is scored on other truth already: leave it out with --tasks"
+        return f"{name} is already scored against other truth: leave it out with --tasks"
     return None
 
 
 def _pipeline_problem(seeding: Seeding) -> str | None:
-    """Why the pipeline does not run here, where events are to be simulated."""
+    """Return why the pipeline does not run here, if events are to be simulated."""
     simulated = [one for one in seeding.datasets if one.source is None]
     try:
         for one in simulated[:1]:
@@ -124,27 +125,27 @@ async def _seed_problems(seeding: Seeding) -> AsyncIterator[str]:
         if (text := seeding.state.seeds.get(one.name)) is None:
             continue
         derived = [seeding.state.secret_seed(one.name, channel) for channel in one.channels]
-        if int(text) < _SHORTEST_SEED or await simulations.were_ordered([int(text), *derived]):
-            yield f"the secret seed of {one.name} is known or short: its events can be made again"
+        if int(text) < _MIN_SEED or await simulations.were_ordered([int(text), *derived]):
+            yield f"the secret seed of {one.name} is known or short: its events can be reproduced"
 
 
 async def _repository_problems(seeding: Seeding, token: str) -> AsyncIterator[str]:
-    """Repositories that this server did not make: what they have may be public already."""
+    """Yield repositories that this server did not create, whose events may be public."""
     hub = Hub(seeding.platform.settings.hub, token)
     owner = ACCOUNT
     if not seeding.local:
         owner = str((await hub.ask(lambda api: api.whoami()))["name"])
     others = [f"{owner}/{one.name}" for one in seeding.datasets if one.name not in seeding.state.begun]
-    there = await hub.ask(
+    existing = await hub.ask(
         lambda api: [repo for repo in others if api.repo_exists(repo, repo_type="dataset")], 300
     )
-    for repo in there:
-        yield f"the hub has a dataset {repo} already, whose events may be public: remove it there first"
+    for repo in existing:
+        yield f"the hub already has a dataset {repo}, whose events may be public: remove it there first"
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """A challenge to be made: what operators set of it, and its events."""
+    """A challenge to create: its fields, and its events."""
 
     name: str
     fields: Mapping[str, Any]
@@ -152,9 +153,9 @@ class Draft:
 
 
 def find_source(events: ChallengeEvents, hub: str, cache: Path) -> tuple[ChallengeEvents, Source]:
-    """Return where the events of ``dataset`` are, and its commit and config in ``events``; blocks.
+    """Locate the dataset of ``events``, and return it with its commit and config filled in. Blocks.
 
-    Raises InvalidInput for a public repository and for fewer events than are wanted, and what
+    Raises InvalidInput for a public repository or too few events, and what
     :func:`~collidium.datasets.list_tables` raises.
     """
     repo, _, revision = events.dataset.partition("@")
@@ -164,7 +165,7 @@ def find_source(events: ChallengeEvents, hub: str, cache: Path) -> tuple[Challen
         count = found.tables(config)[0].events
         if isinstance(found, HubCatalogue) and isinstance(place, HubDataset):
             if not found.repository.private:
-                raise InvalidInput(f"{repo} is public: everybody can read the truth of its events")
+                raise InvalidInput(f"{repo} is public: anyone can read the truth of its events")
             place = replace(place, revision=found.repository.commit)
             repo = f"{repo}@{place.revision}"
     if count is not None and count < events.train + events.evaluated:
@@ -173,25 +174,25 @@ def find_source(events: ChallengeEvents, hub: str, cache: Path) -> tuple[Challen
 
 
 async def draft_problems(seeding: Seeding, draft: Draft) -> AsyncIterator[str]:
-    """Yield what stands against making the challenge; only reads."""
+    """Yield the problems of creating the challenge. Changes nothing."""
     begun, row = seeding.state.challenges.get(draft.name), await challenges.find(draft.name)
     if begun is not None and begun != asdict(draft.events):
         options = ", ".join(f"{name} {value}" for name, value in begun.items() if value not in ("", None))
-        yield f"{draft.name} was begun with {options}: go on with these, or choose another name"
+        yield f"{draft.name} was begun with {options}: continue with these, or choose another name"
     elif begun is None and row is not None:
-        yield f"there is a challenge {draft.name} already"
+        yield f"a challenge {draft.name} already exists"
     if row is None:
         for problem in challenge_changes.problems_of_new(draft.name, draft.fields):
             yield f"{problem['field']}: {problem['detail']}"
 
 
 async def is_prepared(seeding: Seeding, draft: Draft) -> bool:
-    """Whether the challenge is there, listed or not."""
+    """Whether the challenge exists, listed or not."""
     return draft.name in seeding.state.challenges and await challenges.find(draft.name) is not None
 
 
 async def prepare(seeding: Seeding, draft: Draft) -> None:
-    """Make the challenge, without truth and not listed."""
+    """Create the challenge, without truth and not listed."""
     seeding.state.challenges[draft.name] = asdict(draft.events)
     seeding.state.save()
     await challenge_changes.create(
@@ -203,16 +204,16 @@ async def prepare(seeding: Seeding, draft: Draft) -> None:
 
 
 async def set_truth(draft: Draft, version: str) -> None:
-    """Score against this truth from now on, by the part that is public."""
+    """Score the challenge against this truth, with its public part."""
     await challenge_changes.set_truth(draft.name, version, draft.events.public_percent)
 
 
 async def is_listed(draft: Draft) -> bool:
-    """Whether all can see it."""
+    """Whether the challenge is listed."""
     row = await challenges.find(draft.name)
     return row is not None and row.listed
 
 
 async def publish(draft: Draft) -> None:
-    """List it, and so open it, or let it open at its date."""
+    """List the challenge, which opens it now or at its date."""
     await challenge_changes.publish(draft.name, actor=_ACTOR)

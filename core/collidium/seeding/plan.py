@@ -1,4 +1,4 @@
-"""What a server is seeded with: datasets, which of them tasks are scored on, and what making them takes."""
+"""The datasets that a server is seeded with, the tasks scored on each, and their sizes and times."""
 
 from __future__ import annotations
 
@@ -21,30 +21,30 @@ from collidium.errors import InvalidInput, UnusableDataset
 from collidium.hub.sources import HubDataset
 from collidium.order import DEFAULT_SEED
 
-#: Where events are taken from.
+#: A dataset to take events from.
 Source = Path | HubDataset
 
-#: What cards say of most events.
-SIMULATED: Final = "Simulated events, made by this server."
-#: Of training sets.
+#: The origin of events in cards.
+SIMULATED: Final = "Events simulated by this server."
+#: The seed of training sets.
 PUBLIC_SEED: Final = DEFAULT_SEED
 #: Event ids of evaluation sets start here, those of training sets at 0.
 FIRST_EVALUATED: Final = 90_000
-#: CPU seconds and bytes of an event of ttbar, and of each collision of its pileup.
+#: CPU seconds and bytes of a ttbar event, and of each of its pileup collisions.
 _SECONDS, _PILEUP_SECONDS, _BYTES, _PILEUP_BYTES = 0.24, 0.095, 300_000, 46_000
-#: Intermediate files of a simulation, in the size of its tables.
+#: Size of the intermediate files of a simulation, relative to its tables.
 _WORK_FACTOR: Final = 4
-#: CPU seconds that the stages take for a channel before its first event, and those of a truth or submission.
+#: CPU seconds of the start of a channel's simulation, and of a truth or submission.
 _START_SECONDS, SCORING_SECONDS = 12.0, 4.0
-#: CPU seconds of track finders, in the mean, for an event without pileup and for each collision.
+#: Mean CPU seconds of the track finders for an event, and for each of its pileup collisions.
 _TRACKING_SECONDS, _PILEUP_TRACKING_SECONDS = 0.2, 0.08
 
-#: Channels of the anomaly mix: what is known, and what is searched for.
+#: Channels of the anomaly mix.
 BACKGROUND: Final = ("ttbar", "zmumu", "zee", "jets")
 SIGNALS: Final = ("higgs_portal", "susy_gmsb", "hidden_valley", "zprime")
-#: Signals in the mix; far more than the usual 1%, which would be ten events here.
+#: Percentage of signals in the mix; the usual 1% would be only ten events here.
 SIGNAL_PERCENT: Final = 20
-#: Events that are copied at once.
+#: Events per copied shard.
 _SHARD: Final = 1000
 #: The config of the mix.
 MIX: Final = "anomaly_pu0"
@@ -60,12 +60,12 @@ def mix_channels(
     seed: int | None = None,
     report: ReportProgress | None = None,
 ) -> EventRange:
-    """Mix the first ``events`` of each channel in ``sources``, a dataset each, at ``output``; blocks.
+    """Mix the first ``events`` of each dataset in ``sources``, one per channel, into ``output``. Blocks.
 
     Parameters
     ----------
     seed : int, optional
-        Seed of the order, as secret as the channels; default: a random one.
+        Seed of the order, which must be secret; default: a random one.
 
     Returns
     -------
@@ -88,13 +88,13 @@ def mix_channels(
 
 
 def copy_events(source: Path, directory: Path, places: EventRange, config: str | None = None) -> Path:
-    """Copy a dataset's events at these places, counted from its first, in the hosted layout; blocks.
+    """Copy the events of a dataset at these positions, in the hosted layout. Blocks.
 
-    Raises UnusableDataset where there are fewer.
+    Raises UnusableDataset if there are fewer events.
     """
     configs = Dataset(source).configs()
     config = config or next(iter(configs))
-    for name in configs.get(config) or configs[""]:  # tables outside a folder are of any config
+    for name in configs.get(config) or configs[""]:  # tables outside a folder belong to any config
         table = Dataset(source, config).table(name)
         ids = table.event_ids[places.start : places.stop]
         if len(ids) < len(places):
@@ -102,30 +102,31 @@ def copy_events(source: Path, directory: Path, places: EventRange, config: str |
         target = directory / folder(config, name)
         target.mkdir(parents=True)
         shards = [ids[first : first + _SHARD] for first in range(0, len(ids), _SHARD)]
-        for number, held in enumerate(shards):
-            events = table.load(EventRange(int(held[0]), int(held[-1]) + 1))
+        for number, shard in enumerate(shards):
+            events = table.load(EventRange(int(shard[0]), int(shard[-1]) + 1))
             pq.write_table(events, target / shard_name(number, len(shards)))
     return directory
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetPlan:
-    """Events of one channel, or of several that are mixed, and the name of their repository."""
+    """A dataset to create: events of one channel, or of several mixed channels."""
 
+    #: The name of the repository.
     name: str
     #: The dataset config, ``<name>_pu<pileup>``.
     config: str
-    #: Of each channel.
+    #: Events of each channel.
     events: int
     channels: tuple[str, ...]
-    #: Whether the events are scored: made with a secret seed, published without truth.
+    #: Whether it is an evaluation set: simulated with a secret seed, published without truth.
     evaluated: bool = False
-    #: The training set that cards name with these events.
+    #: The training set that cards name for an evaluation set.
     train: str = ""
-    #: Where its events are taken from, and the place of the first there; None: they are simulated.
+    #: The dataset to take the events from, and the position of the first; None: simulate them.
     source: Source | None = None
     first_taken: int = 0
-    #: What its card says of them.
+    #: Their origin, for the card.
     origin: str = SIMULATED
 
     @property
@@ -142,7 +143,7 @@ class DatasetPlan:
         return len(self.channels) > 1
 
     def trains_for(self, scored: DatasetPlan) -> bool:
-        """Whether it has events like those of an evaluation set, or some of its channels."""
+        """Whether it is a training set with the pileup and some channels of an evaluation set."""
         return not self.evaluated and (
             self.pileup == scored.pileup and set(self.channels) <= set(scored.channels)
         )
@@ -156,14 +157,14 @@ class DatasetPlan:
 
     @property
     def work_bytes(self) -> int:
-        """Bytes of what it is made from, which goes when it is published."""
+        """Bytes of the files that are deleted when it is published."""
         if self.source is not None:
             return self._size
         return self._size + self._size * _WORK_FACTOR // len(self.channels)
 
     @property
     def bytes(self) -> int:
-        """Bytes on disk, the truth that is kept apart included; of a mix at most half of the events stay."""
+        """Bytes on disk, including withheld truth. A mix has at most half of the simulated events."""
         return self._size * (1 + self.evaluated) // (1 + self.mixed)
 
     @property
@@ -173,12 +174,12 @@ class DatasetPlan:
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is made."""
+    """A selection of datasets for ``--size`` or a challenge."""
 
     datasets: tuple[DatasetPlan, ...]
-    #: Datasets by the kind of task: ``reading`` public events, ``tracking``, ``mix`` and ``events``.
+    #: The dataset of each kind of task: ``reading``, ``tracking``, ``mix`` and ``events``.
     scored_on: MappingProxyType[str, str]
-    #: Events of the kinds that are scored on few of a dataset.
+    #: Maximum number of scored events of some kinds.
     limits: MappingProxyType[str, int]
 
     def of_task(self, card: Card) -> DatasetPlan:
@@ -192,7 +193,7 @@ class Size:
         return EventRange(made.start, min(made.stop, made.start + limit))
 
     def seconds_of(self, card: Card) -> float:
-        """CPU seconds of a task's truth and of one of its baselines."""
+        """Return the CPU seconds of a baseline of a task."""
         if _kind(card) != "tracking":
             return SCORING_SECONDS
         pileup = self.of_task(card).pileup
@@ -201,7 +202,7 @@ class Size:
 
 
 def _kind(card: Card) -> str:
-    """What a task needs, by the events and the tables that its card names."""
+    """Return the kind of a task, from the events and tables of its card."""
     if card.eval_events.start < FIRST_EVALUATED:  # public events
         return "reading"
     if CHANNEL_TABLE in card.truth_sources:
@@ -209,7 +210,7 @@ def _kind(card: Card) -> str:
     return "tracking" if "particles" in card.truth_sources else "events"
 
 
-def _made(
+def _simulated_size(
     ttbar: int,
     evaluated: int,
     background: int,
@@ -218,7 +219,7 @@ def _made(
     reading: int,
     busy: tuple[int, int],
 ) -> Size:
-    """The datasets of a size; ``busy`` has the events with 200 collisions to learn from, and to score."""
+    """Return a size from numbers of events; ``busy``: training and evaluation events at pileup 200."""
     datasets = [
         DatasetPlan("ttbar-train", "ttbar_pu0", ttbar, ("ttbar",)),
         *(
@@ -242,29 +243,29 @@ def _made(
 
 @dataclass(frozen=True, slots=True)
 class ChallengeEvents:
-    """Which events a challenge has that is made with its own."""
+    """The events of a challenge with events of its own."""
 
     task: str
-    #: To learn from, with truth; 0: no training set.
+    #: Training events, with truth; 0: no training set.
     train: int
-    #: That are scored; of each channel of a mix.
+    #: Evaluation events, of each channel of a mix.
     evaluated: int
-    #: Empty: ttbar, or those of a mix.
+    #: Empty: ttbar, or the channels of a mix.
     channel: str = ""
     pileup: int = 0
-    #: Where they are taken from, the scored ones last; empty: they are simulated.
+    #: The dataset to take them from, evaluation events last; empty: simulate them.
     dataset: str = ""
     config: str = ""
     public_percent: int | None = None
 
 
 def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source | None) -> Size:
-    """Return what is made for a challenge; raises InvalidInput for a task without events of its own."""
+    """Return the datasets of a challenge. Raises InvalidInput for a task that cannot have its own events."""
     kind = _kind(card)
     if kind == "reading":
         raise InvalidInput(f"{card.name} is scored on public events: use `collidium challenge new`")
     if kind == "mix" and source is not None and events.train:
-        raise InvalidInput("the channels of a mix are truth: none of it can be learned from (--events 0)")
+        raise InvalidInput("the channels of a mix are truth: it cannot have training events (--events 0)")
     channels: tuple[str, ...] = (events.channel or "ttbar",)
     config = f"{events.channel or 'ttbar'}_pu{events.pileup}"
     train, scored = f"{name}-train", f"{name}-eval"
@@ -273,7 +274,7 @@ def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source 
         if events.channel:
             raise InvalidInput(f"{card.name} is scored on a mix of channels: leave out --channel")
         channels, config = (*BACKGROUND, *SIGNALS), f"{MIX.rpartition('_pu')[0]}_pu{events.pileup}"
-    origin = SIMULATED if source is None else "Events that the organisers gave."
+    origin = SIMULATED if source is None else "Events of the organisers."
     evaluated = DatasetPlan(
         *(scored, events.config or config, events.evaluated, channels, True),
         *(train if events.train else "", source, events.train, origin),
@@ -283,8 +284,8 @@ def of_challenge(name: str, card: Card, events: ChallengeEvents, source: Source 
 
 
 _PACKAGED: Final = sample.DIRECTORY.parent
-_REAL: Final = "Real events that come with Collidium, for its demo; see the documentation."
-#: Of the demo, which simulates nothing.
+_REAL: Final = "Real events that are packaged with Collidium for its demo."
+#: The size for the demo and tests, which simulates nothing.
 _DEMO: Final = Size(
     (
         DatasetPlan("odd-train", sample.CONFIG, 3, ("ttbar",), False, "", sample.DIRECTORY),
@@ -300,8 +301,8 @@ _DEMO: Final = Size(
 
 SIZES: Final = MappingProxyType(
     {
-        "workshop": _made(1200, 600, 150, 200, 100, 1000, (0, 0)),
-        "release": _made(20_000, 10_000, 2_000, 1_500, 200, 1000, (200, 1_000)),
+        "workshop": _simulated_size(1200, 600, 150, 200, 100, 1000, (0, 0)),
+        "release": _simulated_size(20_000, 10_000, 2_000, 1_500, 200, 1000, (200, 1_000)),
         "demo": _DEMO,
     }
 )

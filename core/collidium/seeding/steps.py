@@ -1,6 +1,6 @@
-"""The steps of seeding: each does its work unless the hub and the database show that it is done.
+"""The steps of seeding. Each is skipped if the hub and the database show that it is done.
 
-Every step is safe to repeat, so a run that was killed anywhere is resumed by the next one.
+Every step is safe to repeat, so that the next run resumes a killed one.
 """
 
 from __future__ import annotations
@@ -39,14 +39,14 @@ if TYPE_CHECKING:
     from collidium.platform import Platform
     from collidium.seeding.checks import Draft
 
-#: Called with what is being done, the fraction that is done of all, and the seconds that are left.
+#: Called with the title of the step, the fraction of the run that is done, and the remaining seconds.
 Report = Callable[[str, float, float], None]
-#: When so much is done, the time that is left follows from what it has taken so far.
+#: From this fraction on, the remaining time is estimated from the elapsed time.
 MEASURED: Final = 0.1
 
 
 async def is_published(seeding: Seeding, one: DatasetPlan) -> bool:
-    """Whether the hub has the dataset; what it was made from goes then."""
+    """Whether the hub has the dataset. If so, delete its intermediate files."""
     if one.name not in seeding.state.published:
         return False
     await asyncio.to_thread(shutil.rmtree, _work(seeding, one), ignore_errors=True)
@@ -56,7 +56,7 @@ async def is_published(seeding: Seeding, one: DatasetPlan) -> bool:
 
 
 async def make(seeding: Seeding, one: DatasetPlan) -> None:
-    """Make the events, and publish them; the truth of an evaluation set stays here."""
+    """Make and publish the events. The truth of an evaluation set stays on this machine."""
     work = _work(seeding, one)
     made = await (_simulated(seeding, one) if one.source is None else _taken(seeding, one))
     reached("seed.made")
@@ -92,7 +92,7 @@ async def _taken(seeding: Seeding, one: DatasetPlan) -> Path:
     if isinstance(source, HubDataset):
         cache = seeding.state.directory / "cache"
         source = (await asyncio.to_thread(download, source, one.config, cache=cache)).directory
-    assert source is not None  # noqa: S101 -- the caller's
+    assert source is not None  # noqa: S101 -- checked by the caller
     places = EventRange(one.first_taken, one.first_taken + one.events)
     return await asyncio.to_thread(copy_events, source, work / "events", places, one.config)
 
@@ -132,11 +132,11 @@ async def _simulated(seeding: Seeding, one: DatasetPlan) -> Path:
 
 def _stage(seeding: Seeding, number: int, of: int, progress: StageProgress) -> None:
     stages = (progress.number - 1 + progress.fraction) / progress.of
-    seeding.within((number + stages) / of)
+    seeding.report_fraction((number + stages) / of)
 
 
 def _card(seeding: Seeding, one: DatasetPlan) -> str:
-    """What the events of an evaluation set are, but for their seed."""
+    """Return the card of an evaluation set, without its seed."""
     pipeline = seeding.platform.plugins.pipelines().things.get(BUILT_IN)
     facts = {"config": one.config, "pileup": one.pileup}
     if one.source is None and pipeline is not None:
@@ -144,7 +144,7 @@ def _card(seeding: Seeding, one: DatasetPlan) -> str:
         facts["pipeline"] = f"{pipeline.name}, version {pipeline.version}"
         facts |= pipeline.facts if one.mixed else pipeline.facts_of(one.channels[0])
     return (
-        f"# {one.name}\n\n{one.origin} They are scored: what made their hits is withheld.\n\n"
+        f"# {one.name}\n\n{one.origin} Evaluation events: their truth is withheld.\n\n"
         f"{cards.table(('', ''), [(name, str(fact)) for name, fact in facts.items()])}\n"
     )
 
@@ -158,10 +158,10 @@ def _events(directory: Path, one: DatasetPlan) -> EventRange:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A part of the work."""
+    """A step of a run."""
 
     title: str
-    #: That it is expected to take.
+    #: The expected duration.
     seconds: float
     is_done: Callable[[], Awaitable[bool]]
     do: Callable[[], Awaitable[None]]
@@ -169,7 +169,7 @@ class Step:
 
 @dataclass(slots=True)
 class Seeding:
-    """A server that is being seeded; its setting ``hub_url`` is the hub that is published on."""
+    """A run that seeds a server. The setting ``hub_url`` is the hub to publish on."""
 
     platform: Platform
     size: Size
@@ -178,25 +178,26 @@ class Seeding:
     #: Whether the hub is the server's own.
     local: bool
     report: Report
-    #: A challenge that is made, in place of those of the tasks' own names.
+    #: The challenge to create; None: seed the tasks' own challenges.
     draft: Draft | None = None
-    within: Callable[[float], None] = lambda _: None
+    #: Called with the fraction of the current step that is done.
+    report_fraction: Callable[[float], None] = lambda _: None
     _token: str = ""
 
     @property
     def hub(self) -> Hub:
-        """Where datasets and models are published, with the token of the account that does."""
+        """The hub to publish on, with the account's token."""
         return Hub(self.platform.settings.hub, self._token)
 
     @property
     def datasets(self) -> list[DatasetPlan]:
-        """What the tasks are scored on, and the training sets of its channels and pileup."""
+        """The datasets that the tasks are scored on, and their training sets."""
         scored = [self.size.of_task(task.card) for task in self.tasks]
         return [one for one in self.size.datasets if any(one is of or one.trains_for(of) for of in scored)]
 
     @property
     def bytes(self) -> int:
-        """Bytes on disk that what is missing takes at most, at one time."""
+        """The maximum disk space that the missing datasets need."""
         kept = peak = 0
         for one in self.datasets:
             if one.name not in self.state.published:
@@ -205,7 +206,7 @@ class Seeding:
         return peak
 
     def steps(self) -> Iterator[Step]:
-        """All steps in their order."""
+        """Yield all steps in order."""
         cores = min(len(os.sched_getaffinity(0)), 8)
         if self.draft is not None:
             yield Step(
@@ -232,7 +233,7 @@ class Seeding:
             )
 
     def _steps_of(self, task: Task) -> Iterator[Step]:
-        name = self.board(task)
+        name = self.challenge(task)
         yield Step(
             f"Importing truth of {name}",
             plan.SCORING_SECONDS,
@@ -255,9 +256,9 @@ class Seeding:
             )
 
     def baselines(self, task: Task) -> Mapping[str, Reconstruction | None]:
-        """The baselines of a task; one that times reading where there is none.
+        """Return the baselines of a task; if it has none, one that measures reading.
 
-        Those of plugins are for simulated events: they know the detector that a pipeline models.
+        Baselines of plugins are used only for simulated events, because they depend on the detector.
         """
         found: dict[str, Reconstruction | None] = {**task.baselines()}
         if self.size.of_task(task.card).source is None:
@@ -266,7 +267,7 @@ class Seeding:
         return found or {"load": None}
 
     def notes(self) -> Iterator[str]:
-        """What to know before a challenge is made: baselines that are left out, metrics without a value."""
+        """Yield notes on a challenge: its baselines, missing ones, and metrics that may have no value."""
         if self.draft is None:
             return
         events = self.draft.events
@@ -284,7 +285,7 @@ class Seeding:
                     yield f"{metric.name} may have no value: {scored}, of about {needs}"
 
     async def run(self) -> int:
-        """Do what is missing; returns how many steps that were. Raises CollidiumError."""
+        """Run the missing steps, and return their number. Raises CollidiumError."""
         self._token = await access.sign_in(self.platform.settings, self.state, local=self.local)
         await accounts.mark_baseline(ACCOUNT)
         reached("seed.signed_in")
@@ -297,41 +298,40 @@ class Seeding:
 
             def show(fraction: float, step: Step = step, before: float = finished) -> None:
                 passed = before + fraction * step.seconds
-                # As expected at first, then by how long it has taken so far.
                 pace = (monotonic() - began) / passed if passed > MEASURED * total else 1.0
                 self.report(step.title, passed / total, (total - passed) * pace)
 
             show(0.0)
-            self.within = show
+            self.report_fraction = show
             await step.do()
             finished += step.seconds
         return len(todo)
 
     def repo(self, name: str) -> str:
-        """The full name of a repository."""
+        """Return the full name of a repository."""
         return self.state.published[name]["repo"]
 
     def truth(self, one: DatasetPlan) -> Path:
-        """Where the truth of an evaluation set is."""
+        """Return the directory of the truth of an evaluation set."""
         return self.state.directory / "truth" / one.name
 
     # -- truth --------------------------------------------------------------------------------------------
 
-    def board(self, task: Task) -> str:
-        """The challenge that baselines are submitted to."""
+    def challenge(self, task: Task) -> str:
+        """Return the challenge that baselines are submitted to."""
         return task.card.name if self.draft is None else self.draft.name
 
     def evaluated(self, task: Task) -> tuple[DatasetPlan, EventRange]:
-        """The dataset that a task is scored on, and its events."""
+        """Return the dataset that a task is scored on, and the events."""
         one = self.size.of_task(task.card)
         return one, self.size.events_of(task.card, self.state.events_of(one.name))
 
     async def truth_version(self, task: Task) -> str | None:
-        """What submissions are scored against now."""
-        return (await tasklist.status_of(self.platform.tasks, self.board(task))).truth_version
+        """Return the truth that submissions are currently scored against."""
+        return (await tasklist.status_of(self.platform.tasks, self.challenge(task))).truth_version
 
     async def has_truth(self, task: Task) -> bool:
-        """Whether they are scored on the events of the plan."""
+        """Whether submissions are scored on the events of the plan."""
         one = self.size.of_task(task.card)
         if one.name not in self.state.published:
             return False
@@ -342,7 +342,7 @@ class Seeding:
         return (truth.dataset, truth.events) == (one.config, self.evaluated(task)[1])
 
     async def _import(self, task: Task) -> None:
-        self.state.begin(f"truth of {self.board(task)}")
+        self.state.begin(f"truth of {self.challenge(task)}")
         one, events = self.evaluated(task)
         truth = await truth_versions.import_truth(
             self.platform,

@@ -18,7 +18,7 @@ from tests.core.cli.conftest import RunCommand
 from tests.waiting import eventually
 
 from collidium import plugins
-from collidium.demo.loop import LOCAL, MOCK, choose
+from collidium.demo.loop import LOCAL, MOCK, choose_runner
 from collidium.errors import ConfigurationError
 from collidium.testing.fork_server import ForkedProcess, fork_server
 
@@ -115,10 +115,10 @@ def test_a_demo_that_is_kept_shows_six_boards(start_demo: StartDemo) -> None:
 def test_the_computing_runner_is_detected() -> None:
     """The mock where there is no pipeline, and a clear word to who asked for one."""
     blocked_pipeline = plugins.load(["acts_pipeline"])
-    assert choose("auto", plugins.load()) is (LOCAL if SIMULATES_HERE else MOCK)
-    assert choose("auto", blocked_pipeline) is MOCK
+    assert choose_runner("auto", plugins.load()) is (LOCAL if SIMULATES_HERE else MOCK)
+    assert choose_runner("auto", blocked_pipeline) is MOCK
     with pytest.raises(ConfigurationError, match="no pipeline named 'acts'"):
-        choose("local", blocked_pipeline)
+        choose_runner("local", blocked_pipeline)
 
 
 def test_a_directory_that_is_not_empty_is_refused(collidium: RunCommand, tmp_path: Path) -> None:

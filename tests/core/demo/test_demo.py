@@ -29,7 +29,7 @@ def test_the_same_order_must_be_answered_by_the_first(tmp_path: Path) -> None:
     env = {"PLATFORM_DEDUP_DAYS": "0", "PLATFORM_MOCK_SECONDS": "0.2"}
     with ServerProcess(tmp_path, env=env) as server:
         tokens = {name: server.add_user(name) for name in ("alice", "collidium")}
-        with pytest.raises(CollidiumError, match="was not answered by the first"):
+        with pytest.raises(CollidiumError, match="did not return the request of the first"):
             order_events(server.base_url, tokens, lambda _: None, MOCK)
 
 

@@ -112,7 +112,7 @@ def test_what_stands_against_it_is_said_at_once(made: dict[str, Any], server: Se
     assert get(server, "/v1/challenges/tracks").status_code == 404
     refused = create(server, *OPTIONS, "--json", name="Jets Course")  # no name of a repository
     assert "words or more" in json.loads(refused.stderr)["errors"][0]["detail"]
-    assert "go on with these" in create(server, *OPTIONS).stderr, "begun with --public 50"
+    assert "continue with these" in create(server, *OPTIONS).stderr, "begun with --public 50"
     few = ("--task", "tracking_small", "--dataset", str(sample.DIRECTORY), "--events", "3", "--eval", "3")
     assert "has 5 events, not 3 and 3" in create(server, *few, name="few-tracks").stderr
     public = ("--dataset", f"baselines/{NAME}-train", "--task", "tracking_small", "--events", "1")
