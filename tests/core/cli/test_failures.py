@@ -47,45 +47,75 @@ def test_problems_are_shown_with_place_and_examples() -> None:
     ]
 
 
-def test_a_single_problem_is_shown_once() -> None:
-    detail = "settings: PLATFORM_X: no such setting"
-    one = errors.ConfigurationError(detail, errors=[{"detail": "PLATFORM_X: no such setting"}])
-    assert next(lines(one)) == f"Error: {detail}"
-    assert sum("PLATFORM_X" in line for line in lines(one)) == 1
-    assert list(lines(errors.InvalidInput(PROBLEMS[0]["detail"], errors=PROBLEMS[:1])))[:2] == [
-        "Error: column track_id, event 4: track ids are -1 or more (12 rows)",
-        "      for example hit_id=3, track_id=-7",
-    ]
-
-
-def test_problems_in_the_message_are_not_repeated() -> None:
-    problems = [{"detail": "PLATFORM_X: no"}, {"detail": "PLATFORM_Y: no"}]
-    error = errors.ConfigurationError("settings: PLATFORM_X: no; PLATFORM_Y: no", errors=problems)
-    assert list(lines(error))[:3] == [
-        "Error: settings: 2 problems",
-        "  - PLATFORM_X: no",
-        "  - PLATFORM_Y: no",
-    ]
-
-
-def test_the_place_of_the_first_problem_is_no_heading() -> None:
-    problems = [{"field": "events", "detail": "1 or more"}, {"field": "pileup", "detail": "0 or more"}]
-    error = errors.InvalidInput("events: 1 or more; pileup: 0 or more", errors=problems)
-    assert list(lines(error)) == ["Error: 2 problems", "  - events: 1 or more", "  - pileup: 0 or more"]
-
-
-def test_advice_is_shown_only_where_it_helps() -> None:
-    assert list(lines(errors.ConfigurationError("cannot listen on port 1"))) == [
-        "Error: cannot listen on port 1"
-    ]
-    assert list(lines(errors.Unauthenticated("no token: run `collidium login`"))) == [
-        "Error: no token: run `collidium login`"
-    ]
-    assert list(lines(errors.Forbidden("only the captain of Ω can invite"))) == [
-        "Error: only the captain of Ω can invite"
-    ]
-    unknown = errors.NotFound("there is no task 'x'; GET /v1/benchmark/tasks lists those there are")
-    assert "What to do: `collidium tasks` lists the tasks of the server." in lines(unknown)
+@pytest.mark.parametrize(
+    ("error", "shown"),
+    [
+        (errors.Conflict("no"), ["Error: no"]),
+        (errors.Forbidden("only the captain of Ω can invite"), ["Error: only the captain of Ω can invite"]),
+        (errors.ConfigurationError("cannot listen on port 1"), ["Error: cannot listen on port 1"]),
+        (
+            errors.ConfigurationError("settings: PLATFORM_X: no", errors=[{"detail": "PLATFORM_X: no"}]),
+            [
+                "Error: settings: PLATFORM_X: no",
+                "What to do: correct or unset it; `collidium settings list` then shows every setting.",
+            ],
+        ),
+        (
+            errors.InvalidInput(PROBLEMS[0]["detail"], errors=PROBLEMS[:1]),
+            [
+                "Error: column track_id, event 4: track ids are -1 or more (12 rows)",
+                "      for example hit_id=3, track_id=-7",
+                "What to do: fix the file; `collidium check TASK FILE` checks it free of charge.",
+            ],
+        ),
+        (
+            errors.InvalidInput(
+                "predictions: PLATFORM_X: no; PLATFORM_Y: no",
+                errors=[{"detail": "PLATFORM_X: no"}, {"detail": "PLATFORM_Y: no"}],
+            ),
+            ["Error: predictions: 2 problems", "  - PLATFORM_X: no", "  - PLATFORM_Y: no"],
+        ),
+        (
+            errors.InvalidInput(
+                "events: 1 or more; pileup: 0 or more",
+                errors=[
+                    {"field": "events", "detail": "1 or more"},
+                    {"field": "pileup", "detail": "0 or more"},
+                ],
+            ),
+            ["Error: 2 problems", "  - events: 1 or more", "  - pileup: 0 or more"],
+        ),
+        (
+            errors.Unauthenticated("no token: run `collidium login`"),
+            ["Error: no token: run `collidium login`"],
+        ),
+        (
+            errors.Unauthenticated("no"),
+            ["Error: no", "What to do: log in with `collidium login`, or set HF_TOKEN."],
+        ),
+        (
+            errors.Unauthenticated("no", challenge="X-Admin-Token"),
+            [
+                "Error: no",
+                "What to do: set ADMIN_TOKEN to what the file admin-token in the server's data directory "
+                "holds.",
+            ],
+        ),
+        (
+            errors.TooManyRequests("slowly", retry_after=7),
+            ["Error: slowly", "What to do: try again in 7 s."],
+        ),
+        (
+            errors.NotFound("there is no task 'x'; GET /v1/benchmark/tasks lists those there are"),
+            [
+                "Error: there is no task 'x'; GET /v1/benchmark/tasks lists those there are",
+                "What to do: `collidium tasks` lists the tasks of the server.",
+            ],
+        ),
+    ],
+)
+def test_each_detail_is_shown_once_with_advice(error: errors.CollidiumError, shown: list[str]) -> None:
+    assert list(lines(error)) == shown
 
 
 def test_a_traceback_shows_the_first_problem() -> None:
@@ -94,17 +124,6 @@ def test_a_traceback_shows_the_first_problem() -> None:
     )
     assert str(errors.InvalidInput("track ids", errors=[{"detail": "track ids"}])) == "track ids"
     assert str(errors.InvalidInput("wrong")) == "wrong"
-
-
-def test_what_to_do() -> None:
-    assert "What to do: log in with `collidium login`, or set HF_TOKEN." in lines(
-        errors.Unauthenticated("no")
-    )
-    (advice,) = list(lines(errors.Unauthenticated("no", challenge="X-Admin-Token")))[1:]
-    assert "ADMIN_TOKEN" in advice
-    assert "login" not in advice
-    assert "What to do: try again in 7 s." in lines(errors.TooManyRequests("slowly", retry_after=7))
-    assert list(lines(errors.Conflict("no"))) == ["Error: no"]
 
 
 def test_the_request_id_is_shown() -> None:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 
@@ -38,9 +36,8 @@ def platform(directory: Path, **env: str) -> Iterator[Alice]:
 
 @pytest.fixture(scope="module")
 def alice(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Alice]:
-    with platform(
-        tmp_path_factory.mktemp("server"), PLATFORM_MOCK_SECONDS="0.3", PLATFORM_BURST_REQUESTS="1000"
-    ) as running:
+    env = {"PLATFORM_MOCK_SECONDS": "0.3", "PLATFORM_BURST_REQUESTS": "1000"}
+    with platform(tmp_path_factory.mktemp("server"), **env) as running:
         yield running
 
 
@@ -142,28 +139,9 @@ def test_reports(alice: Alice) -> None:
 
 
 def test_on_a_terminal_a_line_lives_while_it_waits(alice: Alice) -> None:
-    terminal, its_end = pty.openpty()
-    with ExitStack() as stack:
-        stack.callback(os.close, terminal)
-        process = subprocess.Popen(
-            [sys.executable, "-m", "collidium", "simulate", *MUONS, "--seed", str(next(_seeds)), "--wait"],
-            env=alice.environment | {"TERM": "xterm", "COLUMNS": "100"},
-            stdin=its_end,
-            stdout=subprocess.DEVNULL,
-            stderr=its_end,
-            start_new_session=True,
-        )
-        os.close(its_end)
-        shown = b""
-        while True:
-            try:
-                shown += os.read(terminal, 4096)
-            except OSError:  # the terminal's other end is closed
-                break
-        assert process.wait(60) == 0
-    assert b"queued" in shown
-    assert b"0:00:0" in shown
-    assert b"\x1b[" in shown
+    shown = alice.terminal_output("simulate", *MUONS, "--seed", str(next(_seeds)), "--wait")
+    for part in ("queued", "0:00:0", "\x1b["):
+        assert part in shown
 
 
 def test_ctrl_c_leaves_the_request_alone(alice: Alice, tmp_path: Path) -> None:

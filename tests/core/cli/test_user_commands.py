@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import stat
 import subprocess
 import sys
@@ -28,18 +26,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ServerProcess]:
 
 
 @pytest.fixture(scope="module")
-def token(server: ServerProcess) -> str:
-    return server.add_user("alice")
+def alice(server: ServerProcess) -> Caller:
+    return Caller(server, "alice")
 
 
-@pytest.fixture
-def alice(collidium: RunCommand, server: ServerProcess, token: str) -> RunCommand:
-    """Runs a command as alice."""
-
-    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return collidium(*arguments, **{"PLATFORM_BACKEND": server.base_url, "HF_TOKEN": token, **variables})
-
-    return run
+@pytest.fixture(scope="module")
+def token(alice: Caller) -> str:
+    return alice.environment["HF_TOKEN"]
 
 
 @pytest.fixture
@@ -94,52 +87,32 @@ def test_login_keeps_nothing_that_does_not_work(
 
 
 def test_a_token_that_is_typed_is_not_shown(
-    server: ServerProcess, token: str, isolated_environment: dict[str, str]
+    collidium: RunCommand, server: ServerProcess, token: str, isolated_environment: dict[str, str]
 ) -> None:
-    terminal, its_end = pty.openpty()
-    process = subprocess.Popen(
-        [sys.executable, "-m", "collidium", "login"],
-        env=isolated_environment | {"PLATFORM_BACKEND": server.base_url},
-        stdin=its_end,
-        stdout=its_end,
-        stderr=its_end,
-        start_new_session=True,
-    )
-    os.close(its_end)
-    shown = b""
-    while b"Hub token: " not in shown:
-        shown += os.read(terminal, 1024)
-    os.write(terminal, token.encode() + b"\n")
-    while True:
-        try:
-            shown += os.read(terminal, 1024)
-        except OSError:  # the terminal's other end is closed
-            break
-    assert process.wait(30) == 0
-    assert b"as alice" in shown
-    assert token.encode() not in shown
-    os.close(terminal)
+    isolated_environment["PLATFORM_BACKEND"] = server.base_url
+    shown = collidium.terminal_output("login", prompt="Hub token: ", typed=token)
+    assert "as alice" in shown
+    assert token not in shown
 
 
 # -- me ------------------------------------------------------------------------------------------------------
 
 
-def test_me_and_the_ledger(alice: RunCommand) -> None:
+def test_me_and_the_ledger(alice: Caller) -> None:
     assert "alice" in alice("me").stdout
-    assert json.loads(alice("me", "--json").stdout)["hub_username"] == "alice"
-    entries = json.loads(alice("me", "--transactions", "--json").stdout)
+    assert alice.data("me")["hub_username"] == "alice"
+    entries = alice.data("me", "--transactions")
     assert entries[-1]["reason"] == "signup_grant"
     assert "signup_grant" in alice("me", "--transactions").stdout
-    assert len(json.loads(alice("me", "--transactions", "--json", "--limit", "1").stdout)) == 1
+    assert len(alice.data("me", "--transactions", "--limit", "1")) == 1
 
 
-def test_notifications_are_switched(alice: RunCommand) -> None:
+def test_notifications_are_switched(alice: Caller) -> None:
     assert "scored, disqualified, deadline, closed, results, job" in alice("account", "notify").stdout
-    changed = alice("account", "notify", "--off", "job", "--off", "scored", "--json")
-    kinds = json.loads(changed.stdout)["kinds"]
+    kinds = alice.data("account", "notify", "--off", "job", "--off", "scored")["kinds"]
     assert [kind for kind, is_on in kinds.items() if not is_on] == ["scored", "job"]
     assert "not sent" in alice("account", "notify", "--on", "job").stdout
-    assert json.loads(alice("account", "notify", "--json").stdout)["kinds"] == kinds | {"job": True}
+    assert alice.data("account", "notify")["kinds"] == kinds | {"job": True}
     refused = alice("account", "notify", "--email", "alice@example.org")
     assert (refused.returncode, "sends no e-mail" in refused.stderr) == (3, True)
     assert alice("account", "notify", "--on", "spam").returncode == 3
@@ -150,7 +123,7 @@ def test_notifications_are_switched(alice: RunCommand) -> None:
 # -- submit, check, leaderboard -----------------------------------------------------------------------------
 
 
-def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
+def test_from_check_to_leaderboard(alice: Caller, tmp_path: Path) -> None:
     path = tmp_path / "oracle.parquet"
     rows = write_oracle(path).num_rows
     checked = alice("check", "tracking", str(path))
@@ -164,15 +137,15 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     again = alice("submit", "tracking", str(path))
     assert "This file was submitted before" in again.stderr
     assert receipt["submission_id"] in again.stdout
-    quota = json.loads(alice("challenge", "quota", "tracking", "--json").stdout)
+    quota = alice.data("challenge", "quota", "tracking")
     left = f"{quota['submissions_left']} of {quota['submissions_per_day']} submissions are left today"
     assert left in alice("challenge", "quota", "tracking").stderr
     assert left in alice("challenge", "show", "tracking").stdout
     assert left in again.stderr
     assert "left today" not in alice("challenge", "show", "tracking", HF_TOKEN="").stdout
-    places = json.loads(alice("leaderboard", "tracking", "--json").stdout)
+    places = alice.data("leaderboard", "tracking")
     assert [place["submission_id"] for place in places] == [receipt["submission_id"]]
-    (mine,) = json.loads(alice("submissions", "--task", "tracking", "--json").stdout)
+    (mine,) = alice.data("submissions", "--task", "tracking")
     assert (mine["submission_id"], mine["model_repo"]) == (receipt["submission_id"], "alice/oracle")
     listed = alice("submissions").stdout
     assert receipt["submission_id"] in listed
@@ -182,14 +155,12 @@ def test_from_check_to_leaderboard(alice: RunCommand, tmp_path: Path) -> None:
     assert "alice/oracle (missing)" in " ".join(table.split())
 
 
-def test_links_of_a_submission(alice: RunCommand, tmp_path: Path) -> None:
+def test_links_of_a_submission(alice: Caller, tmp_path: Path) -> None:
     path = tmp_path / "linked.parquet"
     write_oracle(path, seed=1)
-    submission = json.loads(alice("submit", "tracking", str(path), "--json").stdout)["submission_id"]
+    submission = alice.data("submit", "tracking", str(path))["submission_id"]
     code = "https://github.com/alice/helix"
-    linked = alice("link", submission, "--model-repo", "alice/helix", "--code-url", code, "--json")
-    assert linked.returncode == 0, linked.stderr
-    kept = json.loads(linked.stdout)
+    kept = alice.data("link", submission, "--model-repo", "alice/helix", "--code-url", code)
     assert (kept["model_repo"], kept["model_claim"], kept["code_url"]) == ("alice/helix", "missing", code)
     removed = alice("link", submission, "--remove", "code", "--paper-url", "https://arxiv.org/abs/1")
     assert removed.stdout.split() == [
@@ -235,15 +206,13 @@ def test_a_withdrawn_submission_stays_withdrawn(server: ServerProcess, tmp_path:
         (("--model-repo", "alice/helix"), 3, "there is no submission"),
     ],
 )
-def test_links_that_cannot_be_set(
-    alice: RunCommand, arguments: tuple[str, ...], code: int, message: str
-) -> None:
+def test_links_that_cannot_be_set(alice: Caller, arguments: tuple[str, ...], code: int, message: str) -> None:
     done = alice("link", "0" * 32, *arguments)
     assert (done.returncode, done.stdout) == (code, "")
     assert message in " ".join(done.stderr.split())
 
 
-def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> None:
+def test_every_problem_of_a_file_is_shown(alice: Caller, bad_file: Path) -> None:
     for command in ("check", "submit"):
         done = alice(command, "tracking", str(bad_file))
         assert done.returncode == 3
@@ -257,7 +226,7 @@ def test_every_problem_of_a_file_is_shown(alice: RunCommand, bad_file: Path) -> 
     assert {item.get("column") for item in problem["errors"]} >= {"hit_id", "track_id"}
 
 
-def test_problems_of_a_file_name_its_columns_once(alice: RunCommand, tmp_path: Path) -> None:
+def test_problems_of_a_file_name_its_columns_once(alice: Caller, tmp_path: Path) -> None:
     path = tmp_path / "wrong.parquet"
     pq.write_table(pa.table({"event_id": ["3"], "hit": [5], "track": [1]}), path)
     done = alice("check", "tracking", str(path), COLUMNS="500")
@@ -284,7 +253,7 @@ def test_problems_of_a_file_name_its_columns_once(alice: RunCommand, tmp_path: P
     ],
 )
 def test_shells_complete_names(
-    alice: RunCommand, server: ServerProcess, token: str, words: tuple[str, ...], wanted: set[str]
+    alice: Caller, server: ServerProcess, token: str, words: tuple[str, ...], wanted: set[str]
 ) -> None:
     if "datasets" in words:
         card = b"---\ntags: [collidium]\n---\n"
@@ -302,16 +271,16 @@ def test_shells_complete_names(
     assert {line.removeprefix("plain,") for line in done.stdout.splitlines() if "plain," in line} == wanted
 
 
-def test_the_tasks_of_the_server(alice: RunCommand) -> None:
+def test_the_tasks_of_the_server(alice: Caller) -> None:
     assert "tracking" in alice("tasks").stdout
-    assert "tracking" in [card["name"] for card in json.loads(alice("tasks", "--json").stdout)]
+    assert "tracking" in [card["name"] for card in alice.data("tasks")]
     shown = alice("tasks", "tracking").stdout
     for part in ("3:5", "tracker_hits", "track_id", "trackml_weighted_efficiency (primary)", "floor", "50"):
         assert part in shown
-    assert json.loads(alice("tasks", "tracking", "--json").stdout)["eval_events"] == {"start": 3, "stop": 5}
+    assert alice.data("tasks", "tracking")["eval_events"] == {"start": 3, "stop": 5}
 
 
-def test_an_unknown_task(alice: RunCommand, bad_file: Path) -> None:
+def test_an_unknown_task(alice: Caller, bad_file: Path) -> None:
     for arguments, lists in ((("leaderboard",), "challenge list"), (("submit", str(bad_file)), "tasks")):
         done = alice(arguments[0], "nothing", *arguments[1:])
         assert done.returncode == 3

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
 from collections.abc import Iterator
 
 import pytest
 import trustme
 from standardwebhooks import Webhook
-from tests.core.cli.conftest import RunCommand
+from tests.core.cli.conftest import Caller
 from tests.core.outbox.receiver import Receiver, notifying, receiving
 from tests.waiting import eventually
 
@@ -35,14 +33,8 @@ def receiver(authority: trustme.CA) -> Iterator[Receiver]:
         yield receiver
 
 
-def test_a_webhook_from_its_beginning_to_its_end(
-    collidium: RunCommand, server: ServerProcess, receiver: Receiver
-) -> None:
-    token = server.add_user("alice")
-
-    def alice(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return collidium(*arguments, PLATFORM_BACKEND=server.base_url, HF_TOKEN=token)
-
+def test_a_webhook_from_its_beginning_to_its_end(server: ServerProcess, receiver: Receiver) -> None:
+    alice = Caller(server, "alice")
     assert alice("webhook", "show").returncode == 3
     made = alice("webhook", "set", receiver.url())
     assert made.returncode == 0, made.stderr
@@ -52,12 +44,12 @@ def test_a_webhook_from_its_beginning_to_its_end(
     assert "not shown again" in made.stderr
     again = alice("webhook", "set", receiver.url("/new"))
     assert "whsec_" not in again.stdout + again.stderr
-    shown = json.loads(alice("webhook", "show", "--json").stdout)
+    shown = alice.data("webhook", "show")
     assert (set(shown), shown["url"]) == ({"url", "created_at"}, receiver.url("/new"))
-    rotated = json.loads(alice("webhook", "set", "--rotate-secret", "--json").stdout)
+    rotated = alice.data("webhook", "set", "--rotate-secret")
     assert (rotated["url"], rotated["secret"] == secret) == (receiver.url("/new"), False)
 
-    with Client(server.base_url, token) as client:
+    with Client(server.base_url, alice.environment["HF_TOKEN"]) as client:
         request = client.simulate("single_muon", 1, 0)
         eventually(lambda: [d.state for d in client.webhook_deliveries()] == ["delivered"])
         assert "secret" not in repr(client.webhook())
@@ -66,9 +58,9 @@ def test_a_webhook_from_its_beginning_to_its_end(
         Webhook(rotated["secret"]).verify(delivery.body, delivery.headers)["data"]["request_id"]
         == request.request_id
     )
-    (delivery,) = json.loads(alice("webhook", "deliveries", "--json").stdout)
+    (delivery,) = alice.data("webhook", "deliveries")
     assert (delivery["reference"], delivery["last_status"]) == (request.request_id, 204)
     assert request.request_id in alice("webhook", "deliveries", "--limit", "1").stdout
 
     assert "is removed" in alice("webhook", "remove").stderr
-    assert json.loads(alice("webhook", "remove", "--json").stdout) == {"removed": False}
+    assert alice.data("webhook", "remove") == {"removed": False}
