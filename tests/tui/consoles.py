@@ -8,13 +8,14 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import rich.console
 from tests.waiting import until
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from collidium import __version__
 from collidium.client import AsyncClient
 from collidium.testing.server import ServerProcess
 from collidium_tui.app import Console, PluginScreens
@@ -126,6 +127,37 @@ def text(pilot: Pilot[None]) -> str:
     console.print(update)
     return "\n".join(line.rstrip() for line in console.export_text(styles=False).splitlines())
 
+
+#: The overview of a server during an incident.
+OVERVIEW: dict[str, Any] = {
+    "version": __version__,
+    "at": "2026-03-01T12:12:00Z",
+    "run_mode": "real",
+    "runner": "slurm",
+    "submissions_frozen": True,
+    "frozen_at": "2026-03-01T12:00:00Z",
+    "frozen_by": "admin",
+    "frozen_note": "a script orders without end; [red]no one[/red] knows whose",
+    "queued": 1204,
+    "running": 36,
+    "oldest_queued_at": "2026-02-28T12:00:00Z",
+    "month": "2026-03",
+    "node_hours_today": 312.5,
+    "requests_today": 1804,
+    "node_hours_month": 9412.25,
+    "requests_month": 24310,
+    "monthly_node_hours": 10000.0,
+    "failed": 260,
+    "finished": 1300,
+    "failure_rate": 20.0,
+    "followers": [{"process": "alpha:4711", "looked_at": "2026-03-01T12:08:00Z"}],
+    "webhooks_pending": 3,
+    "plugins_failed": ["plugin 'shifts' of shifts: ImportError: no module named rota"],
+    "tasks_silent": [
+        {"name": "jets", "reason": "no truth yet (collidium truth import jets --from ...)"},
+        {"name": "anomaly", "reason": "no truth yet (collidium truth import anomaly --from ...)"},
+    ],
+}
 
 #: What differs from run to run: the server's port, how fast it answered, ids and versions that it made.
 _OF_THE_RUN: Final = (

@@ -74,12 +74,12 @@ async def test_a_grant_shows_the_balance_before_and_after(backend: ServerProcess
         await pilot.press("g")
         await shows(pilot, "Grant to gina", "The balance is 10")
         for typed, words in (
-            ("nan", "is a number like"),
-            ("1e9", "is a number like"),
-            ("99999999999", "is at most"),
+            ("nan", "must be a number like"),
+            ("1e9", "must be a number like"),
+            ("99999999999", "must be at most"),
             ("0.0001", "at most three"),
-            ("-10.001", "takes more than there is"),
-            (HOSTILE, "is a number like"),
+            ("-10.001", "exceeds the balance"),
+            (HOSTILE, "must be a number like"),
         ):
             await types(pilot, "amount", typed)
             await pilot.press("enter")
@@ -142,7 +142,7 @@ async def test_a_name_is_banned_in_advance(backend: ServerProcess, operator: Cli
         await search(pilot, "troll")
         await shows(pilot, "No account matches 'troll'")
         await pilot.press("b")
-        await shows(pilot, "Ban troll", "never signed in here")
+        await shows(pilot, "Ban troll", "has not signed in yet")
         await types(pilot, "reason", "announced it")
         await pilot.press("enter")
         await shows(pilot, "BANNED")

@@ -50,7 +50,7 @@ async def test_months_are_chosen_and_none_that_is_to_come(used: ServerProcess) -
         await pilot.press("right_square_bracket")
         await pilot.press("left_square_bracket", "left_square_bracket")
         other = (EARLIER - timedelta(days=1)).replace(day=1)
-        await shows(pilot, f"{other:%Y-%m}: nothing was ordered, and nothing ended", "0 channels")
+        await shows(pilot, f"{other:%Y-%m}: no requests were ordered or ended", "0 channels")
 
 
 async def test_days_are_bars_or_a_table_that_is_exported(
@@ -115,6 +115,6 @@ async def test_days_without_requests_show_a_text_and_an_empty_chart(backend: Ser
     nothing = Analysis(Failures("2026-01", 0.0, 0, 0), (), _days([0] * DAYS))
     async with signed_in(backend, "Analytics", now=lambda: NOON) as pilot:
         await answers(pilot, nothing)
-        await shows(pilot, "2026-01: nothing was ordered, and nothing ended", "0 channels")
+        await shows(pilot, "2026-01: no requests were ordered or ended", "0 channels")
         await shows(pilot, "last 30 days: nothing was ordered", "(UTC): none", "0.0┤")
         assert "█" not in text(pilot)

@@ -94,13 +94,6 @@ async def enter(pilot: Pilot[None], challenge: str, places: str = "0 places") ->
     await shows(pilot, places)
 
 
-async def test_tasks_show_why_they_accept_nothing(server: ServerProcess) -> None:
-    async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
-        await shows(pilot, "timed", "NO: no truth yet", "public")
-        await pilot.press("l")
-        await shows(pilot, "closes", "open")
-
-
 async def test_a_leaderboard_with_what_is_self_reported(server: ServerProcess) -> None:
     async with signed_in(server, "Benchmarks", size=(132, 43)) as pilot:
         await choose(pilot, "timed")
@@ -141,7 +134,7 @@ async def test_a_submission_is_disqualified_and_reinstated(server: ServerProcess
         await shows(pilot, "Disqualify", "1 -> no rank  cleo", "2 -> 1  ben")
         await matches(pilot, "disqualify-80")
         await pilot.press("enter")
-        await shows(pilot, "which everybody sees: is needed")
+        await shows(pilot, "which is public: is needed")
         await types(pilot, "reason", "measured on two machines")
         await pilot.press("enter")
         await shows(pilot, "Disqualified: cleo", "1  ben")
@@ -224,7 +217,7 @@ def pair(server: ServerProcess, operator: Client, tmp_path: Path) -> Iterator[st
     operator.admin_close_challenge(name)  # the results of the task wait for those of its challenges
 
 
-async def test_a_team_is_taken_apart(server: ServerProcess, pair: str, operator: Client) -> None:
+async def test_a_team_is_dissolved(server: ServerProcess, pair: str, operator: Client) -> None:
     def ranked() -> list[tuple[str, str | None]]:
         return [(place.hub_username, place.team) for place in operator.leaderboard(pair)]
 
@@ -245,11 +238,11 @@ async def test_a_team_is_taken_apart(server: ServerProcess, pair: str, operator:
         await shows(pilot, "Removed from Quarks")
         assert ranked() == [("fay", "Quarks"), ("gil", None)]
         await pilot.press("a")
-        await shows(pilot, "Take the team Quarks apart", "Submissions: fay 1")
+        await shows(pilot, "Dissolve the team Quarks", "Submissions: fay 1")
         await pilot.press("n")
         assert len(operator.teams(pair)) == 1
         await pilot.press("a", "y")
-        await shows(pilot, "Taken apart: Quarks")
+        await shows(pilot, "Dissolved: Quarks")
     assert ranked() == [("fay", None), ("gil", None)]
 
 
@@ -378,7 +371,7 @@ async def test_a_split_scores_again_after_its_preview(server: ServerProcess, ope
         await shows(pilot, "Split the events of timed")
         await types(pilot, "percent", "100")
         await pilot.press("enter")
-        await shows(pilot, "is a number from 1 to 99")
+        await shows(pilot, "must be a number from 1 to 99")
         await types(pilot, "percent", "50")
         await pilot.press("enter")
         await shows(pilot, "Scores are those on 50 per cent of the events", "cannot be undone")

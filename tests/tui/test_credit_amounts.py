@@ -52,6 +52,6 @@ def test_the_bounds_are_those_of_the_ledger(typed: str) -> None:
 
 def test_a_balance_stays_within_its_bounds() -> None:
     assert problem_with("-10", Decimal(10)) is None
-    assert problem_with("-10.001", Decimal(10)) == "takes more than there is: the balance is 10"
-    assert problem_with("1", LARGEST) == "no balance may exceed 1,000,000,000 credits"
-    assert problem_with("x", Decimal(10)) == "is a number like 25, 0.5 or -10"
+    assert problem_with("-10.001", Decimal(10)) == "exceeds the balance of 10"
+    assert problem_with("1", LARGEST) == "would make a balance above 1,000,000,000 credits"
+    assert problem_with("x", Decimal(10)) == "must be a number like 25, 0.5 or -10"

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.core.client.servers import answering, dripping, response, serving
 from tests.tui.conftest import ADMIN_TOKEN
-from tests.tui.consoles import console_of, console_on, holds, show, shows, signed_in, text
+from tests.tui.consoles import OVERVIEW, console_of, console_on, holds, show, shows, signed_in, text
 from tests.waiting import until
 from textual import events
 from textual.app import ComposeResult
@@ -24,30 +24,11 @@ from collidium.errors import CollidiumError, Unavailable, Unreachable, UpstreamE
 from collidium.testing.server import ServerProcess
 from collidium_tui import ConsoleScreen
 from collidium_tui.app import Console
-from collidium_tui.frame import log_file
+from collidium_tui.logs import log_file
 from collidium_tui.screens import SCREENS
-from collidium_tui.session import Link, ServerStatus, Session, Watch
+from collidium_tui.session import Link, ServerStatus, Session, StatusPoller
 
 NO_SERVER = "http://127.0.0.1:9"
-
-OVERVIEW: dict[str, Any] = {
-    "version": __version__,
-    "at": "2026-11-21T12:00:00Z",
-    "run_mode": "mock",
-    "runner": "mock",
-    "submissions_frozen": False,
-    "queued": 2,
-    "running": 1,
-    "month": "2026-11",
-    "node_hours_today": 0.5,
-    "requests_today": 3,
-    "node_hours_month": 20.0,
-    "requests_month": 30,
-    "monthly_node_hours": 100.0,
-    "failed": 1,
-    "finished": 20,
-    "failure_rate": 5.0,
-}
 
 
 async def test_data_are_marked_stale_while_the_backend_is_down(tmp_path: Path) -> None:
@@ -68,9 +49,9 @@ async def test_a_backend_that_is_not_there_is_shown() -> None:
     async with console_on(NO_SERVER, ADMIN_TOKEN) as pilot:
         await shows(pilot, "BACKEND AWAY", "cannot reach http://127.0.0.1:9")
         await pilot.press("ctrl+f", "y")
-        await shows(pilot, "No answer", "Send again (y)")
+        await shows(pilot, "No response", "Send again (y)")
         await pilot.press("n")
-        await shows(pilot, "No answer", "It may have been done nevertheless")
+        await shows(pilot, "No response", "The action may have been done")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +82,7 @@ async def test_an_action_in_doubt_is_sent_again_under_its_key(
     async with signed_in(backend, "Overview") as pilot:
         console = console_of(pilot)
         console.act(perform)
-        await shows(pilot, "No answer", "the answer was lost")
+        await shows(pilot, "No response", "the answer was lost")
         await pilot.press("y")
         await shows(pilot, f"{name} is banned")
     assert len(set(keys)) == 1
@@ -117,7 +98,7 @@ async def test_no_address_ends_the_console_with_a_word() -> None:
 
 async def test_a_secret_that_cannot_be_sent_is_asked_for_again() -> None:
     async with console_on(NO_SERVER, "two words") as pilot:
-        await shows(pilot, "Sign in as operator", "the admin token is not one")
+        await shows(pilot, "Sign in as operator", "the admin token is invalid")
         assert "two words" not in text(pilot)
 
 
@@ -135,7 +116,7 @@ async def test_a_server_from_before_the_console_is_named() -> None:
 
 
 async def test_a_server_of_another_series_is_named_and_shown() -> None:
-    newer = answered("200 OK", OVERVIEW | {"version": "1.2.0"})
+    newer = answered("200 OK", OVERVIEW | {"version": "1.2.0", "queued": 2, "running": 1})
     with serving(answering(newer)) as backend:
         async with console_on(backend, ADMIN_TOKEN, size=(132, 24)) as pilot:
             await shows(pilot, "connected", "the server runs collidium 1.2.0", "3 unfinished")
@@ -152,30 +133,30 @@ async def test_an_answer_without_an_end_is_none() -> None:
     with serving(dripping) as backend:
         session = Session(backend, ADMIN_TOKEN, timeout_seconds=0.3)
         await session.open()
-        with pytest.raises(Unreachable, match=r"did not answer within 0\.3 s"):
-            await session.look()
+        with pytest.raises(Unreachable, match=r"did not respond within 0\.3 s"):
+            await session.poll()
         assert session.status.link is Link.AWAY
         await session.close()
 
 
-async def test_a_mistake_while_looking_does_not_end_the_watch(backend: ServerProcess) -> None:
+async def test_an_internal_error_does_not_end_polling(backend: ServerProcess) -> None:
     session, seen = Session(backend.base_url, backend.admin_token), list[Exception]()
     await session.open()
-    watch = Watch(session, seen.append)
+    poller = StatusPoller(session, seen.append)
 
     def fail_once(standing: ServerStatus) -> None:
         session.on_change = lambda standing: None
-        raise KeyError("a mistake of the screen")
+        raise KeyError("an error of the screen")
 
     session.on_change = fail_once
-    watching = asyncio.create_task(watch.keep())
+    polling = asyncio.create_task(poller.run())
     await until(lambda: bool(seen))
     before = session.status
-    watch.look_now()
+    poller.poll_now()
     await until(lambda: session.status is not before)
     assert [type(error) for error in seen] == [KeyError]
     assert session.status.link is Link.UP
-    watching.cancel()
+    polling.cancel()
     await session.close()
 
 

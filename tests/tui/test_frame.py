@@ -7,13 +7,13 @@ import json
 from datetime import UTC, datetime, timedelta, timezone
 from itertools import pairwise
 from time import monotonic
-from typing import Any
 
 import pytest
 from tests.core.client.servers import answering, response, serving
 from tests.tui import seeding
 from tests.tui.consoles import (
     LARGE,
+    OVERVIEW,
     SMALL,
     console_of,
     console_on,
@@ -27,7 +27,6 @@ from tests.tui.consoles import (
 )
 
 import collidium_tui
-from collidium import __version__
 from collidium.client import AsyncClient, Client, Page
 from collidium.client import AuditEntry as Entry
 from collidium.operations.models import AuditEntry
@@ -51,26 +50,6 @@ async def test_a_wrong_token_is_shown_and_asked_for_again(backend: ServerProcess
         await pilot.press(*backend.admin_token, "enter")  # in place of the wrong one
         await shows(pilot, "connected", "open")
         assert "last error" not in text(pilot)
-
-
-async def test_two_keys_freeze_and_two_keys_open_again(backend: ServerProcess, operator: Client) -> None:
-    async with signed_in(backend) as pilot:
-        await pilot.press("ctrl+f")
-        await shows(pilot, "Freeze the platform", "are rejected")
-        await pilot.press("y")
-        await shows(pilot, "*** FROZEN ***")
-        assert operator.ready().submissions_frozen
-        await pilot.press("ctrl+f")
-        await shows(pilot, "Unfreeze the platform")
-        await pilot.press("y")
-        await shows(pilot, "open")
-        assert not operator.ready().submissions_frozen
-
-
-async def test_what_operators_did_is_listed(backend: ServerProcess, operator: Client) -> None:
-    operator.admin_ban("mallory")
-    async with signed_in(backend, "Audit") as pilot:
-        await shows(pilot, "mallory", "ban")
 
 
 async def test_the_freeze_works_while_something_is_typed(backend: ServerProcess) -> None:
@@ -174,38 +153,6 @@ async def test_a_screen_that_is_left_asks_nothing_more(backend: ServerProcess) -
         await pilot.pause()
         assert not audit.is_fetching
         assert audit.data_at == then
-
-
-#: What a server says in the middle of an incident.
-OVERVIEW: dict[str, Any] = {
-    "version": __version__,
-    "at": "2026-03-01T12:12:00Z",
-    "run_mode": "real",
-    "runner": "slurm",
-    "submissions_frozen": True,
-    "frozen_at": "2026-03-01T12:00:00Z",
-    "frozen_by": "admin",
-    "frozen_note": "a script orders without end; [red]no one[/red] knows whose",
-    "queued": 1204,
-    "running": 36,
-    "oldest_queued_at": "2026-02-28T12:00:00Z",
-    "month": "2026-03",
-    "node_hours_today": 312.5,
-    "requests_today": 1804,
-    "node_hours_month": 9412.25,
-    "requests_month": 24310,
-    "monthly_node_hours": 10000.0,
-    "failed": 260,
-    "finished": 1300,
-    "failure_rate": 20.0,
-    "followers": [{"process": "alpha:4711", "looked_at": "2026-03-01T12:08:00Z"}],
-    "webhooks_pending": 3,
-    "plugins_failed": ["plugin 'shifts' of shifts: ImportError: no module named rota"],
-    "tasks_silent": [
-        {"name": "jets", "reason": "no truth yet (collidium truth import jets --from ...)"},
-        {"name": "anomaly", "reason": "no truth yet (collidium truth import anomaly --from ...)"},
-    ],
-}
 
 
 @pytest.mark.parametrize("size", [SMALL, LARGE], ids=["80", "132"])

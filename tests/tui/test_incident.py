@@ -56,7 +56,7 @@ async def test_the_causing_account_is_banned(backend: ServerProcess, operator: C
         await shows(pilot, "Ban an account")
         await types(pilot, "name", "eve")
         await pilot.press("enter")
-        await shows(pilot, "Ban eve", "never signed in here", "rejected (403)")
+        await shows(pilot, "Ban eve", "has not signed in yet", "rejected (403)")
         await pilot.press("enter")
         await shows(pilot, "Reason: is needed")
         await types(pilot, "reason", HOSTILE)

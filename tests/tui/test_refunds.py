@@ -97,7 +97,7 @@ async def test_another_window(backend: ServerProcess) -> None:
         await pilot.press("w")
         await shows(pilot, "Refund what failed")
         for begin, end, words in (
-            ("novel " * 50, "", "from (UTC): is a day and a time"),
+            ("novel " * 50, "", "from (UTC): must be a date and time"),
             ("2026-03-01 04:00", "2026-03-01 03:00", "ends before it begins"),
             ("2026-01-01", "2026-03-01", "longer than 31 days"),
         ):

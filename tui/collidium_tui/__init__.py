@@ -1,8 +1,8 @@
-"""The operator's console; it talks to the platform through `collidium.client` alone.
+"""The operators' console. It calls the platform only through `collidium.client`.
 
-A plugin adds a screen by the hook ``collidium_screens``: a subclass of :class:`ConsoleScreen`.
+Plugins add screens, subclasses of :class:`ConsoleScreen`, with the hook ``collidium_screens``.
 
-Importing this imports nothing heavy: every ``collidium`` command does.
+Every ``collidium`` command imports this package, so Textual is imported only when a name is used.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Column", "ConsoleScreen", "Field", "Form", "Question", "Table", "collidium_commands", "plain"]
 
-#: Where to find what screens are made from, which needs Textual.
+#: The modules of the exported names.
 _ON_DEMAND: Final = {
     "Column": "widgets.table",
     "ConsoleScreen": "screen",

@@ -1,4 +1,4 @@
-"""The application: screens by key, the freeze from everywhere, login, palette, themes."""
+"""The application: its screens, keys, command palette, login, actions and errors."""
 
 from __future__ import annotations
 
@@ -17,39 +17,37 @@ from textual.signal import Signal
 from textual.worker import Worker, WorkerFailed
 
 from collidium.errors import CollidiumError, ConfigurationError
-from collidium_tui import frame
+from collidium_tui import logs
 from collidium_tui.frame import Help, Login, keys_of
-from collidium_tui.screens import SCREENS, Maker, at, or_broken
-from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, Watch
+from collidium_tui.screens import SCREENS, CreateScreen, create_or_explain, import_screen
+from collidium_tui.session import Action, Handler, Link, ServerStatus, Session, StatusPoller
 from collidium_tui.widgets.form import Ask, Question
 from collidium_tui.widgets.text import Times, printable
 
 Result = TypeVar("Result")
 
-#: Screens of plugins by label, and what was wrong with any of them.
+#: Returns the screens of plugins by label, and the errors of plugins that do not load.
 PluginScreens = Callable[[], tuple[Mapping[str, type[Screen[Any]]], Sequence[str]]]
 
-#: Keys of screens, in their order; those after the tenth are in the palette.
+#: The keys of the first screens. Further ones are only in the palette.
 KEYS: Final = "1234567890"
 
-#: Shown first to operators who may not read the overview: organisers of one challenge.
+#: The first screen of organisers of one challenge, who have no access to the overview.
 WITHOUT_OVERVIEW: Final = "Benchmarks"
 
-_SEND_AGAIN: Final = "It may have been done nevertheless. If you send it again, it is still done only once."
-_PERHAPS_DONE: Final = (
-    "It may have been done nevertheless: see the ledger or the audit log before you repeat it."
-)
+_SEND_AGAIN: Final = "The action may have been done. If you send it again, it is still done only once."
+_MAYBE_DONE: Final = "The action may have been done: check the ledger or the audit log before you repeat it."
 
 _FREEZE: Final = Question(
     "Freeze the platform",
-    "New simulation requests of all accounts are rejected (503) from now on, until it is unfrozen. "
-    "Running requests continue, and submissions to benchmarks are accepted as before.",
+    "New simulation requests of all accounts are rejected (503) until the platform is unfrozen. "
+    "Running requests continue, and submissions to benchmarks are still accepted.",
     "Freeze",
     reversible=True,
 )
 _UNFREEZE: Final = Question(
     "Unfreeze the platform",
-    "New simulation requests are accepted, and charged, again.",
+    "New simulation requests are accepted and charged again.",
     "Unfreeze",
     reversible=True,
 )
@@ -57,8 +55,8 @@ _FROZEN: Final = "Frozen: new simulation requests are rejected."
 _OPEN: Final = "Open: new simulation requests are accepted."
 
 
-def _in_doubt(error: CollidiumError) -> bool:
-    """Whether an action may have been done although it failed: no answer, or one that leaves it open."""
+def _maybe_done(error: CollidiumError) -> bool:
+    """Whether the server may have done an action that failed with this error."""
     return error.status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, ConfigurationError)
 
 
@@ -68,7 +66,7 @@ class Console(App[None]):
     TITLE = "Collidium"
     CSS_PATH = "console.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before every widget, so that it works while something is being typed, too.
+        # With priority over widgets, so that it works while the operator types.
         Binding("ctrl+f", "freeze", "Freeze", priority=True, key_display="^f", tooltip="Freeze or unfreeze"),
         Binding("question_mark,f1", "help", "Help", key_display="?"),
         Binding("u", "zone", "Times in UTC or here", show=False),
@@ -83,7 +81,7 @@ class Console(App[None]):
         times: Times | None = None,
         plugin_screens: PluginScreens = lambda: ({}, ()),
     ) -> None:
-        """``plugin_screens`` returns the screens of plugins; called in a thread, after the console opened."""
+        """Create the console; ``plugin_screens`` is called in a thread once it is open."""
         super().__init__()
         self.session = session
         self.times = times or Times()
@@ -92,12 +90,12 @@ class Console(App[None]):
         self.screens_changed: Signal[None] = Signal(self, "screens changed")
         #: The link before the last change of the status.
         self.link_before = Link.NEW
-        #: Printed after the console has ended by itself.
+        #: Printed after the console ended because of an error.
         self.exit_message = ""
         self._plugin_screens = plugin_screens
-        #: Of all screens, in the order of their keys.
+        #: The labels of all screens, in the order of their keys.
         self.labels: list[str] = []
-        self._watch = Watch(session, self._show_mistake)
+        self._poller = StatusPoller(session, self._show_internal_error)
         self._link = Link.NEW
 
     # -- life -----------------------------------------------------------------------------------------
@@ -105,7 +103,7 @@ class Console(App[None]):
     def on_mount(self) -> None:
         self.session.on_change = self._on_status
         for label, address in SCREENS.items():
-            self._add(label, at(address))
+            self._add(label, partial(import_screen, address))
         self.switch_mode(self.labels[0])
         self.call_after_refresh(self.act, self._open)
 
@@ -118,22 +116,22 @@ class Console(App[None]):
         except ConfigurationError as error:
             self.leave(error.detail)
             return
-        self.act(self._watch.keep)
+        self.act(self._poller.run)
         screens, failures = await asyncio.to_thread(self._plugin_screens)
         for label, kind in screens.items():
             if label in self.labels:
-                failures = [*failures, f"screen {label!r} of a plugin: the label is taken"]
+                failures = [*failures, f"screen {label!r} of a plugin: the label is already used"]
             else:
                 self._add(label, kind)
         self.screens_changed.publish(None)
         for failure in failures:
-            self.notify(failure, title="Plugin", severity="warning", markup=False)
+            self.notify(failure, title="Plugin", severity="warning")
 
     # -- screens --------------------------------------------------------------------------------------
 
     @property
     def screen_keys(self) -> dict[str, str]:
-        """The label of the screen behind each key."""
+        """The label of the screen of each key."""
         return dict(zip(KEYS, self.labels, strict=False))
 
     def action_show(self, label: str) -> None:
@@ -141,11 +139,11 @@ class Console(App[None]):
         self.switch_mode(label)
 
     def action_help(self) -> None:
-        """Show what the screen is for, and its keys."""
+        """Show the help of the screen."""
         self.push_screen(Help(self.screen, self.screen_keys))
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """Every action by name, for the palette."""
+        """Yield every action for the palette."""
         for label in self.labels:
             yield SystemCommand(label, "Show this screen", partial(self.action_show, label))
         for key in keys_of(screen):
@@ -153,52 +151,57 @@ class Console(App[None]):
             yield SystemCommand(key.does, f"Key {key.key}", run)
         yield SystemCommand("Theme", "Choose other colours", self.action_change_theme)
 
-    def _add(self, label: str, make: Maker) -> None:
+    def _add(self, label: str, create: CreateScreen) -> None:
         self.labels.append(label)
-        self.add_mode(label, or_broken(label, make))
+        self.add_mode(label, partial(create_or_explain, label, create))
         if len(self.labels) <= len(KEYS):
             self.bind(KEYS[len(self.labels) - 1], f"show({label!r})", show=False)
 
     # -- actions --------------------------------------------------------------------------------------
 
     def act(self, handler: Handler) -> None:
-        """Run ``handler`` in a worker; errors in it are shown and do not end the console."""
+        """Run ``handler`` in a worker and show its errors."""
         _: Worker[None] = self.run_worker(partial(self._guarded, handler), group="acting")
 
-    async def perform(self, action: Action[Result], done: str = "") -> Result | None:
-        """Perform an action, show its outcome and refresh; None if it was rejected or not answered."""
+    async def perform(
+        self, action: Action[Result], done: str | Callable[[Result], str] = ""
+    ) -> Result | None:
+        """Perform an action, show its outcome and refresh. Returns None if it failed.
+
+        ``done`` is shown when it succeeded: a text, or a function of the result.
+        """
         try:
-            result = await self._call_until_answered(action)
+            result = await self._call_with_retries(action)
         except CollidiumError as error:
-            if _in_doubt(error):
-                message = f"{error}\n{_PERHAPS_DONE}"
-                self.notify(message, title="No answer", severity="error", timeout=20, markup=False)
+            if _maybe_done(error):
+                message = f"{error}\n{_MAYBE_DONE}"
+                self.notify(message, title="No response", severity="error", timeout=20)
             else:
                 self.show_rejection(error)
             return None
-        if done:
-            self.notify(done, markup=False)
-        self._watch.look_now()
+        if message := done if isinstance(done, str) else done(result):
+            self.notify(message)
+        self._poller.poll_now()
         refresh_now = getattr(self.screen, "refresh_now", None)
         if refresh_now is not None:
             refresh_now()
         return result
 
-    async def _call_until_answered(self, action: Action[Result]) -> Result:
-        """Send an action under one key, again as long as there is no answer and the operator wants it."""
+    async def _call_with_retries(self, action: Action[Result]) -> Result:
+        """Send an action; without a response, ask the operator whether to repeat it with the same key."""
         key = uuid.uuid4().hex
         while True:
             try:
                 return await self.session.call(lambda client: action(client, key))
             except CollidiumError as error:
-                if not _in_doubt(error):
+                if not _maybe_done(error):
                     raise
-                question = Question("No answer", f"{error}\n{_SEND_AGAIN}", "Send again", reversible=True)
+                question = Question("No response", f"{error}\n{_SEND_AGAIN}", "Send again", reversible=True)
                 if not await self.push_screen_wait(Ask(question)):
                     raise
 
     def action_freeze(self) -> None:
-        """Reject new simulation requests, or accept them again, after a question."""
+        """Freeze or unfreeze the platform, after confirmation."""
         asked = isinstance(self.screen, Ask) and self.screen.question in (_FREEZE, _UNFREEZE)
         if self.session.signed_in and not asked:
             self.act(self._freeze)
@@ -212,12 +215,12 @@ class Console(App[None]):
             )
 
     def action_zone(self) -> None:
-        """Show times in UTC, or in the local zone."""
+        """Switch between times in UTC and in the local zone."""
         self.times.utc = not self.times.utc
         self.zone_changed.publish(self.times.utc)
 
     def action_other_theme(self) -> None:
-        """Dark or light."""
+        """Switch between dark and light."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
     # -- errors ----------------------------------------------------------------------------------------
@@ -231,20 +234,20 @@ class Console(App[None]):
         timeout: float | None = None,
         markup: bool = False,
     ) -> None:
-        """Notify the operator; of every screen and widget, too. The text may be untrusted."""
+        """Show a notification without markup, because texts may be untrusted. Widgets call it too."""
         message, title = printable(message), printable(title, single_line=True)
         super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
     def report(self, error: BaseException) -> str:
-        """Log an error of the console itself and return the text to show."""
-        return frame.record(error)
+        """Log an internal error of the console and return the text to show."""
+        return logs.log_error(error)
 
     def show_rejection(self, error: CollidiumError) -> None:
-        """Show that an action was not done, and why."""
-        self.notify(str(error), title="Not done", severity="error", markup=False)
+        """Show why an action was not done."""
+        self.notify(str(error), title="Not done", severity="error")
 
     def leave(self, reason: str) -> None:
-        """End the console and show why."""
+        """End the console and print the reason."""
         self.exit_message = self.exit_message or printable(reason)
         self.exit(return_code=1)
 
@@ -255,16 +258,16 @@ class Console(App[None]):
         except CollidiumError as error:
             self.show_rejection(error)
         except Exception as error:
-            self._show_mistake(error)
+            self._show_internal_error(error)
         else:
             if self.session.status.last_error_at == before:
-                self.session.forget_error()
+                self.session.clear_error()
 
-    def _show_mistake(self, error: Exception) -> None:
-        self.notify(self.report(error), severity="error", markup=False)
+    def _show_internal_error(self, error: Exception) -> None:
+        self.notify(self.report(error), severity="error")
 
     def _handle_exception(self, error: Exception) -> None:
-        # Textual would print a traceback with the values of variables. What raised it no longer runs.
+        # Textual would print a traceback with the values of variables.
         cause = error.error if isinstance(error, WorkerFailed) else error
         self.leave(f"The console ended: {self.report(cause)}")
 
@@ -277,6 +280,6 @@ class Console(App[None]):
             self._show_first()
 
     def _show_first(self) -> None:
-        """Show organisers, who may not read the overview, what they may."""
+        """Show operators without access to the overview another screen."""
         if self.session.status.overview is None:
             self.switch_mode(WITHOUT_OVERVIEW)

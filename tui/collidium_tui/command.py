@@ -1,4 +1,4 @@
-"""``collidium tui``: the console in a terminal."""
+"""The command ``collidium tui``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Command(Protocol):
-    """What this command uses of the context of ``collidium``."""
+    """The part of click's ``obj`` of ``collidium`` that this command uses."""
 
     @property
     def screens(self) -> PluginScreens: ...
@@ -21,12 +21,12 @@ class Command(Protocol):
 
 @click.command()
 @click.pass_obj
-@click.option("--utc", is_flag=True, help="Show times in UTC; a key changes it later.")
+@click.option("--utc", is_flag=True, help="Show times in UTC; key u switches.")
 def tui(command: Command, utc: bool) -> None:
-    """Run the platform from a terminal: see what is wrong, and stop it.
+    """Monitor and operate the platform from a terminal.
 
-    It asks the server at PLATFORM_BACKEND (default http://127.0.0.1:8000) with the operators' secret:
-    ADMIN_TOKEN, or what you type into its login box, which is kept in memory alone. Press ? in it for help.
+    Connects to the server at PLATFORM_BACKEND (default http://127.0.0.1:8000) with the operators' token of
+    ADMIN_TOKEN, or asks for it and keeps it in memory. Press ? for help.
 
     \b
     collidium tui
@@ -34,15 +34,15 @@ def tui(command: Command, utc: bool) -> None:
     """
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise click.ClickException(
-            "the console needs a terminal; from scripts use `collidium admin`, which prints what it shows"
+            "the console needs a terminal; in scripts, use `collidium admin`, which prints the same data"
         )
-    # Imported here, because `collidium --help` imports this module.
-    from collidium_tui import frame
+    # Not at the top, because `collidium --help` imports this module.
+    from collidium_tui import logs
     from collidium_tui.app import Console
     from collidium_tui.session import Session
     from collidium_tui.widgets.text import Times
 
-    frame.log_to_file()
+    logs.log_to_file()
     session = Session(os.environ.get("PLATFORM_BACKEND"), os.environ.get("ADMIN_TOKEN"))
     console = Console(session, times=Times(utc=utc), plugin_screens=command.screens)
     console.run()

@@ -1,19 +1,11 @@
-"""The lines around every screen, and what opens over one: the help with its keys, and the login box.
-
-The lines show the status of the backend, the tabs, and the age of the data. Errors in the console itself are
-logged into a file, because the terminal shows the screen.
-"""
+"""The frame of every screen, with server status, tabs and age of the data; the help and login dialogs."""
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from logging.handlers import RotatingFileHandler
-from pathlib import Path
 from typing import Any, ClassVar
 
 from textual import events
@@ -31,31 +23,29 @@ from collidium_tui.session import Link, ServerStatus, console_of
 from collidium_tui.widgets.form import Field, Form, needed
 from collidium_tui.widgets.text import duration, plain
 
-logger = logging.getLogger("collidium_tui")
-
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A key, what it does, and on whose behalf."""
+    """A key, its binding, and the widget, screen or application that has the binding."""
 
-    #: As it is shown.
+    #: The key as shown.
     key: str
     binding: Binding
     node: DOMNode
 
     @property
     def does(self) -> str:
-        """What it does: in full where the footer has no room for it."""
+        """What it does: the long text if there is one, else that of the footer."""
         return self.binding.tooltip or self.binding.description
 
     @property
     def everywhere(self) -> bool:
-        """Whether it is a key of the whole console."""
+        """Whether it works on every screen."""
         return self.node is self.node.app
 
 
 def keys_of(screen: Screen[Any]) -> Iterator[Key]:
-    """The console's own keys on a screen with what has the focus there, without those that Textual has."""
+    """Yield the console's own keys that are active on a screen, without Textual's."""
     listed = set()
     for active in screen.active_bindings.values():
         if active.binding.action in listed or not active.binding.description:
@@ -72,18 +62,18 @@ def _is_own(node: DOMNode, binding: Binding) -> bool:
 
 
 class Help(ModalScreen[None]):
-    """Shown over the screen that it is about; any of its keys takes it away."""
+    """The help of a screen, with its keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,question_mark,f1,q,enter", "dismiss", "Close", key_display="esc")
     ]
 
     def __init__(self, about: Screen[Any], screens: dict[str, str]) -> None:
-        """``screens``: the label of the screen behind each key."""
+        """``screens``: key -> label of its screen."""
         super().__init__()
         self._title = getattr(about, "label", "")
         self._purpose = getattr(about, "about", "")
-        # The screen's own first: those of its tables may need scrolling.
+        # The screen's keys first, then those of its tables.
         self._keys = sorted(keys_of(about), key=lambda key: key.node is not about)
         self._screens = screens
 
@@ -117,13 +107,13 @@ def _entry(key: str, text: str) -> Content:
 
 
 class Login(Form):
-    """Asks until the server accepts the secret; escape leaves the console."""
+    """Asks for the operators' token until the server accepts it; escape ends the console."""
 
     def __init__(self, reason: str = "") -> None:
         field = Field("token", "Admin token", needed, secret=True, max_length=500)
         about = (
-            "The secret that the server knows as ADMIN_TOKEN; where none is set, `collidium serve` keeps one "
-            "in the file admin-token of its data directory. Here it is kept in memory alone."
+            "The server's ADMIN_TOKEN; if it is not set, `collidium serve` creates one in the file "
+            "admin-token of its data directory. The console keeps it only in memory."
         )
         super().__init__(
             "Sign in as operator", [field], "Sign in", f"{reason}\n\n{about}" if reason else about
@@ -132,20 +122,15 @@ class Login(Form):
     def action_give_up(self) -> None:
         self.app.exit()
 
-    def _send(self) -> None:
-        values = self.values
-        problems = self.problems(values)
-        if problems:
-            self.show_problems(problems)
-        else:
-            self.show_problems(["Asking the server…"])
-            console_of(self).act(partial(self._try, values["token"]))
+    def send(self, values: dict[str, str]) -> None:
+        self.show_problems(["Asking the server…"])
+        console_of(self).act(partial(self._try, values["token"]))
 
     async def _try(self, token: str) -> None:
         try:
             await console_of(self).session.sign_in(token)
         except CollidiumError as error:
-            # The field is masked: a second attempt would be appended to the first.
+            # The field is masked: without this, a second attempt would be appended to the first.
             self.query_one(Input).select_all()
             self.show_problems([error.detail])
         else:
@@ -153,7 +138,7 @@ class Login(Form):
 
 
 class StatusBar(Static):
-    """Text; colour and reverse only repeat it."""
+    """The status of the server. Colours only repeat the text."""
 
     def on_mount(self) -> None:
         console = console_of(self)
@@ -163,7 +148,7 @@ class StatusBar(Static):
     def _draw(self, status: ServerStatus) -> None:
         self.set_class(bool(status.frozen), "frozen")
         self.set_class(status.link is not Link.UP, "away")
-        # To its end, so that reverse is the whole line's.
+        # Padded, so that the whole line is reversed.
         self.update(plain(f" {' │ '.join(parts(status))}".ljust(self.app.size.width), single_line=True))
 
     def on_resize(self) -> None:
@@ -171,7 +156,7 @@ class StatusBar(Static):
 
 
 def parts(status: ServerStatus) -> list[str]:
-    """The parts of the line, most urgent first."""
+    """Return the parts of the status bar, most urgent first."""
     shown = []
     if status.frozen:
         shown.append("*** FROZEN ***")
@@ -188,7 +173,7 @@ def parts(status: ServerStatus) -> list[str]:
 
 
 class Tabs(Static):
-    """All labels where the terminal is wide enough for them; the one that is shown in brackets."""
+    """The labels of the screens, shortened if the terminal is narrow."""
 
     def on_mount(self) -> None:
         console_of(self).screens_changed.subscribe(self, lambda _: self._draw())
@@ -204,7 +189,7 @@ class Tabs(Static):
         console = console_of(self)
         shown = getattr(self.screen, "label", "")
         keys = console.screen_keys
-        # With screens of plugins there may be no room for whole labels but that of the one that is shown.
+        # With screens of plugins, only the current label may fit in full.
         for spare, letters in ((" ", None), ("", None), ("", 5)):
             tabs = [_tab(key, label, spare, letters, label == shown) for key, label in keys.items()]
             line = Content(" ").join(tabs)
@@ -222,7 +207,7 @@ def _tab(key: str, label: str, spare: str, letters: int | None, shown: bool) -> 
 
 
 class Freshness(Static):
-    """The age of the data, the zone of times, the last error; STALE, and why, when they cannot be renewed."""
+    """The age of the data, the time zone and the last error; or STALE and why refreshing fails."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -234,7 +219,7 @@ class Freshness(Static):
         self._draw()
 
     def refresh_text(self, at: datetime | None, trouble: str) -> None:
-        """``at``: when the data came, None when there are none yet."""
+        """Show the age of data fetched ``at`` that time, None if there are none yet."""
         self._at, self._trouble = at, trouble
         self._draw()
 
@@ -246,43 +231,15 @@ class Freshness(Static):
             trouble = status.mismatch or status.last_error or status.link.value
         self.set_class(bool(trouble), "stale")
         if self._at is None:
-            shown = trouble or "waiting for the first answer"
+            shown = trouble or "waiting for the first response"
         else:
             age = f"data {duration(times.now() - self._at)} old"
             shown = f"STALE: {age} · {trouble}" if trouble else f"{age} · times in {times.zone}{self._past()}"
         self.update(plain(shown, single_line=True))
 
     def _past(self) -> str:
-        """What went wrong last, though all is well now."""
         console = console_of(self)
         times, status = console.times, console.session.status
         if status.last_error_at is None:
             return ""
         return f" · last error, at {times.brief(status.last_error_at)}: {status.last_error}"
-
-
-def log_file() -> Path:
-    """The console's log."""
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "collidium" / "console.log"
-
-
-def log_to_file() -> None:
-    """Send what this process logs to :func:`log_file`, which is made with its first line."""
-    file = log_file()
-    logging.raiseExceptions = False  # a disk that is full must not write across the screen
-    handler: logging.Handler
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        handler = RotatingFileHandler(file, maxBytes=1_000_000, backupCount=1, delay=True, encoding="utf-8")
-    except OSError:
-        handler = logging.NullHandler()
-    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
-    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
-    logging.captureWarnings(True)
-
-
-def record(error: BaseException) -> str:
-    """Log an error with its traceback and return the text to show."""
-    logger.error("error in the console", exc_info=error)
-    return f"error in the console ({type(error).__name__}); see {log_file()}"

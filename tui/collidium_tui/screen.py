@@ -1,8 +1,8 @@
-"""The base of all screens: polling, the age of the data, errors, actions; and lists in tabs."""
+"""The base classes of screens: fetching, errors and actions; lists in tabs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient, Page
     from collidium_tui.app import Console
 
-#: Minimum seconds between two fetches of a screen.
+#: Minimum interval between two fetches of a screen.
 MIN_INTERVAL_SECONDS: Final = 1.0
 
 Data = TypeVar("Data")
@@ -39,7 +39,7 @@ Head = TypeVar("Head")
 
 
 class ConsoleScreen(Screen[None], Generic[Data]):
-    """A screen: its label, what it fetches from the server, and how that is shown.
+    """A screen that fetches data from the server and shows them.
 
     ::
 
@@ -56,18 +56,18 @@ class ConsoleScreen(Screen[None], Generic[Data]):
             def show(self, data):
                 self.query_one("#status", Static).update(plain(data.status))
 
-    While it is on top, :meth:`fetch` is called every ``refresh_seconds`` in a worker, never twice at once,
-    and :meth:`show` with its result. Leaving cancels; coming back fetches again. Errors of the
-    server, and of the screen itself, are shown below the content; the old data stay, marked stale.
+    While the screen is shown, :meth:`fetch` is called every ``refresh_seconds`` in a worker, one call at a
+    time, and :meth:`show` with its result. Leaving the screen cancels the call. After an error of the server
+    or the screen, the old data stay visible, with the error below.
 
     For actions there are :meth:`act`, :meth:`confirm`, :meth:`fill_in` and :meth:`perform`.
     """
 
-    #: Its title.
+    #: The title.
     label: ClassVar[str] = ""
-    #: At least ``MIN_INTERVAL_SECONDS``; a screen that makes several calls asks less often.
+    #: At least ``MIN_INTERVAL_SECONDS``; more for a screen that makes several calls.
     refresh_seconds: ClassVar[float] = 5.0
-    #: What it is for, in a sentence or two for the help.
+    #: The purpose, in one or two sentences for the help.
     about: ClassVar[str] = ""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("r", "refresh", "Refresh", show=False)]
@@ -75,31 +75,31 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     def __init__(self) -> None:
         super().__init__()
         self.data: Data | None = None
-        #: When ``data`` came.
+        #: When ``data`` was fetched.
         self.data_at: datetime | None = None
-        #: Why the data are not newer, if something is wrong.
+        #: The error of the last fetch, if it failed.
         self.trouble = ""
         self._timer: Timer | None = None
         self._fetching: Worker[None] | None = None
         self._fetched_at = -MIN_INTERVAL_SECONDS
-        #: Runs until a refresh by key is due.
+        #: Runs until a refresh by key can start.
         self._wanted: Timer | None = None
 
-    # -- to be defined by a screen -----------------------------------------------------------------
+    # -- defined by subclasses ----------------------------------------------------------------------
 
     def content(self) -> ComposeResult:
-        """Its widgets."""
+        """Yield the widgets."""
         raise NotImplementedError
 
     async def fetch(self, client: AsyncClient) -> Data:
-        """Fetch its data from the server; CollidiumError is handled by the caller."""
+        """Fetch the data from the server. The caller handles CollidiumError."""
         raise NotImplementedError
 
     def show(self, data: Data) -> None:
-        """Show the data; also called when the time zone is changed."""
+        """Show the data. Also called when the time zone changes."""
         raise NotImplementedError
 
-    # -- for actions ----------------------------------------------------------------------------------
+    # -- used by subclasses ---------------------------------------------------------------------------
 
     @property
     def console(self) -> Console:
@@ -117,31 +117,38 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         return self.console.times
 
     def act(self, handler: Handler) -> None:
-        """Run ``handler`` in a worker; errors in it are shown and do not end the console."""
+        """Run ``handler`` in a worker and show its errors."""
         self.console.act(handler)
 
     async def confirm(self, question: Question) -> bool:
-        """Ask first; within :meth:`act`."""
+        """Ask for confirmation. Call it within :meth:`act`."""
         return await self.app.push_screen_wait(Ask(question))
 
     async def fill_in(self, form: Form) -> dict[str, str] | None:
-        """Have a form filled in; None when it was given up. Within :meth:`act`."""
+        """Show a form and return its values; None if it was cancelled. Call it within :meth:`act`."""
         return await self.app.push_screen_wait(form)
 
-    async def perform(self, action: Action[Result], done: str = "") -> Result | None:
-        """Perform an action, show its outcome and refresh. Within :meth:`act`.
+    async def perform(
+        self, action: Action[Result], done: str | Callable[[Result], str] = ""
+    ) -> Result | None:
+        """Perform an action, show its outcome and refresh. Call it within :meth:`act`.
 
-        Without an answer the operator may send it again under the same key. Returns None when the server
-        rejected it or did not answer; the operator has then seen why.
+        ``done`` is shown when it succeeded: a text, or a function of the result. Without a response, the
+        operator can repeat the action with the same idempotency key. Returns None if it failed; the error has
+        then been shown.
         """
         return await self.console.perform(action, done)
 
     def refresh_now(self) -> None:
-        """Fetch now; a fetch in progress is cancelled."""
+        """Fetch now, and cancel a fetch in progress."""
         if self.is_current:
             self._fetched_at = monotonic()
             self._fetching = self.run_worker(self._read, group="fetching", exclusive=True)
             self._update_freshness()
+
+    def show_line(self, selector: str, text: str) -> None:
+        """Show a line of untrusted text in a ``Static``."""
+        self.query_one(selector, Static).update(plain(text, single_line=True))
 
     # -- life -----------------------------------------------------------------------------------------
 
@@ -173,7 +180,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self.refresh_now()
 
     def action_refresh(self) -> None:
-        # A key that is held down asks no more than once a second.
+        # A key that is held down fetches only once per interval.
         if self._wanted is None:
             since = monotonic() - self._fetched_at
             self._wanted = self.set_timer(max(MIN_INTERVAL_SECONDS - since, 0.01), self._refresh_wanted)
@@ -182,7 +189,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
 
     @property
     def is_fetching(self) -> bool:
-        """Whether an answer is on its way."""
+        """Whether a fetch is in progress."""
         return self._fetching is not None and not self._fetching.is_finished
 
     def _content(self) -> ComposeResult:
@@ -197,8 +204,8 @@ class ConsoleScreen(Screen[None], Generic[Data]):
 
     def _tick(self) -> None:
         # While the backend is unreachable only the session polls it.
-        lately = monotonic() - self._fetched_at < MIN_INTERVAL_SECONDS
-        if self.session.status.link is Link.UP and not self.is_fetching and not lately:
+        recent = monotonic() - self._fetched_at < MIN_INTERVAL_SECONDS
+        if self.session.status.link is Link.UP and not self.is_fetching and not recent:
             self.refresh_now()
 
     def _on_status(self, status: ServerStatus) -> None:
@@ -209,14 +216,14 @@ class ConsoleScreen(Screen[None], Generic[Data]):
 
     async def _read(self) -> None:
         if self.session.status.link not in (Link.UP, Link.AWAY):
-            return  # the session first detects whether the server answers
+            return  # the session detects first whether the server responds
         try:
             self.data = await self.session.call(self.fetch)
             self.data_at, self.trouble = self.times.now(), ""
         except CollidiumError as error:
             self.trouble = error.detail
         except Exception as error:
-            # A screen, perhaps of a plugin, must not end the console.
+            # An error of a screen, perhaps of a plugin, must not end the console.
             self.trouble = self.console.report(error)
         self._show_again()
 
@@ -229,14 +236,23 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         self._update_freshness()
 
     def _update_freshness(self) -> None:
-        # When the console ends, its widgets are removed before the screen.
+        # When the console ends, the widgets are removed before the screen.
         for line in self.query(Freshness):
             line.refresh_text(self.data_at, self.trouble)
 
 
+class OpenedScreen(ConsoleScreen[Data], Generic[Data]):
+    """A screen on top of another one; escape closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back")]
+
+    def action_back(self) -> None:
+        self.app.pop_screen()
+
+
 @dataclass(frozen=True, slots=True)
 class ListData(Generic[Head]):
-    """The result of a fetch: the data above the lists, and a page of the active list."""
+    """The data above the lists of a screen, and a page of the active list."""
 
     head: Head
     table: Table[Any]
@@ -244,24 +260,24 @@ class ListData(Generic[Head]):
 
 
 class ListsScreen(ConsoleScreen[ListData[Head]], Generic[Head]):
-    """A subclass defines its :meth:`tables`, :meth:`fetch_list` and how the head is shown."""
+    """A screen with lists in tabs. Subclasses define ``tables``, ``fetch_list`` and ``show_head``."""
 
     CSS = "TabbedContent { height: 1fr; }"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("l", "next_list", "Next list")]
 
     def tables(self) -> Iterable[Table[Any]]:
-        """The lists; ``of`` of each is the title of its tab."""
+        """Yield the lists; ``of`` of each is the title of its tab."""
         raise NotImplementedError
 
     async def fetch_list(self, client: AsyncClient, table: Table[Any]) -> tuple[Head, Page[Any]]:
-        """The data above the lists, and the page at ``table.cursor``."""
+        """Fetch the data above the lists, and the page at ``table.cursor``."""
         raise NotImplementedError
 
     def show_head(self, head: Head) -> None:
         """Show the data above the lists."""
 
     def lists(self) -> ComposeResult:
-        """The tabs, for ``content``."""
+        """Yield the tabs, for :meth:`content`."""
         with TabbedContent():
             for table in self.tables():
                 with TabPane(table.of.capitalize()):

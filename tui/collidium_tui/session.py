@@ -1,4 +1,4 @@
-"""The console's connection to the server: every call passes here, and its outcome updates the status."""
+"""The console's connection to the server. The outcome of every call updates the status."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-#: Longest wait for a whole answer; a thousand refunds at once take some of it.
+#: Maximum time of a response. A thousand refunds at once take a part of it.
 TIMEOUT_SECONDS: Final = 60.0
 
-#: Shown instead of the server's text, which is written for programs.
+#: Replaces the server's text, which names an HTTP header.
 REJECTED: Final = "The server rejects this secret."
 
 #: A call: ``lambda client: client.admin_usage(limit=50)``.
 Call = Callable[["AsyncClient"], Awaitable[Result]]
-#: A call that changes something, once for each key:
+#: A call that changes something, with its idempotency key:
 #: ``lambda client, key: client.admin_verify(submission_id, idempotency_key=key)``.
 Action = Callable[["AsyncClient", str], Awaitable[Result]]
-#: What a key runs, with its questions: a method, or a ``partial`` of one.
+#: What a key of the console runs, including its dialogs.
 Handler = Callable[[], Awaitable[None]]
 
 
@@ -51,41 +51,41 @@ class Link(Enum):
     NEW = "connecting"
     SIGNED_OUT = "signed out"
     UP = "connected"
-    #: It does not answer as it should; it is tried again.
+    #: It does not respond, or not as expected; it is polled further.
     AWAY = "BACKEND AWAY"
-    #: It answers, and not as this version of the console understands.
+    #: It responds, but not as this version of the console expects.
     OTHER = "BACKEND OF ANOTHER VERSION"
 
 
 @dataclass(frozen=True, slots=True)
 class ServerStatus:
-    """What the console knows of the server."""
+    """The status of the server, as far as it is known."""
 
     backend: str
     link: Link = Link.NEW
-    #: Of the last look, there and back.
+    #: Round-trip time of the last poll.
     latency_ms: float | None = None
-    #: As the last look found it; stays while the server is away.
+    #: The result of the last successful poll.
     overview: Overview | None = None
-    #: How its version differs from the console's, if it does.
+    #: How its version differs from the console's.
     mismatch: str | None = None
-    #: What went wrong last, and when; stays until something else does, or an action of the operator succeeds.
+    #: The last error, until an action of the operator succeeds.
     last_error: str = ""
     last_error_at: datetime | None = None
 
     @property
     def frozen(self) -> bool | None:
-        """Whether new simulation requests are refused; None: not known yet."""
+        """Whether new simulation requests are rejected; None if not known yet."""
         return None if self.overview is None else self.overview.submissions_frozen
 
     @property
     def unfinished(self) -> int | None:
-        """How many requests are queued or run; None: not known yet."""
+        """The number of queued and running requests; None if not known yet."""
         return None if self.overview is None else self.overview.queued + self.overview.running
 
 
 class Session:
-    """Calls the server with the operators' secret, which lies in the client alone and is never shown."""
+    """Calls the server with the operators' token, which only the client holds."""
 
     def __init__(
         self,
@@ -101,40 +101,40 @@ class Session:
         self._client: AsyncClient | None = None
 
     async def open(self) -> None:
-        """Connect, with the secret that the environment names if there is one.
+        """Create the client, with the token given to the constructor.
 
-        Raises ConfigurationError for a backend that is no address.
+        Raises ConfigurationError if the backend is not an address.
         """
-        # Importing takes as long as the first paint: the screen is there before.
+        # In a thread, so that the first screen is painted before the import ends.
         await asyncio.to_thread(import_module, "collidium.client")
         token, self._first_token = self._first_token, None
         self._client = self._connect(token or "")
         self._set(backend=self._client.backend, link=Link.NEW if token else Link.SIGNED_OUT)
 
     async def close(self) -> None:
-        """Give back the connections."""
+        """Close the connections."""
         if self._client is not None:
             await self._client.close()
 
     @property
     def signed_in(self) -> bool:
-        """Whether calls have a secret to go with, as far as is known."""
+        """Whether there is a token that the server has not rejected."""
         return self._client is not None and self.status.link is not Link.SIGNED_OUT
 
     async def sign_in(self, admin_token: str) -> None:
-        """Use another secret from now on; raises CollidiumError when the server does not take it."""
+        """Use another token; raises CollidiumError if the server does not accept it."""
         old, self._client = self._client, self._connect(admin_token)
         if old is not None:
             await old.close()
-        await self.look()
-        self.forget_error()
+        await self.poll()
+        self.clear_error()
 
-    def forget_error(self) -> None:
-        """Show the last error no longer: an action of the operator has succeeded since."""
+    def clear_error(self) -> None:
+        """Clear the last error."""
         self._set(last_error="", last_error_at=None)
 
     async def call(self, call: Call[Result]) -> Result:
-        """Call the server and return its response; raises CollidiumError, also recorded in ``status``."""
+        """Call the server. Raises CollidiumError, which is also recorded in ``status``."""
         if self._client is None:
             raise Unreachable("not connected yet")
         try:
@@ -147,44 +147,40 @@ class Session:
             )
             raise
 
-    async def _with_timeout(self, answer: Awaitable[Result]) -> Result:
-        """Bound the whole response: the client's timeout bounds each chunk alone.
-
-        A rejected secret is reported in an operator's words.
-        """
+    async def _with_timeout(self, response: Awaitable[Result]) -> Result:
+        """Limit the time of the whole response; the client's timeout limits only that of each chunk."""
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                return await answer
+                return await response
         except Unauthenticated as error:
-            # The server's text is for programs: it names a header.
             raise Unauthenticated(REJECTED) from error
         except TimeoutError:
-            message = f"{self.status.backend} did not answer within {self._timeout_seconds:g} s"
+            message = f"{self.status.backend} did not respond within {self._timeout_seconds:g} s"
             raise Unreachable(message) from None
 
-    async def look(self) -> None:
-        """Poll the server; raises CollidiumError when it does not answer as it should."""
+    async def poll(self) -> None:
+        """Update the status. Raises CollidiumError if the server does not respond as expected."""
         try:
-            await self._look()
+            await self._poll()
         except (ConfigurationError, Unauthenticated):
             raise
         except CollidiumError:
             self._set(link=Link.AWAY)
             raise
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         from collidium.client import version_mismatch
 
-        async def seen(client: AsyncClient) -> tuple[str, Overview | None]:
+        async def fetch(client: AsyncClient) -> tuple[str, Overview | None]:
             try:
                 overview = await client.admin_overview()
-            except Forbidden:  # of the organiser of a challenge, for whom the rest works
+            except Forbidden:  # organisers of a challenge cannot read the overview
                 return (await client.health()).version, None
             return overview.version, overview
 
         started = monotonic()
         try:
-            version, overview = await self.call(seen)
+            version, overview = await self.call(fetch)
         except UpstreamError as error:
             health = await self.call(lambda client: client.health())
             self._set(link=Link.OTHER, mismatch=version_mismatch(health.version) or error.detail)
@@ -199,7 +195,7 @@ class Session:
     def _connect(self, admin_token: str) -> AsyncClient:
         from collidium.client import AsyncClient
 
-        # An empty token, so that no account is created for an operator.
+        # Without a user's token, so that no account is created for an operator.
         return AsyncClient(self._backend, token="", admin_token=admin_token)
 
     def _set(self, **changes: object) -> None:
@@ -209,56 +205,55 @@ class Session:
             self.on_change(changed)
 
 
-#: The link after an error; other errors do not change it.
+#: The link after an error. Other errors do not change it.
 _LINKS: Final[Mapping[type[CollidiumError], Link]] = {
-    # A secret that cannot even be sent.
+    # A token that cannot be sent.
     ConfigurationError: Link.SIGNED_OUT,
     Unauthenticated: Link.SIGNED_OUT,
     Unreachable: Link.AWAY,
 }
 
 
-#: Seconds between two looks.
-PAUSE: Final = 5.0
-#: Seconds between attempts to find it again; the last one for good.
-PAUSES_AWAY: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
+#: Seconds between two polls.
+POLL_SECONDS: Final = 5.0
+#: Seconds between polls while the server does not respond; the last one repeats.
+RETRY_SECONDS: Final = (1.0, 2.0, 4.0, 8.0, 15.0)
 
 
-class Watch:
-    """Keeps a session's status up to date."""
+class StatusPoller:
+    """Polls the server to keep a session's status up to date."""
 
-    def __init__(self, session: Session, on_mistake: Callable[[Exception], None]) -> None:
-        """``on_mistake`` is called with errors of the console itself that a poll ran into."""
+    def __init__(self, session: Session, on_internal_error: Callable[[Exception], None]) -> None:
         self._session = session
-        self._on_mistake = on_mistake
+        self._on_internal_error = on_internal_error
         self._wanted = asyncio.Event()
 
-    def look_now(self) -> None:
-        """Do not wait for the next look."""
+    def poll_now(self) -> None:
+        """Poll without waiting for the next interval."""
         self._wanted.set()
 
-    async def keep(self) -> None:
-        """Look until cancelled."""
-        pauses = iter(PAUSES_AWAY)
+    async def run(self) -> None:
+        """Poll until cancelled."""
+        retries = iter(RETRY_SECONDS)
         while True:
             self._wanted.clear()
             if self._session.signed_in:
-                await self._look()
+                await self._poll()
             if self._session.status.link is Link.AWAY:
-                pause = next(pauses, PAUSES_AWAY[-1])
+                pause = next(retries, RETRY_SECONDS[-1])
             else:
-                pause, pauses = PAUSE, iter(PAUSES_AWAY)
+                pause, retries = POLL_SECONDS, iter(RETRY_SECONDS)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._wanted.wait(), pause)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         try:
-            await self._session.look()
+            await self._session.poll()
         except CollidiumError:
             pass  # shown by the session's status
         except Exception as error:
-            # Without polls the console would show old data for ever.
-            self._on_mistake(error)
+            # Polling continues: without it, the console would never notice that the server is back.
+            self._on_internal_error(error)
 
 
 def console_of(node: DOMNode) -> Console:

@@ -1,4 +1,4 @@
-"""The screens; each is imported when it is first shown, and a broken one breaks no other."""
+"""The screens. Each is imported when it is first shown."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 from textual.widgets import Static
 
-from collidium_tui import frame
+from collidium_tui import logs
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.widgets.text import plain
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient
 
 
-#: The label of each -> module:class, in the order of their keys.
+#: Label -> module:class, in the order of the keys.
 SCREENS: Final = {
     "Overview": "collidium_tui.screens.overview:OverviewScreen",
     "Usage": "collidium_tui.screens.analytics:UsageScreen",
@@ -30,45 +30,37 @@ SCREENS: Final = {
     "Incident": "collidium_tui.screens.incident:IncidentScreen",
 }
 
-Maker = Callable[[], Screen[Any]]
+CreateScreen = Callable[[], Screen[Any]]
 
 
-def at(address: str) -> Maker:
-    """Imports the screen at ``module:class`` when it is first shown."""
-
-    def make() -> Screen[Any]:
-        module, _, name = address.partition(":")
-        screen: Screen[Any] = getattr(import_module(module), name)()
-        return screen
-
-    return make
+def import_screen(address: str) -> Screen[Any]:
+    """Create the screen at ``module:class``."""
+    module, _, name = address.partition(":")
+    screen: Screen[Any] = getattr(import_module(module), name)()
+    return screen
 
 
-def or_broken(label: str, make: Maker) -> Maker:
-    """Show the reason in place of a screen that cannot be created."""
-
-    def made() -> Screen[Any]:
-        try:
-            return make()
-        except Exception as error:
-            return BrokenScreen(label, error)
-
-    return made
+def create_or_explain(label: str, create: CreateScreen) -> Screen[Any]:
+    """Create a screen, or one that shows why it cannot be created."""
+    try:
+        return create()
+    except Exception as error:
+        return BrokenScreen(label, error)
 
 
 class BrokenScreen(ConsoleScreen[None]):
-    """Shows the error; the traceback is in the log."""
+    """Shows why a screen cannot be created."""
 
     def __init__(self, label: str, error: Exception) -> None:
         super().__init__()
-        self.label = label  # type: ignore[misc]  # the one screen that is called differently each time
-        self._message = frame.record(error)
+        self.label = label  # type: ignore[misc]  # only this screen has a label per instance
+        self._message = logs.log_error(error)
 
     def content(self) -> ComposeResult:
         yield Static(plain(f"This screen cannot be shown: {self._message}"))
 
     async def fetch(self, client: AsyncClient) -> None:
-        """There is nothing to ask for."""
+        """Fetch nothing."""
 
     def show(self, data: None) -> None:
-        """Nothing changes."""
+        """Keep the message."""

@@ -1,7 +1,4 @@
-"""Accounts: all of them, to be searched while typing; one with its lists, and operator actions on it.
-
-The search field posts its text while it is typed, at most once a second.
-"""
+"""Accounts: search, one account with its lists, and operator actions on an account."""
 
 from __future__ import annotations
 
@@ -21,10 +18,9 @@ from textual.timer import Timer
 from textual.widgets import Input, Static
 
 from collidium.errors import NotFound
-from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
+from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScreen
 from collidium_tui.screens.challenge import open_challenge
 from collidium_tui.screens.challenge.columns import model
-from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.screens.requests.detail import RequestScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, Question, needed
 from collidium_tui.widgets.table import PAGE, Column, Table
@@ -33,21 +29,21 @@ from collidium_tui.widgets.text import TYPED, plain
 if TYPE_CHECKING:
     from collidium.client import Account, AsyncClient, Page, SimulationRequest, Submission, Transaction
 
-#: Seconds without a key before a search.
+#: Seconds without a key press before a search.
 SEARCH_PAUSE: Final = 0.3
-#: Seconds between two searches.
+#: Minimum interval between two searches.
 SEARCHES_APART: Final = 1.0
-#: The longest name; further characters are ignored, also when pasted.
+#: Maximum length of a name.
 LONGEST_SEARCH: Final = 96
 
 
 class Search(Input):
-    """Posts :class:`Requested` when the typing pauses, or at once on Enter; escape empties it."""
+    """Posts :class:`Requested` when typing pauses, or immediately on Enter; escape clears it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Clear")]
 
     class Requested(Message):
-        """Search for ``text``; ``done``: typing has finished."""
+        """Search for ``text``. ``done``: the operator has finished typing."""
 
         def __init__(self, search: Search, text: str, done: bool) -> None:
             super().__init__()
@@ -95,7 +91,7 @@ class Search(Input):
 
 
 class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):
-    """An account by its name."""
+    """An account with its ledger, requests and submissions."""
 
     label = "Accounts"
     about = "One account: balance, ledger, requests and submissions; grant, deduct, ban, unban."
@@ -134,7 +130,7 @@ class AccountScreen(OpenedScreen[ListData["Account"]], ListsScreen["Account"]):
             f"since {self.times.show(head.created_at)}",
             f"last seen {self.times.show(head.last_seen_at) or 'never'}",
         ]
-        self.query_one("#account", Static).update(plain(" · ".join(facts), single_line=True))
+        self.show_line("#account", " · ".join(facts))
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
         if event.table.id == "requests":
@@ -181,42 +177,42 @@ _SUBMISSIONS: list[Column[Submission]] = [
 ]
 
 
-#: The maximum of the server.
+#: The server's maximum.
 LARGEST: Final = Decimal(10) ** 9
 
-# Plain digits: 1e9, nan or ٣ are easily misread.
+# Only plain digits: 1e9, nan or ٣ are easily misread.
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,20}(\.[0-9]{1,20})?")
 
 
 def amount(typed: str) -> Decimal:
-    """Credits to be granted, or deducted when negative. Raises ValueError that says what is wrong."""
+    """Parse an amount of credits to grant, or deduct if negative. Raises ValueError with the reason."""
     if not _NUMBER.fullmatch(typed):
-        raise ValueError("is a number like 25, 0.5 or -10")
+        raise ValueError("must be a number like 25, 0.5 or -10")
     delta = Decimal(typed)
     if delta == 0:
         raise ValueError("0 changes nothing")
     if abs(delta) > LARGEST:
-        raise ValueError(f"is at most {LARGEST:,} credits")
+        raise ValueError(f"must be at most {LARGEST:,} credits")
     if delta != delta.quantize(Decimal("0.001")):
-        raise ValueError("has at most three decimal places")
+        raise ValueError("must have at most three decimal places")
     return delta
 
 
 def problem_with(typed: str, balance: Decimal) -> str | None:
-    """What is wrong with a grant to an account with that balance; None: nothing."""
+    """Check a grant to an account with this balance."""
     try:
         after = balance + amount(typed)
     except ValueError as error:
         return str(error)
     if after < 0:
-        return f"takes more than there is: the balance is {balance:,}"
+        return f"exceeds the balance of {balance:,}"
     if after > LARGEST:
-        return f"no balance may exceed {LARGEST:,} credits"
+        return f"would make a balance above {LARGEST:,} credits"
     return None
 
 
 async def grant(screen: ConsoleScreen[Any], name: str) -> None:
-    """Grant or deduct credits, after showing the balance before and after."""
+    """Grant or deduct credits, after confirmation with the balance before and after."""
     account = await screen.session.call(lambda client: client.admin_account(name))
     fields = [
         Field(
@@ -240,21 +236,20 @@ async def grant(screen: ConsoleScreen[Any], name: str) -> None:
         f"Balance before: {account.credits:,}\nBalance after: {account.credits + delta:,}\nNote: {note}"
     )
     if await screen.confirm(Question(title, consequence, "Deduct" if delta < 0 else "Grant")):
-        granted = await screen.perform(
-            lambda client, key: client.admin_grant(name, delta, note, idempotency_key=key)
+        await screen.perform(
+            lambda client, key: client.admin_grant(name, delta, note, idempotency_key=key),
+            lambda granted: f"{name}: the balance is now {granted.new_balance:,} credits",
         )
-        if granted is not None:
-            screen.notify(f"{name}: the balance is now {granted.new_balance:,} credits", markup=False)
 
 
 async def ban(screen: ConsoleScreen[Any], name: str) -> None:
-    """Ban an account, or a name that never signed in; asks for the reason."""
+    """Ban an account, or a name that has not signed in, after asking for the reason."""
     consequence = (
-        "All calls of this account are rejected (403) from now on, whatever its token. Its simulation "
-        "requests continue: cancel them on the screen Requests if needed. Unbanning ends it."
+        "All calls of this account are rejected (403) until it is unbanned. Its simulation requests "
+        "continue: cancel them on the screen Requests if needed."
     )
     if not await _is_known(screen, name):
-        consequence = "This name never signed in here: it is banned in advance. " + consequence
+        consequence = "This name has not signed in yet: it is banned in advance. " + consequence
     field = Field("reason", "Reason", needed, hint="kept in the audit log", max_length=LONGEST_NOTE)
     filled = await screen.fill_in(Form(f"Ban {name}", [field], "Ban", consequence))
     if filled is not None:
@@ -265,7 +260,7 @@ async def ban(screen: ConsoleScreen[Any], name: str) -> None:
 
 
 async def unban(screen: ConsoleScreen[Any], name: str) -> None:
-    """End a ban."""
+    """Unban an account after confirmation."""
     question = Question(
         f"Unban {name}", "Calls of this account are accepted again.", "Unban", reversible=True
     )
@@ -285,7 +280,7 @@ async def _is_known(screen: ConsoleScreen[Any], name: str) -> bool:
 
 
 class AccountsScreen(ConsoleScreen["Page[Account]"]):
-    """The accounts that a search finds, a page at a time; Enter opens one."""
+    """All accounts, or those that a search finds."""
 
     label = "Accounts"
     about = "Search accounts, open one, grant or deduct credits, ban and unban."
@@ -338,11 +333,11 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
 
     @property
     def searched(self) -> str:
-        """What is looked for."""
+        """The text of the search."""
         return self.query_one(Search).term
 
     def on_search_requested(self, event: Search.Requested) -> None:
-        self._ask_anew()
+        self._restart()
         if event.done:
             self.query_one(Table).focus()
 
@@ -354,7 +349,7 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
 
     def action_only_banned(self) -> None:
         self.only_banned = not self.only_banned
-        self._ask_anew()
+        self._restart()
 
     def action_grant(self) -> None:
         if (account := self.current) is not None:
@@ -374,7 +369,7 @@ class AccountsScreen(ConsoleScreen["Page[Account]"]):
         table: Table[Account] = self.query_one(Table)
         return table.current
 
-    def _ask_anew(self) -> None:
+    def _restart(self) -> None:
         self.query_one(Table).restart()
         self.refresh_now()
 

@@ -1,7 +1,4 @@
-"""Usage and analytics, by account, channel and day, and how many orders failed; audit: who did what, when.
-
-Plots are read by their shape: colour only repeats length and position.
-"""
+"""Usage by account; analytics by channel and day, with the failure rate; the audit log."""
 
 from __future__ import annotations
 
@@ -21,7 +18,7 @@ from textual_plotext import PlotextPlot
 
 from collidium_tui.screen import ConsoleScreen
 from collidium_tui.widgets.table import PAGE, Column, Table
-from collidium_tui.widgets.text import counted, plain, printable
+from collidium_tui.widgets.text import counted, printable
 
 if TYPE_CHECKING:
     from collidium.client import (
@@ -35,28 +32,28 @@ if TYPE_CHECKING:
         UserUsage,
     )
 
-#: Cells of the number before a bar.
+#: Width of the number before a bar.
 _NUMBER: Final = 10
-#: Parts of a cell, in eighths.
+#: Partial cells of a bar, by eighths.
 _EIGHTHS: Final = ("", "▏", "▎", "▍", "▌", "▋", "▊", "▉")
-#: Cells of a chart that its scale and frame take.
+#: Width of a chart's scale and frame.
 _SCALE: Final = 9
 _FRAME: Final = 2
-#: From here on the scale has no room for all digits.
+#: From here on, the scale uses exponents.
 _MANY: Final = 100_000.0
-#: No bar is longer: Plotext cannot draw what is near the largest float.
+#: Maximum value of a bar: Plotext cannot draw values near the largest float.
 _MAX_VALUE: Final = Decimal(10) ** 15
-#: Bars between two dates below them.
+#: Interval of the labelled bars.
 _DATED: Final = 5
 
-#: Days that are shown, today included.
+#: Number of days shown, including today.
 DAYS: Final = 30
 
 
 def bar_cell(value: Decimal, maximum: Decimal, width: int) -> Text:
-    """A number and, in ``width`` cells in all, its bar: as much of what is left as it is of ``maximum``.
+    """Format a number with a bar in ``width`` cells; the bar of ``maximum`` fills the cell.
 
-    Nothing has no bar, and something has one.
+    Only zero has no bar.
     """
     number = f"{value:{',.3f' if 0 < value < 1 else ',.1f'}}".rjust(_NUMBER) + " "
     room = max(0, width - len(number))
@@ -68,13 +65,13 @@ def bar_cell(value: Decimal, maximum: Decimal, width: int) -> Text:
 
 
 def last_column_width(table: DataTable[Text]) -> int:
-    """Cells that the columns before leave in what is seen of the table, a scrollbar at its side."""
+    """Return the visible width that is left for the last column, next to the scrollbar."""
     before = sum(column.get_render_width(table) for column in list(table.columns.values())[:-1])
     return table.size.width - before - 2 * table.cell_padding - table.styles.scrollbar_size_vertical
 
 
 class DailyChart(PlotextPlot):
-    """A bar for each day, all of one width; a day with nothing has none."""
+    """A bar chart of values per day."""
 
     def __init__(self, title: str, *, id: str | None = None) -> None:  # noqa: A002 -- as every widget has it
         super().__init__(id=id)
@@ -83,7 +80,7 @@ class DailyChart(PlotextPlot):
         self._values: tuple[float, ...] = ()
 
     def show(self, days: Sequence[str], values: Sequence[Decimal]) -> None:
-        """Draw these: days as ``YYYY-MM-DD``; where there is no room for all, the latest."""
+        """Draw the values of days ``YYYY-MM-DD``, or of the latest days that fit."""
         self._days = tuple(printable(day, single_line=True) for day in days)
         self._values = tuple(float(min(max(value, Decimal(0)), _MAX_VALUE)) for value in values)
         self._draw()
@@ -92,7 +89,7 @@ class DailyChart(PlotextPlot):
         self._draw()
 
     def _draw(self) -> None:
-        """Into what Plotext draws from: places in half cells, so that all bars have the same width."""
+        """Draw the bars at positions in half cells, so that all have the same width."""
         self.plt.clear_data()
         room = max(0, self.size.width - _SCALE - _FRAME)
         names, values = self._days[-room:], self._values[-room:]
@@ -118,7 +115,7 @@ class DailyChart(PlotextPlot):
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """A month by its channels and failures, and the last days whatever the month."""
+    """Channels and failures of a month, and the last days, independent of the month."""
 
     failures: Failures
     channels: tuple[ChannelUsage, ...]
@@ -126,7 +123,7 @@ class Analysis:
 
 
 class AnalyticsScreen(ConsoleScreen[Analysis]):
-    """Channels of a month, days, failures."""
+    """Channels and failures of a month, and the last days."""
 
     CSS = """
     AnalyticsScreen #month, AnalyticsScreen #lately { height: auto; padding: 0 1; }
@@ -135,11 +132,10 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
     """
     label = "Analytics"
     about = (
-        "Requests and node-hours of each channel in a month, and how many of those that ended in it failed; "
-        "node-hours of each of the last 30 days, as bars or as a table. Days and months are in UTC. [ and ] "
-        "choose the month."
+        "Requests and node-hours per channel, and the failure rate, of a month; node-hours of each of the "
+        "last 30 days, as bars or as a table. Days and months are in UTC. [ and ] choose the month."
     )
-    #: It makes three calls.
+    #: A fetch makes three calls.
     refresh_seconds = 10.0
     AUTO_FOCUS = "#channels"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -179,10 +175,10 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
         return Analysis(failures, channels.items, days.items)
 
     def show(self, data: Analysis) -> None:
-        self.query_one("#month", Static).update(plain(_month_summary(data), single_line=True))
+        self.show_line("#month", _month_summary(data))
         self._largest["channels"] = max((each.node_hours for each in data.channels), default=Decimal(0))
         self.query_one("#channels", Table).show_rows(data.channels)
-        self.query_one("#lately", Static).update(plain(_days_summary(data), single_line=True))
+        self.show_line("#lately", _days_summary(data))
         self._largest["days"] = max((each.node_hours for each in data.days), default=Decimal(0))
         self.query_one("#days", Table).show_rows(data.days)
         chart = self.query_one(DailyChart)
@@ -191,27 +187,27 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
     def on_resize(self, event: events.Resize) -> None:
         self._fit()
 
-    def action_month(self, way: int) -> None:
-        """The month before or after, and no later than the one that the server is in."""
+    def action_month(self, direction: int) -> None:
+        """Show the previous or next month, up to the current one."""
         if self.data is None:
             return
         first = date.fromisoformat(f"{self.month or self.data.failures.month}-01")
-        other = f"{first + timedelta(days=32 if way > 0 else -1):%Y-%m}"
+        other = f"{first + timedelta(days=32 if direction > 0 else -1):%Y-%m}"
         current = self.data.days[-1].date[:7]
         if other <= current:
-            # None follows the current month when the next one begins.
+            # None, so that the screen follows when the next month begins.
             self.month = None if other == current else other
             self.refresh_now()
 
     def action_days(self) -> None:
-        """Days as a table, or as bars again."""
+        """Switch between a table and bars."""
         daily = self.query_one("#daily", ContentSwitcher)
         daily.current = "days" if daily.current == "chart" else "chart"
         self.query_one("#days" if daily.current == "days" else "#channels").focus()
         self._fit()
 
     def _fit(self) -> None:
-        """Redraw the bars after a layout change."""
+        """Redraw the bars after a change of layout."""
         if self.data is not None:
             self.call_after_refresh(self.show, self.data)
 
@@ -228,7 +224,7 @@ class AnalyticsScreen(ConsoleScreen[Analysis]):
 def _month_summary(data: Analysis) -> str:
     failures = data.failures
     if not data.channels and not failures.finished:
-        return f"{failures.month}: nothing was ordered, and nothing ended."
+        return f"{failures.month}: no requests were ordered or ended."
     used = sum((channel.node_hours for channel in data.channels), Decimal(0))
     ordered = sum(channel.requests for channel in data.channels)
     return (
@@ -245,20 +241,20 @@ def _days_summary(data: Analysis) -> str:
     return f"last {len(data.days)} days: {counted(ordered, 'requests')}, {used:,.1f} node-hours"
 
 
-#: Accounts that are shown.
+#: Number of accounts shown.
 MAX_ACCOUNTS: Final = 50
 
 
 class UsageScreen(ConsoleScreen["Usage"]):
-    """The accounts that used most node-hours this month: a table whose last column is a bar chart."""
+    """The accounts that used the most node-hours this month."""
 
     CSS = """
     UsageScreen #totals { height: auto; padding: 0 1; }
     """
     label = "Usage"
     about = (
-        "The accounts that used most node-hours this month (UTC): used, or estimated where a job has not "
-        "ended. The bars are in proportion; that of the largest account is the longest."
+        "The accounts that used the most node-hours this month (UTC). Jobs that have not ended count with "
+        "their estimate."
     )
 
     def __init__(self) -> None:
@@ -279,7 +275,7 @@ class UsageScreen(ConsoleScreen["Usage"]):
         return await client.admin_usage(limit=MAX_ACCOUNTS)
 
     def show(self, data: Usage) -> None:
-        self.query_one("#totals", Static).update(plain(_summary(data), single_line=True))
+        self.show_line("#totals", _summary(data))
         self._largest = max((user.node_hours for user in data.users), default=Decimal(0))
         self.query_one(Table).show_rows(data.users)
 
@@ -288,7 +284,7 @@ class UsageScreen(ConsoleScreen["Usage"]):
             self.call_after_refresh(self.show, self.data)
 
     def _share(self, user: UserUsage) -> Decimal:
-        """Of the month's node-hours, in percent."""
+        """Return the percentage of the month's node-hours."""
         total = self.data.total_node_hours if self.data is not None else Decimal(0)
         return round(100 * user.node_hours / total, 1) if total else Decimal(0)
 
@@ -307,10 +303,10 @@ def _summary(data: Usage) -> str:
 
 
 class AuditScreen(ConsoleScreen["Page[AuditEntry]"]):
-    """What operators did, newest first."""
+    """The actions of operators, newest first."""
 
     label = "Audit"
-    about = "What operators did, newest first."
+    about = "The actions of operators, newest first."
 
     def content(self) -> ComposeResult:
         columns: list[Column[AuditEntry]] = [

@@ -1,4 +1,4 @@
-"""Benchmarks: tasks, challenges, scores to verify, and models that the server runs."""
+"""Benchmarks: tasks, challenges, scores to verify, and submitted models."""
 
 from __future__ import annotations
 
@@ -24,12 +24,10 @@ if TYPE_CHECKING:
 
 
 class BenchmarksScreen(ListsScreen[None]):
-    """Tasks, Enter opens the leaderboard of one; and what is to be verified, whatever the task."""
+    """Lists of tasks, challenges, submissions to verify and models. Enter opens the challenge of one."""
 
     label = "Benchmarks"
-    about = (
-        "Tasks, why one accepts no submissions, leaderboards, scores to verify, closing, models that are run."
-    )
+    about = "Tasks and why one accepts no submissions, challenges, scores to verify, and submitted models."
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "verify", "Verify"),
         Binding("x", "close_challenge", "Close, or cancel a model"),
@@ -53,7 +51,7 @@ class BenchmarksScreen(ListsScreen[None]):
             Table(_TASKS, lambda task: task.name, of="tasks", id="tasks", fixed=1),
             Table(challenges, lambda challenge: challenge.name, of="challenges", id="challenges", fixed=1),
         ]
-        # An organiser reads the second alone.
+        # Organisers can only read the challenges.
         yield from tables if self.session.status.overview else tables[::-1]
         yield Table(_WAITING, lambda sent: sent.submission_id, of="to verify", id="waiting")
         models: list[Column[Evaluation]] = [
@@ -129,7 +127,7 @@ _WAITING: list[Column[Submission]] = [
 
 
 def state(run: Evaluation) -> str:
-    """The state, with how far it is, or why it failed."""
+    """Return the state, with the progress or the reason of a failure."""
     if run.state == "running":
         return f"running {run.events_done * 100 // max(run.events, 1)}%"
     return f"{run.state}: {run.code}" if run.code else run.state
@@ -138,30 +136,28 @@ def state(run: Evaluation) -> str:
 async def operate_model(
     screen: ConsoleScreen[Any], run: Evaluation, action: Literal["cancel", "rerun"]
 ) -> None:
-    """Ask, cancel an evaluation or put it into the queue again, and show the outcome."""
+    """Cancel an evaluation or queue it again, after confirmation."""
     is_done = run.has_ended if action == "cancel" else run.state not in ("failed", "cancelled")
     if is_done:
-        screen.notify(f"The model is {state(run)}.", title=f"There is nothing to {action}", markup=False)
+        screen.notify(f"The model is {state(run)}.", title=f"There is nothing to {action}")
         return
     if action == "cancel":
-        consequence = "It is not scored. Its owner may submit it again; it counts for the quota of the day."
+        consequence = "It is not scored. Its owner can submit it again; it counts for the quota of the day."
         if run.price:
-            consequence += f" The {run.price:,} credits are given back if it does not run yet."
+            consequence += f" The {run.price:,} credits are refunded if it is not running yet."
         question = Question(f"Cancel the model {run.evaluation_id}", _of(run) + consequence, "Cancel it")
     else:
-        consequence = "It is put into the queue again, and costs nothing more."
+        consequence = "It is queued again, at no further cost."
         question = Question(f"Run the model {run.evaluation_id} again", _of(run) + consequence, "Run it")
-    if not await screen.confirm(question):
-        return
-    done = await screen.perform(
-        lambda client, key: (
-            client.admin_cancel_evaluation(run.evaluation_id, idempotency_key=key)
-            if action == "cancel"
-            else client.admin_rerun_evaluation(run.evaluation_id, idempotency_key=key)
+    if await screen.confirm(question):
+        await screen.perform(
+            lambda client, key: (
+                client.admin_cancel_evaluation(run.evaluation_id, idempotency_key=key)
+                if action == "cancel"
+                else client.admin_rerun_evaluation(run.evaluation_id, idempotency_key=key)
+            ),
+            lambda done: f"The model of {done.hub_username} is {state(done)}.",
         )
-    )
-    if done is not None:
-        screen.notify(f"The model of {done.hub_username} is {state(done)}.", markup=False)
 
 
 def _of(run: Evaluation) -> str:

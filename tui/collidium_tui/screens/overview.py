@@ -1,12 +1,11 @@
-"""Overview: findings that need an operator, and a summary of the state."""
+"""Overview: findings that need an operator, and a summary of the platform."""
 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING, ClassVar, Final, Generic, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.widgets import Static
 
@@ -17,14 +16,11 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient, Overview
 
 
-Data = TypeVar("Data")
-
-
 class OverviewScreen(ConsoleScreen["Overview"]):
-    """The platform at one look; what needs an operator comes first, in words."""
+    """Findings first, then the summary."""
 
     label = "Overview"
-    about = "The platform at one look: what needs your attention first, then a summary."
+    about = "The state of the platform: what needs your attention, and a summary."
 
     def content(self) -> ComposeResult:
         with VerticalScroll(id="overview"):
@@ -45,30 +41,21 @@ class OverviewScreen(ConsoleScreen["Overview"]):
         self.query_one("#standing", Static).update(plain("\n".join(lines)))
 
 
-class OpenedScreen(ConsoleScreen[Data], Generic[Data]):
-    """Escape goes back to where it was opened."""
-
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back")]
-
-    def action_back(self) -> None:
-        self.app.pop_screen()
-
-
-#: Without a follower pass for this long, requests are not followed: followers pass every few seconds.
+#: Requests are followed every few seconds; a longer pause is a finding.
 FOLLOWER_SILENT: Final = timedelta(minutes=1)
-#: A request that waited so long in the queue is worth a look.
+#: A request that is queued for longer is a finding.
 QUEUE_OLD: Final = timedelta(hours=6)
-#: Parts of the month's node-hours and of the requests that ended, in percent.
+#: Findings: percentages of the month's node-hours used, and of the ended requests that failed.
 MONTH_NEARLY_USED: Final = 90
 MANY_FAIL: Final = 10
-#: Fewer requests give no meaningful rate.
+#: Minimum number of ended requests for a meaningful rate.
 ENOUGH_ENDED: Final = 10
 #: Width of the bar of the month.
 BAR: Final = 24
 
 
 def findings(overview: Overview, times: Times) -> list[str]:
-    """What needs an operator, most urgent first; empty if nothing does."""
+    """Return what needs an operator, most urgent first."""
     return [
         *_frozen(overview, times),
         *_followers(overview),
@@ -81,7 +68,7 @@ def findings(overview: Overview, times: Times) -> list[str]:
 
 
 def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
-    """Names and values, one line each."""
+    """Return the names and values of the summary."""
     used = f"{formatted(overview.node_hours_month, times)} of {formatted(overview.monthly_node_hours, times)}"
     rate = f"{overview.failure_rate:.1f} % ({overview.failed:,} of {overview.finished:,} that ended)"
     return [
@@ -103,13 +90,13 @@ def summary(overview: Overview, times: Times) -> list[tuple[str, str]]:
 
 
 def percent_used(overview: Overview) -> float:
-    """How much of the month's node-hours is used; 100 when there are none."""
+    """Return the percentage of the month's node-hours that is used; 100 if there are none."""
     cap = overview.monthly_node_hours
     return float(100 * overview.node_hours_month / cap) if cap > 0 else 100.0
 
 
 def bar(percent: float) -> str:
-    """A part of a whole, with its number."""
+    """Format a percentage as a bar."""
     full = min(BAR, round(percent / 100 * BAR))
     return f"[{'#' * full}{'.' * (BAR - full)}] {percent:.0f} %"
 
@@ -120,7 +107,7 @@ def _frozen(overview: Overview, times: Times) -> list[str]:
     since = f" since {times.show(overview.frozen_at)}" if overview.frozen_at else ""
     by = f" by {overview.frozen_by}" if overview.frozen_by else ""
     note = f": {overview.frozen_note}" if overview.frozen_note else ""
-    return [f"FROZEN{since}{by}{note}. New simulation requests are refused."]
+    return [f"FROZEN{since}{by}{note}. New requests are rejected."]
 
 
 def _followers(overview: Overview) -> list[str]:
@@ -135,7 +122,7 @@ def _month(overview: Overview) -> list[str]:
     percent = percent_used(overview)
     if percent < MONTH_NEARLY_USED:
         return []
-    return [f"{percent:.0f} % of the month's node-hours are used; at 100 % orders are refused"]
+    return [f"{percent:.0f} % of the month's node-hours are used; at 100 % all are rejected"]
 
 
 def _failures(overview: Overview) -> list[str]:
@@ -154,7 +141,7 @@ def _queue(overview: Overview) -> list[str]:
 def _tasks(overview: Overview) -> list[str]:
     silent: dict[str, list[str]] = {}
     for task in overview.tasks_silent:
-        # The reason without the command that fixes it, which names the task.
+        # Without the command in parentheses, which names the task.
         silent.setdefault(task.reason.partition(" (")[0], []).append(task.name)
     return [f"no submissions to {', '.join(names)}: {reason}" for reason, names in silent.items()]
 

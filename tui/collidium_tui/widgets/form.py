@@ -1,4 +1,4 @@
-"""Dialogs: a question before an action, and a form whose fields are validated before anything is sent."""
+"""Dialogs: questions that confirm an action, and forms with validated fields."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ LONGEST_NOTE: Final = 1000
 
 
 def needed(value: str) -> str | None:
-    """The check of a field that may not be left empty."""
+    """Check a required field."""
     return None if value else "is needed"
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """A field to fill in. ``check`` returns what is wrong with a value, or None."""
+    """A field of a form. ``check`` returns the problem of a value, or None."""
 
     name: str
     label: str
@@ -38,9 +38,9 @@ class Field:
 
 
 class Form(ModalScreen[dict[str, str] | None]):
-    """Asks for the fields; the answer holds each value by its name, None when it was given up.
+    """A dialog with fields. Its result has each value by name, or is None if it was cancelled.
 
-    ``about`` is shown above; ``button`` is the label of the button. All problems are shown at once.
+    ``about`` is shown above the fields; ``button`` is the label of the button.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "give_up", "Cancel")]
@@ -83,7 +83,7 @@ class Form(ModalScreen[dict[str, str] | None]):
         return {f.name: self.query_one(f"#field-{f.name}", Input).value.strip() for f in self.fields}
 
     def problems(self, values: Mapping[str, str]) -> list[str]:
-        """What is wrong, a line each."""
+        """Return the problems of the values, a line each."""
         found = ((field, field.check(values[field.name])) for field in self.fields)
         return [f"{field.label}: {problem}" for field, problem in found if problem]
 
@@ -100,7 +100,7 @@ class Form(ModalScreen[dict[str, str] | None]):
         self.dismiss(None)
 
     def show_problems(self, problems: Sequence[str]) -> None:
-        """Show what is wrong."""
+        """Show problems below the fields."""
         self.query_one("#problems", Static).update(plain("\n".join(problems)))
 
     def _send(self) -> None:
@@ -109,15 +109,19 @@ class Form(ModalScreen[dict[str, str] | None]):
         if problems:
             self.show_problems(problems)
         else:
-            self.dismiss(values)
+            self.send(values)
+
+    def send(self, values: dict[str, str]) -> None:
+        """Handle values without problems: by default, return them."""
+        self.dismiss(values)
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question to the operator.
+    """A question that confirms an action.
 
-    ``title`` is the action with its target ("Ban ada"), ``consequence`` what will happen, ``button`` its
-    label ("Ban"). ``reversible`` questions may be answered by Enter; others want ``y`` or the button.
+    ``title`` is the action with its target ("Ban ada"), ``consequence`` what will happen, ``button`` the
+    label of the button ("Ban"). Enter confirms only ``reversible`` actions; others need ``y`` or the button.
     """
 
     title: str
@@ -127,7 +131,7 @@ class Question:
 
 
 class Ask(ModalScreen[bool]):
-    """Asks; the answer is whether to do it."""
+    """A dialog that asks a question. Its result is whether to do the action."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("y", "answer(True)", "Yes"),

@@ -1,4 +1,4 @@
-"""A table of records: pages from the server, a cursor that stays on its row, copy, sorting, CSV files."""
+"""A table of records, with pages, sorting, copying and CSV export."""
 
 from __future__ import annotations
 
@@ -35,25 +35,24 @@ _DESCENDING_FIRST: Final = (int, float, Decimal, datetime)
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """A column: ``value`` is sorted by and exported as it is, and shown by its type or by ``show``."""
+    """A column. ``value`` is used for sorting and export, and is shown by its type or by ``show``."""
 
     title: str
     value: Callable[[Row], Any]
     show: Callable[[Row], Text] | None = None
-    #: Numbers stand to the right.
+    #: Whether to align right, as numbers.
     right: bool = False
     width: int | None = None
-    #: Longer values are shortened in the middle, to so many cells.
+    #: Maximum width; longer values are shortened in the middle.
     longest: int | None = None
 
 
 class Table(DataTable[Text], Generic[Row]):
-    """Rows of one kind, each known by ``key``, which is what "copy" copies.
+    """A table of rows, each identified by ``key``, which is also the text that ``c`` copies.
 
-    A list that the server pages is shown a page at a time: the screen asks for ``table.cursor`` and hands
-    the page to :meth:`show_page`; ``n`` and ``p`` turn the page and have the screen ask again
-    (:class:`PageChanged`). Other rows are shown whole, by :meth:`show_rows`.
-    Enter on a row posts :class:`Chosen`.
+    For a list with pages, the screen fetches the page at ``table.cursor`` and calls :meth:`show_page`. The
+    keys ``n`` and ``p`` change the cursor and post :class:`PageChanged`. Other lists are shown by
+    :meth:`show_rows`. Enter on a row posts :class:`Chosen`. The cursor stays on its row when the rows change.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -66,7 +65,7 @@ class Table(DataTable[Text], Generic[Row]):
     ]
 
     class PageChanged(Message):
-        """Another page is needed: the screen fetches again, from ``table.cursor``."""
+        """The screen has to fetch the page at ``table.cursor``."""
 
         def __init__(self, table: Table[Any]) -> None:
             super().__init__()
@@ -93,9 +92,9 @@ class Table(DataTable[Text], Generic[Row]):
         id: str | None = None,  # noqa: A002 -- as every widget has it
         fixed: int = 0,
     ) -> None:
-        """``of`` names the rows ("requests"), in the file name of an export and in the line below.
+        """Create a table; ``of`` names the rows ("requests") in the subtitle and in exports.
 
-        The first ``fixed`` columns stay when the others are scrolled.
+        The first ``fixed`` columns do not scroll.
         """
         super().__init__(id=id, cursor_type="row", zebra_stripes=True, fixed_columns=fixed)
         self.of = of
@@ -114,16 +113,16 @@ class Table(DataTable[Text], Generic[Row]):
 
     @property
     def cursor(self) -> str | None:
-        """Where the page that is shown begins: the ``cursor`` of the call that asks for it."""
+        """The ``cursor`` of the call that fetches the current page."""
         return self._cursors[-1]
 
     def show_page(self, page: Page[Row]) -> None:
-        """Show the page fetched at ``cursor``."""
+        """Show the page that was fetched at :attr:`cursor`."""
         self._next = page.next_cursor
         self.show_rows(page.items)
 
     def show_rows(self, rows: Iterable[Row]) -> None:
-        """Show these rows; cursor and scroll position are kept."""
+        """Show these rows, and keep cursor and scroll position."""
         chosen, top = self.current, self.scroll_y
         self.records = tuple(rows)
         self.clear()
@@ -143,12 +142,12 @@ class Table(DataTable[Text], Generic[Row]):
         return shown[self.cursor_row] if 0 <= self.cursor_row < len(shown) else None
 
     def restart(self) -> None:
-        """Go back to the first page: for a screen whose filter has changed."""
+        """Go back to the first page, for example after a change of filters."""
         self._cursors = [None]
         self._next = None
 
     def _update_dimensions(self, new_rows: Iterable[RowKey]) -> None:
-        """As Textual does, which keeps lines that were drawn with the widths of before."""
+        """Also clear Textual's cache of lines, which were drawn with the previous widths."""
         super()._update_dimensions(new_rows)
         self._clear_caches()
 
@@ -166,7 +165,7 @@ class Table(DataTable[Text], Generic[Row]):
     def action_copy(self) -> None:
         if self.current is not None:
             self.app.copy_to_clipboard(self._key(self.current))
-            self.notify(f"Copied {self._key(self.current)}", markup=False)
+            self.notify(f"Copied {self._key(self.current)}")
 
     def action_export(self) -> None:
         self.run_worker(self._export(), group="exporting")
@@ -177,34 +176,34 @@ class Table(DataTable[Text], Generic[Row]):
     def action_reverse(self) -> None:
         self._sort_by(self._sorted_by or 0)
 
-    def action_turn_page(self, way: int) -> None:
-        if way > 0 and self._next is not None:
+    def action_turn_page(self, direction: int) -> None:
+        if direction > 0 and self._next is not None:
             self._cursors.append(self._next)
-        elif way < 0 and len(self._cursors) > 1:
+        elif direction < 0 and len(self._cursors) > 1:
             self._cursors.pop()
         else:
             return
-        self._next = None  # the next page brings its own
+        self._next = None  # until the page is fetched
         self.post_message(self.PageChanged(self))
 
     # -- inside ---------------------------------------------------------------------------------------
 
     async def _export(self) -> None:
-        """Write the rows that are shown into a file where the console was started."""
+        """Write the rows to a file in the working directory."""
         stem = f"collidium-{self.of}-{datetime.now(UTC):%Y%m%dT%H%M%SZ}".replace(" ", "-")
         titles = [column.title for column in self._columns]
         rows = [[column.value(row) for column in self._columns] for row in self._sorted_records()]
         try:
             path = await asyncio.to_thread(write_csv, Path.cwd(), stem, titles, rows)
         except OSError as error:
-            self.notify(f"Not exported: {error}", severity="error", markup=False)
+            self.notify(f"Not exported: {error}", severity="error")
         else:
             page = f" of page {len(self._cursors)}" if self._is_paged else ""
-            self.notify(f"{counted(len(rows), self.of)}{page} written to {path}", markup=False)
+            self.notify(f"{counted(len(rows), self.of)}{page} written to {path}")
 
     def _add_header(self) -> None:
         for number, column in enumerate(self._columns):
-            # In front, where a narrow column does not cut it off.
+            # At the beginning, so that a narrow column does not cut it off.
             mark = ("v" if self._descending else "^") if number == self._sorted_by else ""
             title = Text(mark + column.title, justify="right" if column.right else "left")
             self.add_column(title, width=column.width)
@@ -222,12 +221,12 @@ class Table(DataTable[Text], Generic[Row]):
         if self._sorted_by is None:
             return self.records
         value = self._columns[self._sorted_by].value
-        there = [row for row in self.records if value(row) is not None]
+        present = [row for row in self.records if value(row) is not None]
         missing = [row for row in self.records if value(row) is None]
-        return sorted(there, key=value, reverse=self._descending) + missing
+        return sorted(present, key=value, reverse=self._descending) + missing
 
     def _is_descending_first(self, number: int) -> bool:
-        """Whether a column sorts from its largest value first: numbers and times, but not names."""
+        """Whether a column is first sorted in descending order, as numbers and times are."""
         values = (self._columns[number].value(row) for row in self.records)
         return isinstance(next((value for value in values if value is not None), None), _DESCENDING_FIRST)
 
@@ -252,15 +251,15 @@ class Table(DataTable[Text], Generic[Row]):
         return f"page {len(self._cursors)} of {self.of} ({', '.join(turns)})"
 
 
-#: What a spreadsheet takes for the beginning of a formula, in any script.
+#: Characters at which spreadsheets begin a formula.
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")  # noqa: RUF001 -- meant
 
 
 def write_csv(directory: Path, stem: str, titles: Sequence[str], rows: Iterable[Sequence[Any]]) -> Path:
-    """Write a new file ``<stem>.csv``, with a number where that is taken; returns its path.
+    """Write a new file ``<stem>.csv`` or ``<stem>-2.csv`` and so on, and return its path.
 
-    Times are in UTC, numbers exact. Text that a spreadsheet would take for a formula gets an apostrophe in
-    front. Raises OSError, and leaves nothing behind then.
+    Times are in UTC, numbers exact. Text that a spreadsheet would read as a formula is prefixed by an
+    apostrophe. Raises OSError after removing the incomplete file.
     """
     path, file = _new_file(directory, stem)
     try:

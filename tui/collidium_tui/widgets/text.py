@@ -1,4 +1,4 @@
-"""Values as text: untrusted text without markup and control characters, times in the zone that is chosen."""
+"""Formats values, times and untrusted text."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from rich.cells import cell_len, set_cell_size
 from rich.text import Text
 from textual.content import Content
 
-#: What may be typed or pasted into a field: no control character, which the field would hand to the terminal.
+#: What can be typed or pasted into a field: no control characters, which the terminal would interpret.
 TYPED: Final = r"[^\x00-\x1f\x7f-\x9f]*"
 
 
 def plain(text: str, *, single_line: bool = False) -> Content:
-    """The text as it is, safe for a terminal."""
+    """Return untrusted text as content without markup or control characters."""
     return Content(printable(text, single_line=single_line))
 
 
 def printable(text: str, *, single_line: bool = False) -> str:
-    """The text without characters that would move the cursor or turn the line round."""
+    """Replace control, format and separator characters by spaces."""
     kept = {" "} if single_line else {" ", "\n"}
     return "".join(
         character if character in kept or unicodedata.category(character)[0] not in "CZ" else " "
@@ -32,12 +32,12 @@ def printable(text: str, *, single_line: bool = False) -> str:
 
 
 def cell(value: Any, times: Times) -> Text:
-    """A value as a cell of a table: numbers without needless zeros, times in the zone that is shown."""
+    """Format a value as a cell of a table."""
     return Text(printable(formatted(value, times), single_line=True), no_wrap=True, overflow="ellipsis")
 
 
 def shortened(text: str, width: int) -> str:
-    """The text in at most ``width`` cells, without its middle: long names often differ at their ends."""
+    """Shorten a text to ``width`` cells in its middle, because long names often differ at their ends."""
     if cell_len(text) <= width:
         return text
     tail = (width - 1) // 2
@@ -45,14 +45,14 @@ def shortened(text: str, width: int) -> str:
 
 
 def counted(number: int, things: str) -> str:
-    """How many there are of what is given in the plural: ``1 request``, ``2 audit entries``."""
+    """Format a number of ``things``, given in the plural: ``1 request``, ``2 audit entries``."""
     if number == 1:
         things = re.sub("s$", "", re.sub("ies$", "ys", things))
     return f"{number:,} {things}"
 
 
 def formatted(value: Any, times: Times) -> str:
-    """A value in words."""
+    """Format a value by its type."""
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -73,7 +73,7 @@ def _now() -> datetime:
 
 
 class Times:
-    """Times in one zone; ``now`` is the clock, ``zone`` the local zone (None: the machine's)."""
+    """Formats times in UTC or in the local zone, by default the machine's; ``now`` is the clock."""
 
     def __init__(
         self, now: Callable[[], datetime] = _now, zone: tzinfo | None = None, utc: bool = False
@@ -83,38 +83,35 @@ class Times:
         self._zone = zone
 
     def show(self, at: datetime | None) -> str:
-        """Day and time to the second; empty for None."""
+        """Format date and time to the second; empty for None."""
         return "" if at is None else f"{self._here(at):%Y-%m-%d %H:%M:%S}"
 
     def time(self, at: datetime) -> str:
-        """The time of day."""
+        """Format the time of day."""
         return f"{self._here(at):%H:%M:%S}"
 
     def brief(self, at: datetime) -> str:
-        """For narrow columns: the time of day where it is today, else month and day with it."""
+        """Format for narrow columns: the time of day, preceded by month and day unless it is today."""
         here = self._here(at)
         today = here.date() == self._here(self.now()).date()
         return f"{here:%H:%M:%S}" if today else f"{here:%m-%d %H:%M}"
 
     def read(self, typed: str) -> datetime:
-        """A time that was typed in the zone that is shown, or with one of its own.
-
-        Raises ValueError that says what is wrong.
-        """
+        """Parse a time, by default in the zone that is shown. Raises ValueError with the reason."""
         try:
             at = datetime.fromisoformat(typed.strip())
         except ValueError:
-            raise ValueError("is a day and a time like 2026-01-31 17:05") from None
-        # A typing error otherwise, and no zone leads out of what a datetime holds.
+            raise ValueError("must be a date and time like 2026-01-31 17:05") from None
+        # Other years are typing errors, and could overflow in another zone.
         if not 2000 <= at.year < 2100:
-            raise ValueError("is a time of this century")
+            raise ValueError("must be a time in this century")
         if at.tzinfo is None and (zone := UTC if self.utc else self._zone):
             at = at.replace(tzinfo=zone)
         return at.astimezone(UTC)
 
     @property
     def zone(self) -> str:
-        """What the zone is called."""
+        """The name of the zone."""
         return self._here(self.now()).tzname() or "local time"
 
     def _here(self, at: datetime) -> datetime:
@@ -122,7 +119,7 @@ class Times:
 
 
 def duration(length: timedelta) -> str:
-    """How long, in the largest unit of which there are two: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
+    """Format in the largest unit that gives at least 2: ``12 s``, ``3 min``, ``5 h``, ``2 d``."""
     seconds = max(0, int(length.total_seconds()))
     for unit, size in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= 2 * size:

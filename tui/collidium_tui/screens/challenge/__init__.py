@@ -1,4 +1,4 @@
-"""One challenge: its leaderboard, all submissions, who takes part; and what operators decide about them."""
+"""One challenge: its leaderboard, submissions, participants and teams, and operator actions on them."""
 
 from __future__ import annotations
 
@@ -10,36 +10,34 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static, TabbedContent, TabPane
 
-from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen
+from collidium_tui.screen import ConsoleScreen, ListData, ListsScreen, OpenedScreen
 from collidium_tui.screens.challenge import actions, columns
-from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import Field, Form
 from collidium_tui.widgets.table import PAGE, Table
-from collidium_tui.widgets.text import plain
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Challenge, Page
 
 
 async def open_challenge(screen: ConsoleScreen[Any], name: str) -> None:
-    """Show a challenge on top; raises NotFound for one that is not listed."""
+    """Open a challenge; raises NotFound if it is not listed."""
     challenge = await screen.session.call(lambda client: client.challenge(name))
     screen.app.push_screen(ChallengeScreen(challenge))
 
 
 class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challenge"]):
-    """Ranks with standard errors; every submission, with why one has no rank; the accounts."""
+    """A challenge with its lists."""
 
     label = "Benchmarks"
     about = (
-        "One challenge: its leaderboard, all submissions (/ picks an account), its participants with what is "
-        "left of the day (Enter shows the submissions of one), its teams. d disqualifies or reinstates a "
-        "submission after showing what changes, v verifies what it reports of itself. o scores all "
-        "submissions again, h holds events back, each after a preview. m removes a "
-        "participant from the members, or an account from the team under the cursor, a takes that team apart."
+        "One challenge: its leaderboard, all submissions (/ filters by account), its participants with their "
+        "quota of today (Enter shows the submissions of one), its teams. d disqualifies or reinstates a "
+        "submission, v verifies its self-reported scores. o scores all submissions again, h withholds "
+        "events, each after a preview. m removes a participant from the members, or an account from the team "
+        "under the cursor, a dissolves that team."
     )
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Seven and those of the frame fit into 80 columns.
+        # The shown ones fit into 80 columns.
         Binding("l", "next_list", "List"),
         Binding("slash", "pick", "Pick", key_display="/"),
         Binding("d", "standing", "Disqualify"),
@@ -54,7 +52,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
     def __init__(self, challenge: Challenge) -> None:
         super().__init__()
         self.challenge = challenge
-        #: Whose submissions are listed; None: all.
+        #: The account whose submissions are listed; None: all.
         self.user: str | None = None
 
     def content(self) -> ComposeResult:
@@ -97,7 +95,7 @@ class ChallengeScreen(OpenedScreen[ListData["Challenge"]], ListsScreen["Challeng
             *(columns.about(head.card) if head.card else []),
             *([f"ONLY {self.user}"] if self.user else []),
         ]
-        self.query_one("#challenge", Static).update(plain(" · ".join(facts), single_line=True))
+        self.show_line("#challenge", " · ".join(facts))
 
     def on_table_chosen(self, event: Table.Chosen) -> None:
         if event.table.id == "roster":

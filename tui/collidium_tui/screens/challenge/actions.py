@@ -1,6 +1,6 @@
-"""What operators decide about a challenge: each action after what follows from it was shown.
+"""Operator actions on a challenge, each after a confirmation that shows the consequences.
 
-All submissions are scored again by the server: a preview, a question, progress, changes.
+Rescoring runs on the server: a preview, a confirmation, progress, and the changes.
 """
 
 from __future__ import annotations
@@ -37,41 +37,43 @@ if TYPE_CHECKING:
         Team,
     )
 
-#: Rank changes that a question shows; the commands show all.
-MOST_LINES: Final = 50
+#: Maximum number of rank changes in a dialog; the commands show all.
+MAX_CHANGES: Final = 50
 
-#: Seconds between two looks at how far it is.
-LOOK_SECONDS: Final = 1.0
-#: Reasons that are shown; the command shows all.
-MOST_REASONS: Final = 5
+#: Seconds between two polls of the progress.
+POLL_SECONDS: Final = 1.0
+#: Maximum number of reasons in a dialog; the command shows all.
+MAX_REASONS: Final = 5
 
 
 async def verify(screen: ConsoleScreen[Any], submission_id: str) -> None:
-    """Verify the self-reported scores of a submission, after showing them and what they earn."""
+    """Verify the self-reported scores of a submission."""
     sent = await screen.session.call(lambda client: client.submission(submission_id))
     card = await screen.session.call(lambda client: client.task(sent.task))
     reported = self_reported_scores(sent, card)
     if sent.verified_at is not None or not reported:
-        why = "it is verified already" if reported else f"{sent.task} has no self-reported metric"
-        screen.notify(f"{submission_id}: {why}", title="Nothing to verify", markup=False)
+        why = "already verified" if reported else f"{sent.task} has no self-reported metric"
+        screen.notify(f"{submission_id}: {why}", title="Nothing to verify")
         return
     consequence = (
         f"To {sent.task}, sent {screen.times.show(sent.submitted_at)}. It reports:\n"
         + "\n".join(f"  {line}" for line in reported)
-        + "\nIt counts as verified from now on, on the leaderboard and for credits. This cannot be undone."
+        + "\nIt then counts as verified, on the leaderboard and for credits. This cannot be undone."
     )
     question = Question(f"Verify {submission_id} of {sent.hub_username}", consequence, "Verify")
+
+    def outcome(verified: Submission) -> str:
+        earned = verified.credits_earned - sent.credits_earned
+        return f"Verified: {sent.hub_username} earned {earned:,} credits"
+
     if await screen.confirm(question):
-        verified = await screen.perform(
-            lambda client, key: client.admin_verify(submission_id, idempotency_key=key)
+        await screen.perform(
+            lambda client, key: client.admin_verify(submission_id, idempotency_key=key), outcome
         )
-        if verified is not None:
-            earned = verified.credits_earned - sent.credits_earned
-            screen.notify(f"Verified: {sent.hub_username} earned {earned:,} credits", markup=False)
 
 
 def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
-    """The self-reported scores of a submission, and what each may earn."""
+    """Return the self-reported scores of a submission, with their possible rewards."""
     lines = []
     for metric in card.metrics:
         if metric.self_reported:
@@ -81,12 +83,12 @@ def self_reported_scores(sent: Submission, card: TaskCard) -> list[str]:
 
 
 async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
-    """Close a challenge, or open one that is closed, when its consequence was confirmed."""
+    """Close a challenge, or reopen a closed one."""
     challenge = await screen.session.call(lambda client: client.challenge(name))
     if challenge.state in {"closed", "practice"}:
         about = (
-            "Submissions are taken and ranked again, until it is closed (x) or a date that is set by "
-            f"collidium challenge edit {name} --closes. Refused once final results on withheld events came."
+            "Submissions are accepted and ranked again, until it is closed with x or at the date set by "
+            f"collidium challenge edit {name} --closes. Fails if final results on withheld events were shown."
         )
         if await screen.confirm(Question(f"Open {name} again", about, "Open")):
             await screen.perform(
@@ -95,30 +97,31 @@ async def close_challenge(screen: ConsoleScreen[Any], name: str) -> None:
             )
         return
     consequence = (
-        "No more submissions are taken. Where events are withheld, they count from now on: the leaderboard "
-        "ranks by them, credits are paid for the best scores on them, and it cannot be opened again."
+        "No more submissions are accepted. Withheld events, if any, count from now on: the leaderboard ranks "
+        "by them, credits are paid for the best scores on them, and the challenge cannot be opened again."
     )
     if await screen.confirm(Question(f"Close {name}", consequence, "Close")):
-        closed = await screen.perform(
-            lambda client, key: client.admin_close_challenge(name, idempotency_key=key)
+        await screen.perform(
+            lambda client, key: client.admin_close_challenge(name, idempotency_key=key),
+            lambda closed: (
+                f"{name} is closed, final results "
+                f"{'are shown' if closed.results_at else 'follow within minutes'}"
+            ),
         )
-        if closed is not None:
-            results = "final results are shown" if closed.results_at else "final results come within minutes"
-            screen.notify(f"{name} is closed, {results}", markup=False)
 
 
 async def remove_member(screen: ConsoleScreen[Any], challenge: Challenge, entry: RosterEntry) -> None:
-    """Take an account from the list of members, when its consequence was confirmed."""
+    """Remove an account from the members."""
     name, user = challenge.name, entry.hub_username
     if not entry.member:
-        why = "it is not on the list of members"
-        screen.notify(f"{user}: {why}", title="Nothing to remove", markup=False)
+        screen.notify(f"{user} is not a member", title="Nothing to remove")
         return
-    stays = f"Its {entry.submissions} submissions stay" if entry.submissions else "It has not submitted"
+    stays = f"Its {entry.submissions} submissions stay" if entry.submissions else "It has no submissions"
     team = f", and it stays in the team {entry.team}" if entry.team else ""
-    about = (
-        "" if challenge.access == "members" else f"{name} is open to everybody now, not to members alone.\n"
-    ) + f"{user} may not submit any more as a member. {stays}{team}. All invitations to {name} end."
+    is_open = (
+        "" if challenge.access == "members" else f"{name} is currently open, not restricted to members.\n"
+    )
+    about = f"{is_open}{user} can no longer submit as a member. {stays}{team}. All invitations to {name} end."
     if await screen.confirm(Question(f"Remove {user} from the members of {name}", about, "Remove")):
         await screen.perform(
             lambda client, key: client.admin_remove_member(name, user, idempotency_key=key),
@@ -127,16 +130,16 @@ async def remove_member(screen: ConsoleScreen[Any], challenge: Challenge, entry:
 
 
 async def remove_from_team(screen: ConsoleScreen[Any], team: Team) -> None:
-    """Take an account out of its team, after showing what each member has sent."""
+    """Remove an account from a team, after showing the number of submissions of each member."""
 
-    def is_inside(typed: str) -> str | None:
+    def is_member(typed: str) -> str | None:
         return None if typed.casefold() in map(str.casefold, team.members) else "is not in this team"
 
     about = (
-        f"{await _sent_by_each(screen, team)}\nWhat an account has sent goes with it and competes alone from "
-        "now on; ranks follow at once. The team's invitations end. It goes with the last of its members."
+        f"{await _sent_by_each(screen, team)}\nThe account keeps its submissions and competes alone; ranks "
+        "are updated immediately. The team's invitations end. A team without members is removed."
     )
-    fields = [Field("user", "account to remove", is_inside)]
+    fields = [Field("user", "account to remove", is_member)]
     filled = await screen.fill_in(Form(f"Remove from the team {team.name}", fields, "Remove", about))
     if filled is not None:
         await screen.perform(
@@ -148,32 +151,32 @@ async def remove_from_team(screen: ConsoleScreen[Any], team: Team) -> None:
 
 
 async def dissolve_team(screen: ConsoleScreen[Any], team: Team) -> None:
-    """Take a team apart, when its consequence was confirmed."""
+    """Dissolve a team."""
     about = (
-        f"{await _sent_by_each(screen, team)}\nWhat each has sent competes for them alone from now on; ranks "
-        "follow at once. The team and its invitations end. This cannot be undone."
+        f"{await _sent_by_each(screen, team)}\nEach member keeps its submissions and competes alone; ranks "
+        "are updated immediately. The team and its invitations end. This cannot be undone."
     )
-    if await screen.confirm(Question(f"Take the team {team.name} apart", about, "Take apart")):
+    if await screen.confirm(Question(f"Dissolve the team {team.name}", about, "Dissolve")):
         await screen.perform(
             lambda client, key: client.admin_dissolve_team(team.challenge, team.name, idempotency_key=key),
-            f"Taken apart: {team.name}",
+            f"Dissolved: {team.name}",
         )
 
 
 async def _sent_by_each(screen: ConsoleScreen[Any], team: Team) -> str:
-    """How many submissions each member of a team has sent."""
+    """Describe how many submissions each member of a team has sent."""
 
-    async def ask(client: AsyncClient) -> list[Page[Submission]]:
+    async def fetch(client: AsyncClient) -> list[Page[Submission]]:
         return [await client.admin_challenge_submissions(team.challenge, user=user) for user in team.members]
 
     counts = []
-    for user, sent in zip(team.members, await screen.session.call(ask), strict=True):
+    for user, sent in zip(team.members, await screen.session.call(fetch), strict=True):
         counts.append(f"{user} {len(sent)}{' or more' if sent.next_cursor else ''}")
     return f"Submissions: {', '.join(counts)}"
 
 
 async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission_id: str) -> None:
-    """Disqualify a submission, or reinstate one that is, after showing what changes."""
+    """Disqualify a submission, or reinstate a disqualified one, after showing the changes of ranks."""
     sent = await screen.session.call(lambda client: client.submission(submission_id))
     ranking = await screen.session.call(
         lambda client: client.admin_preview_standing(challenge, submission_id)
@@ -181,7 +184,7 @@ async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission
     who = f"{submission_id} of {sent.hub_username}"
     changes = rank_changes(ranking.changes)
     if (sent.unranked or "").startswith("disqualified"):
-        about = f"{sent.unranked}\nIt counts again:\n{changes}"
+        about = f"{sent.unranked}\nIt will count again:\n{changes}"
         if await screen.confirm(Question(f"Reinstate {who}", about, "Reinstate")):
             await screen.perform(
                 lambda client, key: client.admin_reinstate(challenge, submission_id, idempotency_key=key),
@@ -189,8 +192,8 @@ async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission
             )
         return
     fields = [
-        Field("reason", "reason, which everybody sees", needed, max_length=LONGEST_NOTE),
-        Field("take_back", f"take back the {sent.credits_earned:,} credits that it earned", yes_or_no, "no"),
+        Field("reason", "reason, which is public", needed, max_length=LONGEST_NOTE),
+        Field("take_back", f"deduct the {sent.credits_earned:,} credits that it earned", yes_or_no, "no"),
     ]
     filled = await screen.fill_in(Form(f"Disqualify {who}", fields, "Disqualify", changes))
     if filled is not None:
@@ -205,24 +208,24 @@ async def change_standing(screen: ConsoleScreen[Any], challenge: str, submission
 
 
 def yes_or_no(typed: str) -> str | None:
-    """The check of a field that is answered so."""
-    return None if typed in {"yes", "no"} else "is yes or no"
+    """Check a field for yes or no."""
+    return None if typed in {"yes", "no"} else "must be yes or no"
 
 
 def rank_changes(changes: Sequence[RankChange]) -> str:
-    """How ranks change, a line each."""
+    """Format changes of ranks, a line each."""
     lines = [
         f"  {change.rank_before or 'no rank'} -> {change.rank or 'no rank'}  {change.hub_username}"
         + (f", earns {change.earns:,} credits" if change.earns else "")
-        for change in changes[:MOST_LINES]
+        for change in changes[:MAX_CHANGES]
     ]
-    if more := len(changes[MOST_LINES:]):
+    if more := len(changes[MAX_CHANGES:]):
         lines.append(f"  and {more:,} more")
     return "\n".join(lines) or "  no rank changes"
 
 
-class Watch(ModalScreen["Rescoring | None"]):
-    """Shows how far a rescoring is; the answer is what became of it, None when the window was closed."""
+class RescoringDialog(ModalScreen["Rescoring | None"]):
+    """Shows the progress of a rescoring. Its result is the ended rescoring, or None if it was closed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Close")]
 
@@ -234,19 +237,19 @@ class Watch(ModalScreen["Rescoring | None"]):
         with Vertical(classes="dialog"):
             yield Static(plain(f"Scoring the submissions to {self._challenge}"), classes="dialog-title")
             yield Static("waiting for the server", id="progress")
-            yield Static("\nEscape closes this window; the server goes on, and o shows it again.")
+            yield Static("\nEscape closes this dialog. The server continues; o shows the progress again.")
 
     def on_mount(self) -> None:
-        _: Worker[None] = self.run_worker(self._look)
+        _: Worker[None] = self.run_worker(self._poll)
 
-    async def _look(self) -> None:
+    async def _poll(self) -> None:
         while True:
             try:
                 seen = await console_of(self).session.call(
                     lambda client: client.admin_rescoring(self._challenge)
                 )
             except CollidiumError as error:
-                shown = f"no answer: {error}"
+                shown = f"no response: {error}"
             else:
                 if seen.has_ended:
                     self.dismiss(seen)
@@ -254,16 +257,16 @@ class Watch(ModalScreen["Rescoring | None"]):
                 of = f"{seen.done:,} of {seen.submissions:,}" if seen.submissions else "nothing scored yet"
                 shown = f"{of}, since {console_of(self).times.show(seen.asked_at)}"
             self.query_one("#progress", Static).update(plain(shown))
-            await asyncio.sleep(LOOK_SECONDS)
+            await asyncio.sleep(POLL_SECONDS)
 
 
 async def rescore(screen: ConsoleScreen[Any], name: str) -> None:
-    """Score again what was submitted, when its changes were confirmed; or watch what is under way."""
+    """Score all submissions again, or show the progress of a running rescoring."""
 
     async def last(client: AsyncClient) -> Rescoring | None:
         try:
             return await client.admin_rescoring(name)
-        except NotFound:  # never yet
+        except NotFound:  # never rescored
             return None
 
     found = await screen.session.call(last)
@@ -274,10 +277,10 @@ async def rescore(screen: ConsoleScreen[Any], name: str) -> None:
 
 
 async def split(screen: ConsoleScreen[Any], name: str) -> None:
-    """Hold back a part of a challenge's events, when its changes were confirmed."""
+    """Withhold a part of a challenge's events."""
     about = (
-        "The public part counts until the challenge closes, the others then. What was submitted is scored "
-        "again on the public part; you see what changes before it does."
+        "The public part counts until the challenge closes, then the other events. The submissions are "
+        "scored again on the public part; a preview shows the changes first."
     )
     fields = [Field("percent", "public, per cent", _percent)]
     filled = await screen.fill_in(Form(f"Split the events of {name}", fields, "Preview", about))
@@ -287,7 +290,7 @@ async def split(screen: ConsoleScreen[Any], name: str) -> None:
 
 def _percent(typed: str) -> str | None:
     is_number = typed.isascii() and typed.isdecimal() and len(typed) < 3
-    return None if is_number and int(typed) else "is a number from 1 to 99"
+    return None if is_number and int(typed) else "must be a number from 1 to 99"
 
 
 async def _order(screen: ConsoleScreen[Any], name: str, percent: int | None, *, apply: bool) -> None:
@@ -301,31 +304,33 @@ async def _order(screen: ConsoleScreen[Any], name: str, percent: int | None, *, 
 
 
 async def _follow(screen: ConsoleScreen[Any], name: str) -> None:
-    """Show progress, then what came of it; a preview is followed by the question whether to apply it."""
-    found = await screen.app.push_screen_wait(Watch(name))
+    """Show the progress and the result of a rescoring; ask whether to apply a preview."""
+    found = await screen.app.push_screen_wait(RescoringDialog(name))
     if found is None:
         return
     if found.problem:
-        screen.notify(found.problem, title="Nothing has changed", severity="error", markup=False)
+        screen.notify(found.problem, title="Nothing has changed", severity="error")
         return
-    does = f"Rescore {name}" if found.public_percent is None else f"Split the events of {name}"
+    title = f"Rescore {name}" if found.public_percent is None else f"Split the events of {name}"
     if found.applies:
         scores = "" if found.public_percent is None else "scores are those on the public part, "
         message = f"Done: {scores}{counted(len(found.changes), 'ranks')} changed"
-        screen.notify(message, title=does, timeout=10, markup=False)
+        screen.notify(message, title=title, timeout=10)
         screen.refresh_now()
-    elif await screen.confirm(Question(does, consequence(found), "Apply")):
+    elif await screen.confirm(Question(title, consequence(found), "Apply")):
         await _order(screen, name, found.public_percent, apply=True)
 
 
 def consequence(found: Rescoring) -> str:
-    """What applying a preview does."""
+    """Describe the consequences of applying a preview."""
     lines = [
         *split_texts(found),
         "Ranks after all submissions are scored again:",
         rank_changes(found.changes),
     ]
     if found.unscored:
-        lines.append(f"{counted(len(found.unscored), 'submissions')} cannot be scored again, and leave:")
-        lines += [f"  {one}: {why}" for one, why in list(found.unscored.items())[:MOST_REASONS]]
+        lines.append(
+            f"{counted(len(found.unscored), 'submissions')} cannot be scored again and become unranked:"
+        )
+        lines += [f"  {one}: {why}" for one, why in list(found.unscored.items())[:MAX_REASONS]]
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The lists of a challenge: their columns, and how scores and roles are written."""
+"""The columns of the lists of a challenge."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from collidium_tui.widgets.table import Column
 if TYPE_CHECKING:
     from collidium.client import Metric, Place, RosterEntry, Submission, TaskCard, Team
 
-#: Cells of a name in lists; the mark of a baseline is among them.
+#: Width of a name in lists, including the mark of a baseline.
 LONGEST_NAME: Final = 24
-#: The whole reason stands on the submission's page, and where it is reinstated.
+#: Width of a reason. The dialog that reinstates a submission shows it in full.
 LONGEST_REASON: Final = 40
 
 
 def places(card: TaskCard) -> list[Column[Place]]:
-    """Rank and account, a column for each metric, and whether what was self-reported is verified."""
+    """Return the columns of the leaderboard."""
     found: list[Column[Place]] = [
         Column("rank", lambda place: place.rank, right=True),
         Column(
@@ -53,23 +53,23 @@ def _score(metric: Metric) -> Column[Place]:
 
 
 def score(place: Place | Submission, metric: str) -> str:
-    """A score with its standard error, as the pages write it."""
+    """Format a score with its standard error."""
     value = place.scores.get(metric)
     return "none" if value is None else written(value, place.uncertainties.get(metric))
 
 
 def model(linked: Place | Submission) -> str:
-    """The model of a submission, and whether the account's claim to it is verified."""
+    """Return the model of a submission, and whether the account's claim to it is verified."""
     return f"{linked.model_repo} ({linked.model_claim})" if linked.model_repo else ""
 
 
 def scores(sent: Submission) -> str:
-    """All scores of a submission, with their standard errors."""
+    """Format all scores of a submission with their standard errors."""
     return ", ".join(f"{name} {score(sent, name)}" for name in sent.scores)
 
 
 def role(entry: RosterEntry) -> str:
-    """What else an account is in a challenge."""
+    """Return the role of an account in a challenge."""
     roles = {"baseline": entry.baseline, "captain": entry.captain, "member": entry.member}
     return next((name for name, has_it in roles.items() if has_it), "")
 
@@ -79,7 +79,7 @@ def _verified(place: Place) -> Text:
 
 
 def about(card: TaskCard) -> list[str]:
-    """What counts now, for the line above the lists."""
+    """Return what currently counts, for the line above the lists."""
     phase = {"public": f"public phase: {card.public_percent}% of the events count", "final": "final phase"}
     return [
         "accepts submissions" if card.accepts_submissions else "accepts NO submissions",

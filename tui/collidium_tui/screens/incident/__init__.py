@@ -1,4 +1,4 @@
-"""Incident: the procedure from the freeze to the refunds, as a checklist."""
+"""Incident: a checklist from the freeze to the refunds."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient, AuditEntry
 
 
-#: Audit entries in one call. The refunds of an incident alone may be a thousand.
+#: Audit entries fetched in an update, and for a complete log. An incident may have a thousand refunds.
 NEWEST, LONGEST = 100, 1000
 
 
 class IncidentScreen(ConsoleScreen[Incident]):
-    """Freeze, investigate, ban, fix, unfreeze, refund; Enter does a step, d marks it as done."""
+    """The steps freeze, investigate, ban, fix, unfreeze, refund. Enter does a step, d marks it as done."""
 
     label = "Incident"
     about = "What to do in an incident, step by step. Enter does the step, d marks it done (or not needed)."
@@ -55,16 +55,16 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     def __init__(self) -> None:
         super().__init__()
-        #: The operator's marks of each incident, by the freeze that began it.
+        #: The operator's marks of each incident, by the id of its freeze.
         self._marks: dict[str, dict[Step, Mark]] = {}
-        #: The audit log as far as it is known, newest first.
+        #: The known part of the audit log, newest first.
         self._log: tuple[AuditEntry, ...] = ()
-        #: The next step when it was last shown.
+        #: The next step when the screen was last updated.
         self._following: Step | None = Step.FREEZE
 
     def content(self) -> ComposeResult:
         yield Static(id="heading")
-        yield OptionList(*(step.value for step in Step), id="steps", markup=False)
+        yield OptionList(*(step.value for step in Step), id="steps")
         with VerticalScroll(can_focus=False):
             yield Static(id="guide")
 
@@ -77,12 +77,12 @@ class IncidentScreen(ConsoleScreen[Incident]):
         return Incident.from_log(self._log, bool(self.session.status.frozen), self.times.now())
 
     def show(self, data: Incident) -> None:
-        self.query_one("#heading", Static).update(plain(heading(data, self.times), single_line=True))
+        self.show_line("#heading", heading(data, self.times))
         steps = self.query_one(OptionList)
         following = data.next_step(self.marks)
         for number, step in enumerate(Step):
             steps.replace_option_prompt_at_index(number, self._line(data, step, step is following))
-        # The selection follows the next step, unless the operator has selected another one.
+        # The highlight follows the next step, unless the operator has moved it.
         if following is not None and self.step is self._following:
             steps.highlighted = list(Step).index(following)
         self._following = following
@@ -103,7 +103,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     @property
     def step(self) -> Step:
-        """The step that is chosen."""
+        """The highlighted step."""
         return list(Step)[self.query_one(OptionList).highlighted or 0]
 
     def action_mark(self) -> None:
@@ -118,7 +118,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
 
     async def _mark(self, step: Step) -> None:
         field = Field("note", "Note", hint="the result, or why it is not needed; may be empty")
-        about = "Stored in this console until it ends; not visible to other operators."
+        about = "Stored only in this console until it ends; not visible to other operators."
         filled = await self.fill_in(Form(f"{step.value}: done", [field], "Mark as done", about))
         if filled is not None:
             self.marks[step] = Mark(self.times.now(), filled["note"])
@@ -143,7 +143,7 @@ class IncidentScreen(ConsoleScreen[Incident]):
                 self.act(partial(open_refunds, self, Window.proposed(self.incident, self.times.now())))
 
     def action_go(self, label: str) -> None:
-        """Show another screen; the key of this one comes back."""
+        """Show another screen."""
         self.console.action_show(label)
 
     def _turn(self, *, freeze: bool) -> None:

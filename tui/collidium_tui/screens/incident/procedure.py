@@ -1,4 +1,4 @@
-"""The incident procedure: six steps, done according to the audit log or the operator's marks."""
+"""The incident procedure: six steps, which are done according to the audit log or the operator's marks."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from collidium.client import AuditEntry
 
 
-#: How long an incident that is over is still shown, for its refunds.
+#: How long an ended incident is shown, for its refunds.
 REMEMBERED: Final = timedelta(days=1)
 
 
 class Step(Enum):
-    """The steps in their order; the value is what the operator reads."""
+    """The steps in their order, with their labels."""
 
     FREEZE = "Freeze"
     INVESTIGATE = "Investigate"
@@ -29,7 +29,7 @@ class Step(Enum):
     REFUND = "Refund, if needed"
 
 
-#: Steps that the server reports; the operator marks the others.
+#: Steps that the server records. The operator marks the others.
 KNOWN_TO_SERVER: Final = frozenset({Step.FREEZE, Step.UNFREEZE})
 
 
@@ -42,7 +42,7 @@ class Mark:
 
 
 def join_logs(newest: tuple[AuditEntry, ...], known: tuple[AuditEntry, ...]) -> tuple[AuditEntry, ...] | None:
-    """The log, newest first: its newest entries and those known before; None if there is a gap between."""
+    """Join the newest entries with those known before, newest first; None if there is a gap."""
     if not known:
         return newest
     ids = [entry.id for entry in newest]
@@ -63,7 +63,7 @@ class Incident:
 
     @classmethod
     def from_log(cls, log: Sequence[AuditEntry], frozen: bool, now: datetime) -> Incident:
-        """Read it from the audit log, newest first; ``frozen`` where the log does not reach back that far."""
+        """Find the incident in the audit log, newest first. The log may not reach back to the freeze."""
         began = ended = None
         length = 0
         for number, entry in enumerate(log, 1):
@@ -79,7 +79,7 @@ class Incident:
 
     @property
     def banned(self) -> list[str]:
-        """The accounts banned during the incident and not unbanned, first to last."""
+        """The accounts that were banned during the incident and not unbanned, in order."""
         names: dict[str, None] = {}
         for entry in reversed(self.actions):
             if entry.action == "ban":
@@ -90,11 +90,11 @@ class Incident:
 
     @property
     def refunds(self) -> list[AuditEntry]:
-        """The requests that were refunded, the last one first."""
+        """The refunds, newest first."""
         return [entry for entry in self.actions if entry.action == "refund"]
 
     def done(self, step: Step, marks: Mapping[Step, Mark]) -> bool:
-        """Whether nothing is left to do of a step."""
+        """Whether a step is done."""
         known = {
             Step.FREEZE: self.frozen or self.began is not None,
             Step.BAN: bool(self.banned),
@@ -104,17 +104,17 @@ class Incident:
         return known.get(step, False) or step in marks
 
     def next_step(self, marks: Mapping[Step, Mark]) -> Step | None:
-        """The first step that is not done; None when all are."""
+        """Return the first step that is not done; None if all are."""
         return next((step for step in Step if not self.done(step, marks)), None)
 
 
-#: What to do in each step; ``{back}`` is the key of the checklist.
+#: Instructions for each step; ``{back}`` is the key of the checklist.
 GUIDES: Final = {
     Step.FREEZE: "Stop the damage first: new simulation requests of all accounts are rejected, running "
     "ones continue. Enter asks and freezes; ctrl+f does so from every screen.",
     Step.INVESTIGATE: "What is wrong, since when, and which account causes it? Enter (or q) shows the "
-    "requests, a the accounts, w who did what; {back} comes back here. Cancel what must not continue. "
-    "d marks this as done, with what you found.",
+    "requests, a the accounts, w the audit log; {back} comes back here. Cancel requests that must not "
+    "continue. d marks this as done, with what you found.",
     Step.BAN: "Only if an account caused it: Enter asks for an account and a reason. All calls of "
     "the account are rejected from then on. d marks this as not needed.",
     Step.FIX: "Your own work, outside of this console: settings, a plugin, the batch system, the disk. "
@@ -128,19 +128,19 @@ GUIDES: Final = {
 
 
 def heading(incident: Incident, times: Times) -> str:
-    """Whether there is an incident, and since when."""
+    """Describe the incident, if there is one."""
     began, ended = incident.began, incident.ended
     if began is None:
-        return "Frozen: see the audit log for since when." if incident.frozen else "No incident: open."
+        return "Frozen: see the audit log for the time." if incident.frozen else "No incident: open."
     if ended is None:
-        lasts = duration(times.now() - began.at)
+        length = duration(times.now() - began.at)
         note = f": {began.details['note']}" if began.details.get("note") else ""
-        return f"INCIDENT for {lasts}, frozen since {times.show(began.at)} by {began.actor}{note}"
+        return f"INCIDENT for {length}, frozen since {times.show(began.at)} by {began.actor}{note}"
     return f"Incident from {times.show(began.at)} to {times.show(ended.at)}: open again"
 
 
 def outcome(step: Step, incident: Incident, mark: Mark | None, times: Times) -> str:
-    """What was done in a step, as far as it is known."""
+    """Describe what was done in a step."""
     done = _by_server(step, incident, times)
     if mark is not None:
         done.append(f"marked {times.time(mark.at)}" + (f": {mark.note}" if mark.note else ""))

@@ -1,4 +1,4 @@
-"""Refunds: requests that failed in a time window, what their refund costs, and the refund itself."""
+"""Refunds of the requests that failed in a time window."""
 
 from __future__ import annotations
 
@@ -12,39 +12,38 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
 
-from collidium_tui.screen import ConsoleScreen
+from collidium_tui.screen import ConsoleScreen, OpenedScreen
 from collidium_tui.screens.incident.procedure import Incident
-from collidium_tui.screens.overview import OpenedScreen
 from collidium_tui.widgets.form import LONGEST_NOTE, Field, Form, needed
 from collidium_tui.widgets.table import Column, Table
-from collidium_tui.widgets.text import Times, counted, plain
+from collidium_tui.widgets.text import Times, counted
 
 if TYPE_CHECKING:
     from collidium.client import AsyncClient, Refund, Refunds
 
 
-#: The failures that led to the freeze came before it.
+#: The proposed window begins so long before the freeze, to include the failures that led to it.
 BEFORE: Final = timedelta(hours=1)
-#: The server takes no longer one.
+#: Maximum length of a window.
 LONGEST: Final = timedelta(days=31)
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From ``begin`` until before ``end``."""
+    """A time window, without its ``end``."""
 
     begin: datetime
     end: datetime
 
     @classmethod
     def proposed(cls, incident: Incident, now: datetime) -> Window:
-        """From before the freeze, if there was one, until now."""
+        """Return the window from before the freeze, if there was one, until now."""
         began = incident.began.at if incident.began else now
         return cls(max(began - BEFORE, now - LONGEST), now)
 
 
 class WindowForm(Form):
-    """Asks for a window."""
+    """A form for a time window."""
 
     def __init__(self, window: Window, times: Times) -> None:
         def problem(typed: str) -> str | None:
@@ -58,7 +57,7 @@ class WindowForm(Form):
             Field("begin", f"Failed from ({times.zone})", problem, times.show(window.begin)),
             Field("end", f"until ({times.zone})", problem, times.show(window.end)),
         ]
-        about = "Shows the simulation requests that failed in this time and were not refunded in full."
+        about = "Lists the simulation requests that failed in this time and were not refunded in full."
         super().__init__("Refund what failed", fields, "Preview", about)
         self._times = times
 
@@ -74,29 +73,29 @@ class WindowForm(Form):
         return []
 
     def window(self, values: Mapping[str, str]) -> Window:
-        """What was typed in."""
+        """Return the window of the values."""
         return Window(self._times.read(values["begin"]), self._times.read(values["end"]))
 
 
 async def open_refunds(screen: ConsoleScreen[Any], window: Window) -> None:
-    """Ask for a window, that one being proposed, and show its refunds on top."""
+    """Ask for a window, with a proposal, and open its refunds."""
     chosen = await _ask_window(screen, window)
     if chosen is not None:
         screen.app.push_screen(RefundsScreen(chosen))
 
 
 async def _ask_window(screen: ConsoleScreen[Any], window: Window) -> Window | None:
-    """The window that is typed in, that one being proposed; None when it was given up."""
+    """Ask for a window, with a proposal; None if it was cancelled."""
     form = WindowForm(window, screen.times)
     filled = await screen.fill_in(form)
     return None if filled is None else form.window(filled)
 
 
 class RefundsScreen(OpenedScreen["Refunds"]):
-    """A preview that is kept up to date; exactly what was shown is refunded."""
+    """The refunds of a window. Only the refunds that are shown are made."""
 
     label = "Incident"
-    about = "Simulation requests that failed in a period and were not refunded in full; a refunds the rest."
+    about = "Simulation requests that failed in a period and were not refunded in full; a refunds them."
     refresh_seconds = 15.0
     AUTO_FOCUS = "Table"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -116,9 +115,7 @@ class RefundsScreen(OpenedScreen["Refunds"]):
         return await client.admin_refunds(self.window.begin, self.window.end)
 
     def show(self, data: Refunds) -> None:
-        self.query_one("#refunds", Static).update(
-            plain(f"{self._when()}: {amount_of(data)}", single_line=True)
-        )
+        self.show_line("#refunds", f"{self._when()}: {amount_of(data)}")
         self.query_one(Table).show_rows(data.requests)
 
     def action_window(self) -> None:
@@ -133,15 +130,15 @@ class RefundsScreen(OpenedScreen["Refunds"]):
     async def _apply(self, seen: Refunds) -> None:
         accounts = counted(len({refund.hub_username for refund in seen.requests}), "accounts")
         about = (
-            f"{amount_of(seen).capitalize()} of {accounts}: refunded at once. If the list has changed since "
-            "you saw it, nothing is refunded and you see the new one. It can be undone only by deducting."
+            f"{amount_of(seen).capitalize()} of {accounts} are refunded immediately. If the list has changed "
+            "since you saw it, nothing is refunded and the new list is shown. Only deducting undoes a refund."
         )
         hint = "why; kept in the ledgers and the audit log"
         note = Field("note", "Note", needed, hint=hint, max_length=LONGEST_NOTE)
         filled = await self.fill_in(Form(f"Refund what failed {self._when()}", [note], "Refund all", about))
         if filled is None:
             return
-        paid = await self.perform(
+        await self.perform(
             lambda client, key: client.admin_refunds(
                 self.window.begin,
                 self.window.end,
@@ -149,10 +146,9 @@ class RefundsScreen(OpenedScreen["Refunds"]):
                 digest=seen.digest,
                 note=filled["note"],
                 idempotency_key=key,
-            )
+            ),
+            lambda paid: f"Refunded: {amount_of(paid)}.",
         )
-        if paid is not None:
-            self.notify(f"Refunded: {amount_of(paid)}.", markup=False)
         self.refresh_now()
 
     async def _other_window(self) -> None:
@@ -166,7 +162,7 @@ class RefundsScreen(OpenedScreen["Refunds"]):
 
 
 def amount_of(refunds: Refunds) -> str:
-    """The credits and the number of requests."""
+    """Describe the credits and the number of requests."""
     return f"{refunds.total:,} credits of {counted(len(refunds.requests), 'requests')}"
 
 

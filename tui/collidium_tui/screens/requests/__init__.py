@@ -1,4 +1,4 @@
-"""All simulation requests, newest first, picked by state, account and channel."""
+"""All simulation requests, newest first, filtered by state, account and channel."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from collidium.client import AsyncClient
 
 
-#: What the server takes at most.
+#: The server's limits.
 _MAX_ACCOUNT_LENGTH: Final = 96
 _MAX_CHANNEL_LENGTH: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class RequestFilter:
-    """Which requests are listed; None: any."""
+    """The filter of the list. None matches all."""
 
     state: str | None = None
     user: str | None = None
@@ -43,7 +43,7 @@ class RequestFilter:
 
 
 class Filters(Horizontal):
-    """Posts :class:`Changed` when a state is chosen, and on Enter in the fields; escape leaves them."""
+    """The filter's fields. Posts :class:`Changed` when a state is selected, and on Enter in a field."""
 
     DEFAULT_CSS = """
     Filters { height: 1; }
@@ -53,10 +53,10 @@ class Filters(Horizontal):
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Back to the list")]
 
     class Changed(Message):
-        """Other requests are wanted."""
+        """The filter has changed."""
 
     class Left(Message):
-        """The fields are left: the list is to have the keys."""
+        """The list should get the focus."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,24 +76,20 @@ class Filters(Horizontal):
         )
 
     def pick(self, wanted: RequestFilter) -> None:
-        """Put these in."""
+        """Set the filter."""
         with self.prevent(Select.Changed):
             self._select.value = wanted.state if wanted.state is not None else Select.NULL
         self._field("user").value = wanted.user or ""
         self._field("channel").value = wanted.channel or ""
-        self._take()
-
-    def begin(self) -> None:
-        """Have the account typed in."""
-        self._field("user").focus()
+        self._apply()
 
     def on_select_changed(self, event: Select.Changed) -> None:
         event.stop()
-        self._take()
+        self._apply()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
         event.stop()
-        self._take()
+        self._apply()
         self.post_message(self.Left())
 
     def action_leave(self) -> None:
@@ -101,7 +97,7 @@ class Filters(Horizontal):
         self._field("channel").value = self.current.channel or ""
         self.post_message(self.Left())
 
-    def _take(self) -> None:
+    def _apply(self) -> None:
         state = self._select.value
         wanted = RequestFilter(
             state if isinstance(state, str) else None,
@@ -122,7 +118,7 @@ class Filters(Horizontal):
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """A page of requests, and the message about an empty one."""
+    """A page of requests, and why it is empty."""
 
     page: Page[SimulationRequest]
     note: str = ""
@@ -133,7 +129,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
 
     label = "Requests"
     about = (
-        "All simulation requests, newest first. Pick by state, account and channel above the list; "
+        "All simulation requests, newest first, filtered by state, account and channel. "
         "Enter shows one with its timeline, its job and its output."
     )
     CSS = """
@@ -161,7 +157,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
                 limit=PAGE,
                 cursor=self.query_one(Table).cursor,
             )
-        except NotFound as error:  # the account: an answer, and no trouble
+        except NotFound as error:  # no such account
             return Listed(Page(()), error.detail)
         return Listed(page, "" if page.items or wanted == RequestFilter() else f"no requests {wanted}")
 
@@ -172,7 +168,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
         self.query_one(Table).show_page(data.page)
 
     def pick(self, wanted: RequestFilter) -> None:
-        """List these only: for other screens, which lead here."""
+        """Set the filter. For other screens that open this one."""
         self.query_one(Filters).pick(wanted)
 
     # -- keys -----------------------------------------------------------------------------------------
@@ -180,7 +176,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
     def on_filters_changed(self) -> None:
         table = self.query_one(Table)
         table.restart()
-        # Rows of the previous filter must not be taken for those of the new one.
+        # Do not show the rows of the previous filter until the new ones are fetched.
         table.show_rows(())
         self.refresh_now()
 
@@ -191,7 +187,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
         self.app.push_screen(RequestScreen(event.row.request_id))
 
     def action_pick(self) -> None:
-        self.query_one(Filters).begin()
+        self.query_one("#user", Input).focus()
 
     def action_all(self) -> None:
         self.pick(RequestFilter())
@@ -204,7 +200,7 @@ class RequestsScreen(ConsoleScreen[Listed]):
     # -- inside ---------------------------------------------------------------------------------------
 
     def _columns(self) -> list[Column[SimulationRequest]]:
-        """Those that matter fit into 80 columns; the others are there to the right."""
+        """Return the columns, the most important in the first 80 cells."""
         return [
             Column("request", lambda request: request.request_id, self._short_id, width=8),
             Column("state", state, width=10),

@@ -1,4 +1,4 @@
-"""One request: what was ordered, its state, timeline, job and output, and its cancellation."""
+"""One simulation request: its order, state, timeline, job and output, and its cancellation."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from textual.containers import VerticalScroll
 from textual.widgets import Static
 
 from collidium.client import Moment, OperatedRequest, OutputFile, Page
-from collidium_tui.screen import ListData, ListsScreen
-from collidium_tui.screens.overview import OpenedScreen
+from collidium_tui.screen import ListData, ListsScreen, OpenedScreen
 from collidium_tui.widgets.form import Question
 from collidium_tui.widgets.table import Column, Table
 from collidium_tui.widgets.text import Times, cell, counted, formatted
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[OperatedRequest]):
-    """A request as operators see it, updated while it is shown."""
+    """A request with its timeline and output."""
 
     label = "Requests"
     about = (
@@ -86,25 +85,24 @@ class RequestScreen(OpenedScreen[ListData[OperatedRequest]], ListsScreen[Operate
 
     def action_copy_id(self) -> None:
         self.app.copy_to_clipboard(self.request_id)
-        self.notify(f"Copied {self.request_id}", markup=False)
+        self.notify(f"Copied {self.request_id}")
 
 
 async def cancel(screen: ConsoleScreen[Any], request: SimulationRequest) -> None:
-    """Ask, cancel it, and show the outcome. Within ``screen.act``."""
+    """Cancel a request after confirmation. Call it within ``screen.act``."""
     if request.has_ended:
-        screen.notify(f"The request has {_ended(request)} already: there is nothing to cancel.", markup=False)
-        return
-    if request.cancel_requested:
+        screen.notify(f"The request has {_ended(request)} already: there is nothing to cancel.")
+    elif request.cancel_requested:
         screen.notify("It is already being cancelled.")
-        return
-    if not await screen.confirm(_question(request)):
-        return
-    cancelled = await screen.perform(
-        lambda client, key: client.admin_cancel(request.request_id, idempotency_key=key)
-    )
-    if cancelled is not None:
-        outcome = "is cancelled" if cancelled.has_ended else "is being cancelled: its job is being stopped"
-        screen.notify(f"Request {request.request_id} {outcome}.", markup=False)
+    elif await screen.confirm(_question(request)):
+        await screen.perform(
+            lambda client, key: client.admin_cancel(request.request_id, idempotency_key=key), _outcome
+        )
+
+
+def _outcome(request: SimulationRequest) -> str:
+    outcome = "is cancelled" if request.has_ended else "is being cancelled: its job is being stopped"
+    return f"Request {request.request_id} {outcome}."
 
 
 def _question(request: SimulationRequest) -> Question:
@@ -122,7 +120,7 @@ def _ended(request: SimulationRequest) -> str:
     return "been cancelled" if request.state == "cancelled" else request.state
 
 
-#: The next step of the follower, in words.
+#: Texts for the next step of a request.
 _STEPS: Final = {
     "submit": "hand it to the runner",
     "follow": "poll the runner",
@@ -133,7 +131,7 @@ _STEPS: Final = {
 
 
 def record(request: OperatedRequest, times: Times) -> Grid:
-    """Names and values, one or more lines each; missing values have none."""
+    """Return a grid of names and values; missing values are left out."""
     lines = {
         "request": request.request_id,
         "account": request.hub_username,
@@ -192,7 +190,7 @@ def _output(request: OperatedRequest) -> str:
 
 
 def _files(request: OperatedRequest) -> str:
-    """The endpoint of its files, once there may be some."""
+    """Return the endpoint of the output files, if there may be some."""
     collected = request.step == "publish" or (request.state == "completed" and not request.output_is_mock)
     return f"GET /admin/requests/{request.request_id}/output" if collected else ""
 
@@ -201,11 +199,11 @@ STATES: Final = ("queued", "running", "completed", "failed", "cancelled")
 
 
 def state(request: SimulationRequest) -> str:
-    """Its state, or that it is being cancelled."""
+    """Return the state, or that it is being cancelled."""
     return "cancelling" if request.cancel_requested and not request.has_ended else request.state
 
 
 def order(request: SimulationRequest) -> str:
-    """What was ordered."""
+    """Describe the order."""
     events = counted(request.events, "events")
     return f"{events} of {request.channel} at pileup {request.pileup}, seed {request.seed}"
