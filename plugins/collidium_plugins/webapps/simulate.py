@@ -184,7 +184,7 @@ async def place_order() -> Response:
             idempotency_key=form.key,
         )
     except Conflict:
-        return await _page(offer, await _customer(), form.anew(), refusal=Conflict(_SENT_BEFORE))
+        return await _page(offer, await _customer(), form.with_new_key(), refusal=Conflict(_SENT_BEFORE))
     except SHOWN_ON_FORMS as refusal:
         return await _page(offer, await _customer(), form, refusal=refusal)
     ordered = "free" if placed.cached else "now"
@@ -302,7 +302,7 @@ class Form:
             raise InvalidInput(f"{' and '.join(wrong)}: whole numbers are needed", errors=errors)
         return Order(self.channel, int(self.events), int(self.pileup), int(self.seed), self.vary)
 
-    def anew(self) -> Form:
+    def with_new_key(self) -> Form:
         """The same form as a new order."""
         return replace(self, key=_new_key())
 

@@ -117,7 +117,7 @@ def _mode(path: str, size: int) -> str:
 
 
 async def refuse_xet(target: Target) -> Response:
-    """``GET …/xet-write-token/{revision}``: redirects to a URL that tells the user what to do
+    """``GET …/xet-write-token/{revision}``: redirects to a URL that says what to do
 
     Newer versions of huggingface_hub try Xet whatever the hub responds, and show only the URL of an error.
     """

@@ -73,11 +73,11 @@ class Provider:
         """Return the provider's endpoints. Raises Unavailable, and UpstreamError for an invalid document."""
         return await self._documents.run(None, self._discover)
 
-    async def keys(self, *, anew: bool = False) -> KeySet:
-        """Return the provider's keys; ``anew`` if one is missing. Raises as :meth:`endpoints`."""
+    async def keys(self, *, refresh: bool = False) -> KeySet:
+        """Return the provider's keys; ``refresh`` if one is missing. Raises as :meth:`endpoints`."""
         endpoints = await self.endpoints()
         age = monotonic() - self._keys_since
-        if self._keys is None or age > (LOOK_AGAIN_SECONDS if anew else KEPT_SECONDS):
+        if self._keys is None or age > (LOOK_AGAIN_SECONDS if refresh else KEPT_SECONDS):
             return await self._asking_keys.run(endpoints.jwks_uri, lambda: self._ask_keys(endpoints.jwks_uri))
         return self._keys
 
@@ -248,7 +248,7 @@ class Client:
             return check(await self.provider.keys())
         except UnknownKey:
             # The provider may have a new key.
-            return check(await self.provider.keys(anew=True))
+            return check(await self.provider.keys(refresh=True))
 
 
 def denial(error: str, description: str) -> BadRequest | Forbidden | UpstreamError:

@@ -273,11 +273,11 @@ export class Display {
     this.#address.write(this.#source, this.view, step);
   }
 
-  /** Draw the view; `anew` moves the camera to the view's position or the default one. */
-  #refresh(anew) {
+  /** Draw the view; `moveCamera` moves the camera to the view's position or the default one. */
+  #refresh(moveCamera) {
     if (!this.#objects) return;
     this.#allowed();
-    if (anew) {
+    if (moveCamera) {
       this.stage.view = this.view.view;
       if (this.view.camera) this.stage.cameras.place = this.view.camera;
     }
