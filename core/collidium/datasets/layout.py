@@ -72,7 +72,7 @@ def shards(paths: Collection[str], table: str, config: str | None = None) -> lis
         raise UnusableDataset(_absent(configs(paths), table, config))
     if len(by_config) > 1:
         raise UnusableDataset(
-            f"table {table} is there in several configs, choose one of: {', '.join(sorted(by_config))}"
+            f"several configs have table {table}, choose one of: {', '.join(sorted(by_config))}"
         )
     return sorted(next(iter(by_config.values())))
 

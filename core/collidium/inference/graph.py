@@ -112,7 +112,7 @@ class Summary:
         self.numbers += numbers
         self.number_bytes += numbers * width
 
-    def refuse(self) -> None:
+    def raise_if_any(self) -> None:
         """Raise ModelRefused with the first code and all problems in the detail."""
         for code, details in self.problems.items():
             others = [f"{other}: {', '.join(more)}" for other, more in self.problems.items() if other != code]

@@ -178,7 +178,7 @@ def read_manifest(content: bytes, task: Task) -> Manifest:
     problems.extend(_problems_of_outputs(manifest, interface))
     problems.extend(_problems_of_batch(manifest, interface))
     problems.extend(_problems_of_names(manifest))
-    problems.refuse()
+    problems.raise_if_any()
     return manifest
 
 
@@ -218,7 +218,7 @@ class _Problems:
         for field, detail in found:
             self.add(field, detail)
 
-    def refuse(self) -> None:
+    def raise_if_any(self) -> None:
         if self._found:
             raise InvalidInput("the manifest has problems", errors=self._found)
 

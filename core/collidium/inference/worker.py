@@ -121,7 +121,7 @@ class _Model:
         found = graph.summarize(parsed)
         if not self._load.counts_only:
             graph.compare(parsed.graph, self._load.inputs, self._outputs, found)
-        found.refuse()
+        found.raise_if_any()
         return Loaded(
             n_params=found.parameters + (_COMPONENTS_PARAMETERS if self._load.edges else 0),
             numbers=found.numbers,

@@ -163,7 +163,7 @@ class _Publishing:
 
 
 async def _full_name(repo: str, hub: Hub) -> str:
-    owner = await hub.ask(lambda api: str(api.whoami()["name"]))  # refuses a bad token before any work
+    owner = await hub.ask(lambda api: str(api.whoami()["name"]))  # rejects an invalid token before any work
     return repo if "/" in repo else f"{owner}/{repo}"
 
 
@@ -172,7 +172,7 @@ def _published_configs(there: Contents | None, target: Target) -> Mapping[str, C
     if there is None:
         return {}
     if target.private and not there.private:
-        raise Conflict(f"the dataset {target.repo} was to be private, but is there already and public")
+        raise Conflict(f"the dataset {target.repo} was to be private, but exists and is public")
     old = None if there.manifest is None else read_manifest(there.manifest)
     if old is None and there.files:
         raise Conflict(

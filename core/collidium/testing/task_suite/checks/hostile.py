@@ -145,7 +145,7 @@ def _counts(subject: Subject, predictions: pa.Table, cut: scoring.Cut) -> Counte
 
 
 def hostile_predictions_never_crash(subject: Subject) -> None:
-    """Whatever the engine lets through is refused, or scored within bounds: nothing crashes."""
+    """Predictions that the engine accepts are rejected or scored within bounds, and never crash the task."""
     from hypothesis import HealthCheck, Phase, given, settings
 
     @settings(
