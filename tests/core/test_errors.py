@@ -1,4 +1,4 @@
-"""The error tree: one status and one exit code for each error, as its module draws it."""
+"""The error classes: one status and one exit code each, as the module's docstring draws them."""
 
 import inspect
 import re
@@ -40,7 +40,7 @@ def test_status_and_exit_code_are_as_drawn(name: str) -> None:
         assert kind.exit_code == int(exit_code)
 
 
-def test_an_error_stands_below_its_own_kind() -> None:
+def test_errors_inherit_as_drawn() -> None:
     ancestors: list[str] = []
     for name, (depth, _, _) in drawn().items():
         ancestors[depth:] = [name]

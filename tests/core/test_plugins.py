@@ -211,7 +211,7 @@ TWINS = TASK.format(name="twin").replace("[twin()]", "[twin(), twin()]")
     ],
     ids=["plugin", "task", "twice in one plugin"],
 )
-def test_of_two_with_one_name_the_first_stays(
+def test_the_first_of_two_plugins_with_one_name_is_kept(
     installed: Install, source: str, points: dict[str, str] | None, named: tuple[str, ...]
 ) -> None:
     installed("usurper", {"usurper": source}, points)
@@ -224,7 +224,7 @@ def test_of_two_with_one_name_the_first_stays(
     assert all(name in clash for name in named), clash
 
 
-def test_asking_for_what_is_not_there_names_what_is(installed: Install) -> None:
+def test_an_unknown_name_lists_the_known_ones(installed: Install) -> None:
     with pytest.raises(
         ConfigurationError, match=r"no task named 'jetz' is installed \(there are: .*tracking"
     ):

@@ -1,4 +1,4 @@
-"""Users' secrets at rest: readable with the platform's keys and with nothing else."""
+"""Users' secrets are encrypted with the platform's keys."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_any_text_is_a_key(key: str, tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
-def test_a_fernet_key_is_taken_as_it_is(tmp_path: Path) -> None:
+def test_a_fernet_key_is_used_unchanged(tmp_path: Path) -> None:
     key = Fernet.generate_key()
     assert Fernet(key).decrypt(with_key(key.decode(), tmp_path).encrypt(KEPT)).decode() == KEPT
 
@@ -99,7 +99,7 @@ def test_keys_are_rotated(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "plain text", "gAAAAA", "ключ"])
-def test_what_was_never_encrypted_is_refused(value: str, tmp_path: Path) -> None:
+def test_decrypting_plain_text_is_an_error(value: str, tmp_path: Path) -> None:
     with pytest.raises(LostKey):
         with_key("key", tmp_path).decrypt(value)
 
@@ -116,7 +116,7 @@ def test_an_empty_key_file_is_reported(tmp_path: Path) -> None:
         open_secrets(settings.load(data_dir=tmp_path))
 
 
-def test_it_shows_nothing(tmp_path: Path) -> None:
+def test_keys_are_not_in_the_repr(tmp_path: Path) -> None:
     secrets = with_key("correct horse", tmp_path)
     assert "correct horse" not in f"{secrets!r} {secrets}"
     assert not hasattr(secrets, "__dict__")

@@ -1,4 +1,4 @@
-"""Settings: declared once, read from the environment and .env, and never half wrong in silence."""
+"""Settings from the environment and .env; all problems are reported."""
 
 from decimal import Decimal
 from pathlib import Path
@@ -99,7 +99,7 @@ def test_the_server_knows_where_it_is_reached(host: str, address: str) -> None:
     assert load(host=host).base_url == address
 
 
-def test_a_hub_of_ones_own_is_taken_without_its_trailing_slash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_hub_address_has_no_trailing_slash(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}HUB_URL", "https://hub.example.org/")
     assert load().hub == "https://hub.example.org"
 

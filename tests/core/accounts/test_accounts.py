@@ -1,4 +1,4 @@
-"""Accounts: one sign-up, one grant, and bans that hold."""
+"""Accounts: one sign-up, one grant, and bans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency keys: what is done under one happens once, and is answered alike."""
+"""Idempotency keys: one action and one response for each key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is remembered of tokens, how many unknown ones are taken, what holds during an outage."""
+"""The cache of tokens, limits of unknown tokens, and outages of a provider."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ async def test_flood_of_many_addresses_is_limited(directory: Directory, clock: C
     assert refused == 1400
 
 
-async def test_token_of_yesterday_is_taken_in_a_flood(directory: Directory, clock: Clock[float]) -> None:
+async def test_a_known_token_is_accepted_during_a_flood(directory: Directory, clock: Clock[float]) -> None:
     known = identities(directory, clock)
     await known.identify("good", "192.0.2.1")
     clock.now += 12 * 3600

@@ -1,4 +1,4 @@
-"""The ledger: append-only, exact, and its sum always the balance."""
+"""The ledger is append-only and exact, and its sum is the balance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ async def test_no_charge_takes_a_balance_below_zero(connected: str) -> None:
 
 
 @pytest.mark.parametrize("delta", ["NaN", "Infinity", "-Infinity", "0", "0.0001", "1e10", "-1e10"])
-async def test_what_is_no_amount_of_credits_is_refused(connected: str, delta: str) -> None:
+async def test_invalid_amounts_of_credits_are_rejected(connected: str, delta: str) -> None:
     account = await accounts.recognise("alice", signup_grant=GRANT)
     with pytest.raises(InvalidInput):
         await accounts.post(account.id, Decimal(delta), reason="admin_grant", reference="a")
@@ -69,7 +69,7 @@ async def test_concurrent_charges_spend_no_credit_twice(connected: str) -> None:
     assert await accounts.audit() == []
 
 
-async def test_a_caller_who_goes_away_tears_nothing(connected: str) -> None:
+async def test_a_disconnecting_caller_leaves_state_consistent(connected: str) -> None:
     account = await accounts.recognise("alice", signup_grant=GRANT)
     for i in range(20):
         task = asyncio.ensure_future(

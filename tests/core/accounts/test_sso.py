@@ -1,4 +1,4 @@
-"""Accounts of single sign-on: whose they are, what they are called, and their tokens."""
+"""Accounts of single sign-on: owners, names and tokens."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def test_first_sign_ins_at_once_make_one_account() -> None:
 
 
 @pytest.mark.parametrize("subject", ["", "x" * 256, "x" * 10_000, "a\0b"])
-async def test_impossible_subjects_are_refused(subject: str) -> None:
+async def test_invalid_subjects_are_rejected(subject: str) -> None:
     with pytest.raises(UpstreamError, match="subject"):
         await sso.recognise(LAB, subject, "ada", [])
 

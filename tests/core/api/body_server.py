@@ -1,4 +1,4 @@
-"""A server with one route for each way to treat a body; run by test_bodies.py in a process of its own."""
+"""A server whose routes handle request bodies in different ways; test_bodies.py runs it as a process."""
 
 import asyncio
 import re

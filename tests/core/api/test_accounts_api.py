@@ -1,4 +1,4 @@
-"""``/v1/me`` and the ledger, as their owner sees them."""
+"""``/v1/me`` and the ledger of an account."""
 
 from __future__ import annotations
 

@@ -102,10 +102,10 @@ def test_a_bad_grant_is_422_and_changes_nothing(
 
 
 @pytest.mark.parametrize("query", ["", "?frozen=", "?frozen=maybe", "?frozen=2"])
-def test_a_freeze_that_says_nothing_is_422(operator: httpx.Client, query: str) -> None:
+def test_an_empty_freeze_request_is_422(operator: httpx.Client, query: str) -> None:
     assert operator.post(f"/admin/freeze{query}").status_code == 422
 
 
 @pytest.mark.parametrize("name", ["a" * 97, "a" * 5000, "%ed%a0%80", "%ff", "a%0ab", "-"])
-def test_a_name_that_no_account_may_have_is_404(operator: httpx.Client, name: str) -> None:
+def test_an_invalid_account_name_is_404(operator: httpx.Client, name: str) -> None:
     assert operator.get(f"/admin/accounts/{name}").status_code == 404

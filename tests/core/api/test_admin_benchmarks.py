@@ -128,7 +128,7 @@ def test_refunds_are_previewed_and_applied(operator: httpx.Client) -> None:
         {"more": 1},
     ],
 )
-def test_a_refund_that_cannot_be_is_refused(operator: httpx.Client, changed: dict[str, object]) -> None:
+def test_an_impossible_refund_is_rejected(operator: httpx.Client, changed: dict[str, object]) -> None:
     answer = operator.post("/admin/refunds", json=WEEK | changed)
     assert answer.status_code == 422, answer.text
     assert answer.json()["errors"]

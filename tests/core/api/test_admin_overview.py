@@ -13,7 +13,7 @@ from collidium.testing.plugin import StartServer
 from .conftest import ok, operating, signed_in
 
 
-def test_a_fresh_platform_at_one_look(start_server: StartServer) -> None:
+def test_overview_of_a_fresh_platform(start_server: StartServer) -> None:
     server = start_server({"PLATFORM_MOCK_SECONDS": "100000", "PLATFORM_MONTHLY_NODE_HOURS": "1.5"})
     with operating(server) as operator, signed_in(server, "alice") as alice:
         eventually(lambda: ok(operator.get("/admin/overview"))["followers"] != [])

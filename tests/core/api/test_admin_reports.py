@@ -132,7 +132,7 @@ def test_failures(operator: httpx.Client, start_server: StartServer) -> None:
         "submissions?unverified=perhaps",
     ],
 )
-def test_what_cannot_be_asked_is_refused(operator: httpx.Client, address: str) -> None:
+def test_invalid_requests_are_rejected(operator: httpx.Client, address: str) -> None:
     answer = operator.get(f"/admin/{address}")
     assert answer.status_code in {404, 422}, answer.text
     assert answer.headers["Content-Type"] == "application/problem+json"

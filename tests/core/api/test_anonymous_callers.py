@@ -1,4 +1,4 @@
-"""What anonymous callers can make the server do, and how much an answer may hold."""
+"""Limits on what anonymous callers can cause, and on the size of responses."""
 
 from __future__ import annotations
 

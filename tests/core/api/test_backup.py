@@ -1,4 +1,4 @@
-"""A backup of a server that is written to, restored: whole, or not there."""
+"""Backups of a server under load, and how they are restored."""
 
 from __future__ import annotations
 

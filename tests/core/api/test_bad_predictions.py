@@ -1,4 +1,4 @@
-"""What bad predictions get: a clear 4xx that lists every problem; nothing written, nothing left on disk."""
+"""Invalid predictions: a 4xx that lists every problem, and nothing is stored."""
 
 from __future__ import annotations
 
@@ -95,13 +95,13 @@ def test_no_answer_reveals_truth(alice: httpx.Client, oracle: pa.Table) -> None:
 
 
 @pytest.mark.parametrize("repo", ["no-slash", "a/b/c", "../x", "a/" + "b" * 300, "a b/c", "a/b\n"])
-def test_a_model_repo_that_is_none_is_refused(alice: httpx.Client, oracle: pa.Table, repo: str) -> None:
+def test_an_invalid_model_repo_is_rejected(alice: httpx.Client, oracle: pa.Table, repo: str) -> None:
     answer = alice.post(SUBMIT, params={"model_repo": repo}, content=parquet(oracle))
     assert answer.status_code == 422
     assert scores_of(alice) == []
 
 
-def test_a_body_that_stops_half_way_leaves_nothing(platform: ServerProcess, alice: httpx.Client) -> None:
+def test_a_truncated_request_leaves_nothing(platform: ServerProcess, alice: httpx.Client) -> None:
     address = urlsplit(platform.base_url)
     token = alice.headers["Authorization"]
     with socket.create_connection((address.hostname or "", address.port or 0)) as connection:

@@ -184,7 +184,7 @@ def test_the_same_file_at_once_is_one_submission_of_an_account(caller: SignIn, o
         "/v1/nothing",
     ],
 )
-def test_what_is_not_there_is_404(alice: httpx.Client, path: str) -> None:
+def test_unknown_addresses_are_404(alice: httpx.Client, path: str) -> None:
     answer = alice.get(path)
     assert answer.status_code == 404
     assert answer.headers["Content-Type"] == "application/problem+json"
@@ -245,7 +245,7 @@ def test_without_truth_the_task_says_so(server: ServerProcess) -> None:
     assert card["eval_events"] == {"start": 90000, "stop": 100000}
 
 
-def test_a_task_off_the_list_takes_nothing_and_keeps_its_scores(
+def test_a_removed_task_accepts_nothing_and_keeps_its_scores(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     submission = submit(alice, oracle).json()["submission_id"]

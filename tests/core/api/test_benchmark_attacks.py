@@ -29,7 +29,7 @@ ATTACKS = {
     "improving in tiny steps, each of which is paid": [
         "test_tiny_steps_are_paid_only_so_often_a_day",
         "test_only_a_gain_above_its_error_is_paid_if_set",
-        "test_only_so_many_submissions_of_a_day_are_kept",
+        "test_submissions_per_day_are_limited",
     ],
     "being paid for a time that only the submitter measured": [
         "test_only_what_is_verified_earns_and_raises_a_best",
@@ -47,7 +47,7 @@ ATTACKS = {
         "test_a_task_that_goes_wrong_is_not_the_submitters_fault",
     ],
     "having no score, and so the first rank": [
-        "test_what_has_no_speed_has_no_place_and_earns_nothing",
+        "test_submissions_without_a_speed_are_unranked_and_unpaid",
         "test_a_missing_metric_has_no_error_and_gives_no_place",
     ],
     "wrong types, text and null ids, an empty table, a missing column: an error of the server": [
@@ -66,7 +66,7 @@ ATTACKS = {
     "a hub that is slow, and with it everything": ["test_a_hub_that_hangs_delays_only_calls_that_need_it"],
     "scoring again: scores are lost, or rows are doubled": [
         "test_rescoring_resumes_after_a_kill_and_doubles_nothing",
-        "test_what_cannot_be_rescored_leaves_the_leaderboard",
+        "test_submissions_that_cannot_be_rescored_leave_the_leaderboard",
     ],
     "scores of an unknown scorer and truth": [
         "test_the_loop",

@@ -129,7 +129,7 @@ async def test_a_body_of_exactly_the_limit_is_taken(client: httpx.AsyncClient) -
 # -- bodies that stand still or break off --------------------------------------------------------------------
 
 
-async def test_a_body_that_only_drips_is_given_up(server: BodyServer) -> None:
+async def test_a_very_slow_body_is_aborted(server: BodyServer) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /file HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\n")
     answer = asyncio.ensure_future(reader.readline())
@@ -142,7 +142,7 @@ async def test_a_body_that_only_drips_is_given_up(server: BodyServer) -> None:
     await until(lambda: server.left == [])
 
 
-async def test_a_body_that_stands_still_is_given_up(server: BodyServer) -> None:
+async def test_a_stalled_body_is_aborted(server: BodyServer) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /file HTTP/1.1\r\nHost: x\r\nContent-Length: 5000000\r\n\r\n" + b"x" * 1000)
     async with asyncio.timeout(20):
@@ -212,7 +212,7 @@ async def test_an_answer_without_reading_arrives(
         assert (await client.get("/seen")).status_code == 200
 
 
-async def test_a_refusal_comes_at_once_and_closes(server: BodyServer) -> None:
+async def test_an_early_error_is_sent_at_once_and_closes(server: BodyServer) -> None:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(b"POST /refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 900000000\r\n\r\n" + b"x" * 1000)
     async with asyncio.timeout(1):

@@ -1,4 +1,4 @@
-"""A challenge from its first day to its results: dates, a part that is held back, who may do what when."""
+"""Challenges over HTTP: dates, withheld events, permissions, disqualification and results."""
 
 from __future__ import annotations
 
@@ -465,7 +465,7 @@ def test_the_same_gain_is_paid_once(
             assert credits_of(alice) == rich
 
 
-def test_dates_that_there_are_stay(admin: httpx.Client) -> None:
+def test_dates_that_have_passed_cannot_be_changed(admin: httpx.Client) -> None:
     day = timedelta(days=1)
     opens, closes = datetime.now(UTC) + day, datetime.now(UTC) + 2 * day
     new(admin, opens_at=opens.isoformat(), closes_at=closes.isoformat())

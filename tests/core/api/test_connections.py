@@ -1,4 +1,4 @@
-"""What is on the wire of a real server: readers that stop, missing bodies, no HTTP/2 without TLS, proxies."""
+"""Connections of a real server: slow readers, missing bodies, no HTTP/2 without TLS, proxies."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def is_refused(client: socket.socket) -> bool:
 
 
 @pytest.mark.parametrize("mount", ["server", "hub"])
-def test_who_reads_is_served_and_who_does_not_is_closed(server: ServerProcess, mount: str) -> None:
+def test_connections_of_clients_that_do_not_read_are_closed(server: ServerProcess, mount: str) -> None:
     url, path = (server.hub_url, PATH) if mount == "hub" else (server.base_url, f"/hub{PATH}")
     request = f"GET {path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n".encode()
     with connected(url, request) as idle, connected(url, request) as slow:
@@ -118,7 +118,7 @@ def test_a_body_that_never_comes_is_not_waited_for(server: ServerProcess, length
         (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0", 505),
     ],
 )
-def test_what_cannot_be_parsed_is_answered(server: ServerProcess, sent: bytes, status: int) -> None:
+def test_an_unparsable_request_gets_a_response(server: ServerProcess, sent: bytes, status: int) -> None:
     head, body = answered(server.base_url, sent)
     assert head.startswith(f"HTTP/1.1 {status} ".encode())
     assert b"content-type: application/problem+json" in head.lower()

@@ -1,4 +1,4 @@
-"""A course: accounts submit over the deadline while the server is killed; results are those of the files."""
+"""A course: accounts submit until after the deadline while the server is killed; results match the files."""
 
 from __future__ import annotations
 

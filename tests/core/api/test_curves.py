@@ -1,4 +1,4 @@
-"""Scores in bins on their way: file, scorer, database, API, command and page."""
+"""Scores in bins: file, scorer, database, API, command and page."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_submission_has_its_scores_in_bins(server: ServerProcess, tmp_path: Pa
     assert "pT (GeV)" in done.stdout
 
 
-def test_an_unknown_submission_to_compare_with_is_said(server: ServerProcess) -> None:
+def test_comparing_with_an_unknown_submission_is_reported(server: ServerProcess) -> None:
     with signed_in(server, "bob") as bob:
         sent = submit(bob, 0.9)
     for other in ("0" * 32, "<script>", "../" * 40):

@@ -1,4 +1,4 @@
-"""Datasets and single events over the API: the built-in sample, and what is scored of it."""
+"""Datasets and single events over the API: the built-in sample, and its evaluation events."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def test_no_other_repository_is_opened(client: Client, repo: str) -> None:
         client.event(sample.CONFIG, 1, repo=repo)
 
 
-def test_a_config_or_revision_that_is_not_there(client: Client) -> None:
+def test_an_unknown_config_or_revision_is_not_found(client: Client) -> None:
     with pytest.raises(NotFound, match="no dataset has a config"):
         client.event("ttbar_pu9", 1)
     with pytest.raises(NotFound, match="has no config"):

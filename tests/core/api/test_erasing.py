@@ -1,4 +1,4 @@
-"""A person is erased: nothing names them any more, and sums and ranks of others stay."""
+"""Erasure of an account: no record names the person, and sums and ranks of others are unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bucket that fails while a server runs: 503 with Retry-After, nothing half kept, and then all goes on."""
+"""A bucket that fails while a server runs: 503 with Retry-After, no partial state, and recovery."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task that goes wrong is its author's fault: the submitter loses nothing, the operator sees why."""
+"""Errors of a task's plugin: submitters lose nothing, and operators find the cause in the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients that generators make from the OpenAPI document order, wait, cancel, submit and read an event."""
+"""Clients generated from the OpenAPI document order, wait, cancel, submit and read an event."""
 
 from __future__ import annotations
 

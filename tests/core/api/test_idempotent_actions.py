@@ -1,4 +1,4 @@
-"""Operator actions with an Idempotency-Key: done once, however often and however many at once ask."""
+"""Operator actions with an Idempotency-Key are performed once, repeated or concurrent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Leaderboards as they were written out, kept in bounded memory."""
+"""The cache of encoded leaderboard pages, and its limit."""
 
 from __future__ import annotations
 

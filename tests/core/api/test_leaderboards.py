@@ -1,4 +1,4 @@
-"""Parts of a leaderboard, how its best came about, and where a submission's truth is from, over HTTP."""
+"""Filters and history of a leaderboard over HTTP, and the source of a submission's truth."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sizes, kills and restarts."""
+"""Limits of sizes, and kills and restarts of a server."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Links of submissions: models by repeated submissions and by PATCH, and what the hub knows of them."""
+"""Links of submissions: set by repeated submissions and by PATCH, and checked on the hub."""
 
 from __future__ import annotations
 

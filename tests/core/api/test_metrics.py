@@ -1,4 +1,4 @@
-"""What operators watch: metrics of servers and workers, and which part is not ready."""
+"""Metrics of servers and workers, and readiness."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ async def _away() -> bool:
     raise DBConnectionError("no route")
 
 
-async def test_a_part_that_hangs_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_hanging_probe_is_called_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """A disk that is gone holds a thread for each question."""
     monkeypatch.setattr(context, "PATIENCE_SECONDS", 0.01)
     asked, there = 0, asyncio.Event()

@@ -1,4 +1,4 @@
-"""Models of the local hub as the server lists them: for HTTP, the clients and the command."""
+"""Models of the local hub, listed by HTTP, the clients and the command."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ async def test_pages_follow_each_other_to_the_end(shared: ServerProcess) -> None
         {"task": "../admin"},
     ],
 )
-def test_what_no_list_can_be_asked_for_is_refused(shared: ServerProcess, query: dict[str, str]) -> None:
+def test_invalid_list_queries_are_rejected(shared: ServerProcess, query: dict[str, str]) -> None:
     answer = httpx.get(f"{shared.base_url}/v1/models", params=query, trust_env=False)
     assert answer.status_code == 422
     assert next(iter(query)) in answer.text

@@ -1,4 +1,4 @@
-"""What participants of a challenge are sent, from confirming their address to unsubscribing."""
+"""E-mails to participants of a challenge, from the confirmation of an address to unsubscribing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document is true, and nothing that it allows or forbids makes the server fail."""
+"""The OpenAPI document is accurate, and no input that it allows or forbids causes a 5xx."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_withdrawn_token_is_refused_at_once(server: ServerProcess, desk: Desk)
         ({"name": "otto", "scopes": ["all"], "challenge": "jets"}, ["scopes"]),
     ],
 )
-def test_operators_that_cannot_be_are_refused(desk: Desk, body: dict[str, object], fields: list[str]) -> None:
+def test_invalid_operators_are_rejected(desk: Desk, body: dict[str, object], fields: list[str]) -> None:
     answer = desk.first.post("/admin/operators", json=body)
     assert answer.status_code == 422
     assert [problem["field"] for problem in answer.json()["errors"]] == fields

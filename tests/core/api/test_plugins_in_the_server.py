@@ -1,4 +1,4 @@
-"""Third-party plugins in a running server: what they bring works, and their faults stop nothing else."""
+"""Third-party plugins in a running server: their features work, and their errors are isolated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas, what an account may have under way, and bans that arrive while a file is on its way."""
+"""Quotas, limits of concurrent submissions, and bans during an upload."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def places(server: ServerProcess) -> int:
 
 
 @pytest.mark.parametrize("path", [SUBMIT, CHECK])
-def test_who_is_banned_during_the_upload_gets_nothing(
+def test_a_ban_during_the_upload_rejects_the_file(
     platform: ServerProcess, alice: httpx.Client, operator: httpx.Client, oracle: pa.Table, path: str
 ) -> None:
     name, begun, go_on = name_of(alice), Event(), Event()
@@ -64,7 +64,7 @@ def test_who_is_banned_during_the_upload_gets_nothing(
     assert files_below(platform.data_dir / "storage" / "predictions") == stored
 
 
-def test_only_so_many_submissions_of_a_day_are_kept(start_platform: StartServer, oracle: pa.Table) -> None:
+def test_submissions_per_day_are_limited(start_platform: StartServer, oracle: pa.Table) -> None:
     server = start_platform({"PLATFORM_SUBMISSIONS_PER_DAY": "3", "PLATFORM_EVALUATIONS_IN_FLIGHT": "8"})
     files = list(better_and_better(oracle, 8))
     with signed_in(server, "alice") as alice, ThreadPoolExecutor(8) as threads:
@@ -129,7 +129,7 @@ def test_only_a_gain_above_its_error_is_paid_if_set(start_platform: StartServer,
     assert server.run("ledger", "audit").returncode == 0
 
 
-def test_an_account_sends_only_so_much_at_once(
+def test_concurrent_submissions_of_an_account_are_limited(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table
 ) -> None:
     content, go_on = parquet(oracle), Event()
@@ -153,7 +153,7 @@ def test_an_account_sends_only_so_much_at_once(
         assert alice.post(CHECK, content=content).status_code == 200, "what has ended is not counted"
 
 
-def test_a_file_that_takes_too_long_is_given_up(start_platform: StartServer, oracle: pa.Table) -> None:
+def test_scoring_that_takes_too_long_is_aborted(start_platform: StartServer, oracle: pa.Table) -> None:
     server = start_platform({"PLATFORM_EVALUATION_SECONDS": "0.001"})
     with signed_in(server, "alice") as alice:
         answer = alice.post(SUBMIT, content=parquet(oracle))
@@ -170,9 +170,7 @@ def with_junk(content: bytes, size: int) -> bytes:
     return content[:-footer] + bytes(size) + content[-footer:]
 
 
-def test_a_file_of_more_bytes_than_the_truth_allows_is_not_taken(
-    alice: httpx.Client, oracle: pa.Table
-) -> None:
+def test_a_file_larger_than_the_truth_allows_is_rejected(alice: httpx.Client, oracle: pa.Table) -> None:
     few = oracle.slice(0, 100)
     allowed = alice.get("/v1/benchmark/tracking").json()["largest_file_bytes"]
     for path in (SUBMIT, CHECK):

@@ -1,4 +1,4 @@
-"""Kept submissions scored again: old scores stay, bests are won anew, and nothing is paid twice."""
+"""Rescoring: old scores are kept, bests are computed again, and nothing is paid twice."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def test_a_file_resubmitted_to_a_new_scorer_is_listed_once(
         assert (kept["scores"], kept["scorer_version"]) == (first["scores"], "1")
 
 
-def test_what_cannot_be_rescored_leaves_the_leaderboard(
+def test_submissions_that_cannot_be_rescored_leave_the_leaderboard(
     timed: ServerProcess, sign_in: SignIn, oracle: pa.Table
 ) -> None:
     alice = sign_in("alice")

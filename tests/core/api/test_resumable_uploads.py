@@ -1,4 +1,4 @@
-"""Files that come in several requests: whatever breaks, the upload goes on, and ends as a plain one does."""
+"""Resumable uploads: they continue after any failure, and have the result of a single request."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def test_bad_requests_of_an_upload(alice: httpx.Client, platform: ServerProcess,
     assert files_below(platform.data_dir / "uploads") == []
 
 
-def test_an_account_has_so_many_uploads(alice: httpx.Client) -> None:
+def test_uploads_of_an_account_are_limited(alice: httpx.Client) -> None:
     whole = [begin(alice, bytes([index])) for index in range(4)]
     refused = alice.post(SUBMIT, headers=announced(b"another"))
     assert (refused.status_code, int(refused.headers["Retry-After"]) > 80_000) == (429, True)
@@ -167,7 +167,7 @@ def test_one_request_appends_at_a_time(
 
 
 @pytest.mark.usefixtures("resumable")
-def test_a_client_goes_on_where_connections_break(
+def test_a_client_resumes_after_a_broken_connection(
     platform: ServerProcess, oracle: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client_uploads, "CHUNK_BYTES", 65536)
@@ -249,7 +249,7 @@ def test_an_upload_survives_kills_of_the_server(
 
 
 @pytest.mark.usefixtures("resumable")
-def test_answers_about_the_file_end_an_upload(platform: ServerProcess, tmp_path: Path) -> None:
+def test_errors_of_the_file_end_an_upload(platform: ServerProcess, tmp_path: Path) -> None:
     path = tmp_path / "predictions.parquet"
     path.write_bytes(b"no parquet file")
     with client_of(platform, "eve-of-uploads") as client, pytest.raises(InvalidInput, match="parquet"):

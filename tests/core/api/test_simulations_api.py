@@ -1,4 +1,4 @@
-"""Ordering events, looking at requests and cancelling them, over HTTP."""
+"""Ordering events, reading requests and cancelling them over HTTP."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_an_order_is_charged_followed_and_completed(quick: ServerProcess, alice:
     assert token not in answer.text + str(done) + log_of(quick)
 
 
-def test_what_the_pipeline_cannot_make_is_never_charged(alice: httpx.Client) -> None:
+def test_an_unsupported_order_is_never_charged(alice: httpx.Client) -> None:
     """Limits, estimates and orders are those of the pipeline that the command of jobs names."""
     assert "dihiggs" not in alice.get("/v1/limits").json()["channels"]
     before = credits_of(alice)
@@ -229,14 +229,14 @@ def test_requests_come_in_pages_of_the_state_that_was_asked_for(patient: httpx.C
     "query",
     ["state=lost", "limit=" + "9" * 5000, "cursor=x", "cursor=%ff"],
 )
-def test_a_list_that_cannot_be_is_refused(unlucky: httpx.Client, query: str) -> None:
+def test_an_invalid_query_of_a_list_is_rejected(unlucky: httpx.Client, query: str) -> None:
     answer = unlucky.get(f"/v1/requests?{query}")
     assert answer.status_code in {404, 422}
     assert answer.headers["Content-Type"] == "application/problem+json"
 
 
 @pytest.mark.parametrize("request_id", NO_IDS)
-def test_what_is_no_request_is_404(unlucky: httpx.Client, request_id: str) -> None:
+def test_an_unknown_request_is_404(unlucky: httpx.Client, request_id: str) -> None:
     assert unlucky.get(f"/v1/requests/{request_id}").status_code == 404
     assert unlucky.post(f"/v1/requests/{request_id}/cancel").status_code == 404
 
@@ -291,7 +291,7 @@ def test_limits_are_those_of_orders(slow: ServerProcess, patient: httpx.Client) 
     assert order(patient, **furthest).status_code == 202
 
 
-def test_presets_that_cannot_be_ordered_are_not_offered(slow: ServerProcess) -> None:
+def test_unavailable_presets_are_not_listed(slow: ServerProcess) -> None:
     found = httpx_get(slow, "/v1/presets")
     assert found
     assert {preset["events"] for preset in found} == {10}

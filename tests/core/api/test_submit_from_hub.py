@@ -1,4 +1,4 @@
-"""Predictions that the server downloads from a repository of the hub, with the right of the account."""
+"""Predictions that the server downloads from the hub with the account's permissions."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_predictions_come_from_a_commit_of_the_hub(
         ("hubert/predictions:no-parquet@main", InvalidInput),
     ],
 )
-def test_sources_that_are_no_predictions(
+def test_invalid_hub_sources_are_rejected(
     shared_platform: ServerProcess, api: HfApi, token: str, source: str, error: type[Exception]
 ) -> None:
     with Client(shared_platform.base_url, token) as client, pytest.raises(error):

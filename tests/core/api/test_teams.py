@@ -1,4 +1,4 @@
-"""Teams, and challenges for members only: who competes with whom, and who is let in."""
+"""Teams, and challenges that only members may enter."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_teams_are_joined_and_left(people: SignIn, where: str) -> None:
     refused(bob.post(f"{where}/team/invitations", json={}), 404, "you are in no team")
 
 
-def test_a_team_has_so_many_invitations_at_a_time(people: SignIn, where: str) -> None:
+def test_invitations_of_a_team_are_limited(people: SignIn, where: str) -> None:
     new_team(people("alice"), where, "inviting")
     for _ in range(MAX_INVITATIONS):
         code_of(people("alice"), where)

@@ -154,7 +154,7 @@ def test_what_the_platform_did_not_measure_stands_apart(
     ("how", "missing"),
     [("few tracks", {"events_per_second"}), ("an event left out", {"events_per_second", "wallclock_s"})],
 )
-def test_what_has_no_speed_has_no_place_and_earns_nothing(
+def test_submissions_without_a_speed_are_unranked_and_unpaid(
     platform: ServerProcess, alice: httpx.Client, oracle: pa.Table, how: str, missing: set[str]
 ) -> None:
     part = 0.2 if how == "few tracks" else 1.0

@@ -1,4 +1,4 @@
-"""Unknown tokens at a running server that sits behind one proxy."""
+"""Unknown tokens at a running server behind one proxy."""
 
 from __future__ import annotations
 

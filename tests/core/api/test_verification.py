@@ -1,4 +1,4 @@
-"""What submitters measured themselves is shown as such, and earns nothing until an operator verifies it."""
+"""Self-reported values are marked, and earn nothing until an operator verifies them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requests watched by server-sent events: how far they are, until they or the server end."""
+"""Progress of requests by server-sent events, until the request or the server ends."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_stream_shows_progress_until_the_end(alice: httpx.Client) -> None:
     assert alice.get(f"/v1/requests/{'0' * 32}/progress").status_code == 404
 
 
-def test_an_account_has_a_few_streams(alice: httpx.Client) -> None:
+def test_streams_of_an_account_are_limited(alice: httpx.Client) -> None:
     path = ordered(alice, 2)
     with ExitStack() as stack:
         streams = [events(stack.enter_context(alice.stream("GET", path))) for _ in range(watching.STREAMS)]

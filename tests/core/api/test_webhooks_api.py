@@ -1,4 +1,4 @@
-"""``/v1/me/webhook``, and what a request's end brings to the address given there."""
+"""``/v1/me/webhook``, and deliveries at the end of a request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A third-party task whose first metric the submitter measured: how long tracking took."""
+"""A third-party task whose first metric is self-reported: the time that tracking took."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alice, at the server of the module."""
+"""A client of the account alice at the module's server."""
 
 from __future__ import annotations
 

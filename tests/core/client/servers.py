@@ -1,4 +1,4 @@
-"""Small servers on loopback that answer as no Collidium server does: proxies, half-dead machines."""
+"""Servers on loopback that respond as no Collidium server does: proxies and failing machines."""
 
 from __future__ import annotations
 

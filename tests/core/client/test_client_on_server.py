@@ -1,4 +1,4 @@
-"""The clients against a real server, and the errors that a server really gives."""
+"""The clients against a real server, and the errors that it returns."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_predictions_in_memory_are_sent_as_a_file_would_be(
 
 
 @pytest.mark.parametrize("name", ["", ".", ".."])
-def test_a_name_that_is_none_is_not_sent(client: Client, name: str) -> None:
+def test_an_invalid_name_is_not_sent(client: Client, name: str) -> None:
     with pytest.raises(NotFound, match="not a name"):
         client.task(name)
 

@@ -1,4 +1,4 @@
-"""Addresses, secrets, and what a broken exchange means."""
+"""Addresses, credentials and failures of connections."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_the_address_is_the_argument_or_the_environments(monkeypatch: pytest.Mon
     "address",
     ["", "  ", "127.0.0.1:8000", "ftp://x", "http://", "http://x?y=1", "http://x#y", "x"],
 )
-def test_an_address_that_is_none(address: str) -> None:
+def test_an_invalid_address_is_rejected(address: str) -> None:
     with pytest.raises(ConfigurationError, match="PLATFORM_BACKEND must be an address like"):
         Client(address or " ")
 
@@ -171,7 +171,7 @@ async def test_a_read_is_repeated_when_the_connection_breaks(failures: int) -> N
             assert (await client_.health()).status == "ok"
 
 
-def test_a_read_is_not_repeated_for_ever() -> None:
+def test_a_read_is_repeated_a_limited_number_of_times() -> None:
     with serving(hanging_up, hanging_up, hanging_up, HEALTHY) as url, Client(url) as client:
         with pytest.raises(Unreachable, match="broke"):
             client.health()
@@ -225,7 +225,7 @@ def test_an_unknown_outcome_names_its_key(behaviour: Behaviour, unknown: bool) -
     assert caught.value.idempotency_key == ("mine" if unknown else None)
 
 
-def test_a_key_that_is_none_is_not_sent() -> None:
+def test_an_invalid_idempotency_key_is_not_sent() -> None:
     with serving() as url, Client(url, admin_token=TOKEN) as client:
         for key in ("", "a b", "x" * 129):
             with pytest.raises(InvalidInput, match="Idempotency-Key"):
@@ -241,7 +241,7 @@ def test_a_proxy_is_not_used_for_loopback(monkeypatch: pytest.MonkeyPatch) -> No
         assert client.health().status == "ok"
 
 
-def test_compressed_nonsense_is_an_error_of_ours() -> None:
+def test_invalid_compression_is_an_upstream_error() -> None:
     broken = response("200 OK", b"not gzip", "application/json", "Content-Encoding: gzip")
     with serving(answering(broken)) as url, Client(url) as client, pytest.raises(UpstreamError):
         client.health()
@@ -254,7 +254,7 @@ def expanding(connection: socket.socket) -> None:
 
 
 @pytest.mark.parametrize("behave", [flooding, expanding])
-async def test_an_answer_that_does_not_end_is_not_read_on(behave: Behaviour) -> None:
+async def test_reading_an_endless_response_stops(behave: Behaviour) -> None:
     with serving(behave, HEALTHY) as url, Client(url) as client:
         with pytest.raises(UpstreamError, match=r"answered more than 64 MiB.*check PLATFORM_BACKEND"):
             client.health()

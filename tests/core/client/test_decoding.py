@@ -1,4 +1,4 @@
-"""JSON to records: what a server of another version, or none of ours, may answer."""
+"""Decoding of JSON to records, from servers of other versions and other services."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_fields_of_a_newer_server_are_ignored() -> None:
         ({"created_at": '"2026-01-02T03:04:05"'}, r"with a timezone component - at `\$.created_at`"),
     ],
 )
-def test_what_is_wrong_is_named(raw: dict[str, str], message: str) -> None:
+def test_invalid_fields_are_named(raw: dict[str, str], message: str) -> None:
     with pytest.raises(UpstreamError, match=message):
         decode(Account, ACCOUNT, **raw)
 

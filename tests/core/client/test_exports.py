@@ -1,4 +1,4 @@
-"""What the client library shows to the world, and what it costs to import."""
+"""Public names of the client library, and what importing it loads."""
 
 from __future__ import annotations
 

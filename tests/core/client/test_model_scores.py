@@ -1,4 +1,4 @@
-"""Scores on the card of a model: others stay untouched, and the same again changes nothing."""
+"""Scores on a model card: other entries are kept, and the same scores again change nothing."""
 
 from __future__ import annotations
 

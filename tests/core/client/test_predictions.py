@@ -1,4 +1,4 @@
-"""The recommended writer: small files of whole events, nothing half-written."""
+"""Writing predictions: small files of whole events, and no partial file."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_invalid_predictions_are_rejected_and_leave_nothing(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_writer_that_is_given_up_leaves_what_was_there(tmp_path: Path) -> None:
+def test_an_aborted_writer_keeps_the_existing_file(tmp_path: Path) -> None:
     path = tmp_path / "p.parquet"
     write_predictions({"event_id": [1], "hit_id": [1]}, path)
     before = path.read_bytes()
@@ -123,7 +123,7 @@ def test_data_frames_are_written(frame: Frame | Stream, tmp_path: Path) -> None:
     assert pq.read_table(tmp_path / "p.parquet").to_pydict() == {"event_id": [1, 2], "hit_id": [8, 7]}
 
 
-def test_anything_else_is_a_type_error_that_helps(tmp_path: Path) -> None:
+def test_other_types_raise_a_helpful_type_error(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="write_predictions"):
         write_predictions([1, 2], tmp_path / "p.parquet")
     assert list(tmp_path.iterdir()) == []

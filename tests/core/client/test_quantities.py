@@ -1,4 +1,4 @@
-"""Numbers with their errors are written with the digits that mean something."""
+"""Numbers with uncertainties are written with their significant digits."""
 # ruff: noqa: RUF001 -- minus signs and powers as they are shown
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def test_credits_are_written_exactly(value: str, wanted: str) -> None:
         (-5, "no time"),
     ],
 )
-def test_time_is_left_in_whole_units(seconds: int, wanted: str) -> None:
+def test_remaining_time_is_rounded_to_whole_units(seconds: int, wanted: str) -> None:
     assert time_until(datetime.now(UTC) + timedelta(seconds=seconds - 0.5)) == wanted
 
 

@@ -1,4 +1,4 @@
-"""Answers that are not what was asked for become errors that say what happened."""
+"""Unexpected responses become errors that explain what happened."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_the_next_page_is_in_the_link() -> None:
     assert listed(Transaction)(answer(200, b"[]")).next_cursor is None
 
 
-def test_a_link_that_is_no_address() -> None:
+def test_a_link_that_is_no_url_is_rejected() -> None:
     strange = Response(BACKEND, 200, {"content-type": "application/json"}, b"[]", "http://[::1")
     with pytest.raises(errors.UpstreamError, match="not an answer of a Collidium server"):
         listed(Transaction)(strange)

@@ -1,4 +1,4 @@
-"""Clients order events from a real server and wait for them, whatever happens on the way."""
+"""Clients order events from a real server and wait for them, through failures."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_waiting_survives_a_restart_of_the_server(server: ServerProcess, client:
     assert [request.state for request in seen] == ["completed"]
 
 
-def test_time_that_is_up(server: ServerProcess, token: str) -> None:
+def test_waiting_past_the_deadline_raises(server: ServerProcess, token: str) -> None:
     queued = json.dumps(
         {
             **MUONS,

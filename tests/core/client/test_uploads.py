@@ -1,4 +1,4 @@
-"""Files on their way to a server: in pieces, with progress, and with an ear for an early refusal."""
+"""Uploads of files: in chunks, with progress, and with early errors of the server."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ async def test_the_async_client_streams_and_reports_progress(large_file: Path) -
 @pytest.mark.parametrize(
     ("status", "kind"), [("413 Content Too Large", TooLarge), ("401 Unauthorized", Unauthenticated)]
 )
-async def test_a_server_that_refuses_early_is_heard(
+async def test_an_early_error_of_the_server_is_read(
     status: str, kind: type[Exception], large_file: Path
 ) -> None:
     # The server closes with most of the file unread, which resets the connection under the upload.

@@ -1,4 +1,4 @@
-"""A server of another release is named as such."""
+"""A server of another release is reported as such."""
 
 from __future__ import annotations
 

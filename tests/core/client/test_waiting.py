@@ -1,4 +1,4 @@
-"""How often a client looks while it waits, and what it bears: no server, and a clock that tests move."""
+"""Intervals, timeouts and tolerated errors of a waiting client, with a clock that tests set."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_pauses_grow_up_to_the_longest() -> None:
 
 
 @pytest.mark.parametrize("state", ["completed", "failed", "cancelled"])
-def test_it_ends_with_the_request(state: str) -> None:
+def test_a_stream_ends_with_its_request(state: str) -> None:
     waiting = Waiting(None, None)
     assert not waiting.has_ended(request("queued"))
     assert not waiting.has_ended(request("running"))
@@ -61,7 +61,7 @@ def test_only_changes_are_reported() -> None:
     assert reports == [("queued", None), ("queued", "the hub is away"), ("running", None)]
 
 
-def test_the_last_look_is_when_time_is_up() -> None:
+def test_the_last_poll_is_at_the_deadline() -> None:
     clock = Clock(1000.0)
     waiting = Waiting(3, None, clock)
     waiting.has_ended(request("running"))
@@ -73,7 +73,7 @@ def test_the_last_look_is_when_time_is_up() -> None:
 
 
 @pytest.mark.parametrize("kind", [errors.Unreachable, errors.UpstreamError])
-def test_trouble_is_borne_for_a_while_and_then_raised(kind: type[errors.CollidiumError]) -> None:
+def test_repeated_errors_are_raised_after_a_while(kind: type[errors.CollidiumError]) -> None:
     clock = Clock(1000.0)
     waiting = Waiting(None, None, clock)
     trouble = kind("away")
@@ -89,7 +89,7 @@ def test_trouble_is_borne_for_a_while_and_then_raised(kind: type[errors.Collidiu
         waiting.pause_after(trouble)
 
 
-def test_trouble_does_not_outlast_the_time_that_was_given() -> None:
+def test_errors_are_tolerated_until_the_timeout_at_most() -> None:
     clock = Clock(1000.0)
     waiting = Waiting(10, None, clock)
     clock.now += 11

@@ -1,4 +1,4 @@
-"""What operators do, each action in the audit log."""
+"""Operator actions, each with an entry in the audit log."""
 
 from __future__ import annotations
 
