@@ -32,8 +32,7 @@ from collidium.api.authentication import require_metrics_token
 from collidium.api.context import platform, probes
 from collidium.records import Health, Readiness
 from collidium.runtime.metrics import DURATION, REQUESTS
-from collidium.simulations import reports
-from collidium.simulations.follower import followers
+from collidium.simulations import followers, reports
 
 #: Other methods are counted together, because each would be a series of its own.
 METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -1,11 +1,12 @@
-"""Simulation requests: ordering events, following their jobs, and handing over what they made."""
+"""Simulation requests: place orders, run and follow their jobs, publish their output."""
 
 from collidium.order import PRESETS, Order
 from collidium.simulations import reports
-from collidium.simulations.follower import following, other_settings, processes, serving
+from collidium.simulations.follower import following
 from collidium.simulations.models import State, Step
 from collidium.simulations.orders import estimate, limits
 from collidium.simulations.placing import DeliveryOptions, place
+from collidium.simulations.presence import followers, other_settings, processes, serving
 from collidium.simulations.requests import (
     cancel,
     cancel_as_operator,
@@ -38,6 +39,7 @@ __all__ = [
     "find",
     "find_as_operator",
     "find_with_progress",
+    "followers",
     "following",
     "forget",
     "limits",

@@ -1,20 +1,18 @@
-"""The follower: a loop over the database that moves every unfinished request one step on, again and again.
+"""The follower: loops that claim requests that are due and do the next step of each.
 
-Any number of processes run it at once; leases keep them off each other's requests. Nothing is held in memory
-that the database does not know, so a process may be killed at any moment.
+Any number of processes run it at once: each works only on requests that it has leased. All state is in the
+database, so a process may be killed at any moment.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import os
-import socket
 import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from datetime import datetime, timedelta
+from datetime import timedelta
 from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
@@ -23,13 +21,12 @@ from tortoise.expressions import Q
 from tortoise.queryset import QuerySet
 from tortoise.timezone import now
 
-from collidium import __version__, records
 from collidium.database import transactional
 from collidium.database.leased_loop import LeasedLoop
 from collidium.runtime.failpoints import reached
-from collidium.secrets import SHARED, differing_settings
 from collidium.simulations import steps
-from collidium.simulations.models import Follower, SimulationRequest, Step
+from collidium.simulations.models import SimulationRequest, Step
+from collidium.simulations.presence import Presence
 from collidium.simulations.transitions import CHANGED
 
 if TYPE_CHECKING:
@@ -37,69 +34,51 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: Nothing is ever due later, and no lease is ever held for longer: what seems to be was written before
-#: the clock was set back.
+#: No due time and no lease lies further ahead than this. One that does was written before the clock was set
+#: back, and is ignored.
 HORIZON: Final = timedelta(hours=2)
-#: How often a process writes that it is there.
-WRITE_SECONDS: Final = 5.0
-#: How long a process that was killed is remembered.
-REMEMBERED: Final = timedelta(days=1)
-PRESENT: Final = timedelta(minutes=2)
 
 
 class Lane(Enum):
-    """Kinds of work that do not wait for each other."""
+    """Kinds of work, each with a loop of its own, so that none waits for another."""
 
-    #: Asking runners about jobs, hundreds in one call.
+    #: Poll runners, with hundreds of jobs in one call.
     POLL = Q(step=Step.FOLLOW, cancel_requested_at__isnull=True)
-    #: Handing jobs over, and stopping them.
+    #: Submit jobs and cancel them.
     HAND_OVER = Q(step=Step.SUBMIT) | Q(step=Step.FOLLOW, cancel_requested_at__isnull=False)
-    #: Moving output: long, and heavy on disk and network.
+    #: Move output: slow, and heavy on disk and network.
     DELIVER = Q(step__in=[Step.STORE, Step.COLLECT, Step.PUBLISH])
 
 
-#: How many requests each lane works on at once in one process.
+#: Maximum number of requests that a lane of one process works on at once.
 WIDTH: Final = {Lane.POLL: 2000, Lane.HAND_OVER: 16, Lane.DELIVER: 4}
-#: How many are claimed in one go: to read them holds up whatever else the process does.
+#: Maximum number of requests in one claim: reading their rows blocks the event loop.
 CLAIM: Final = 500
-#: Seconds between two looks into the database without a notification.
+#: Seconds between two queries when there is no notification.
 IDLE_SECONDS: Final = 0.5
-#: A lease is renewed so often before it would run out.
+#: How often a lease is renewed before it would expire.
 RENEWALS: Final = 3
 
 
 @asynccontextmanager
 async def following(platform: Platform) -> AsyncIterator[None]:
-    """Follow requests in the background while the context lasts; what is under way then is left to others."""
-    held = _Held(platform.settings.lease_seconds)
-    presence = Presence(platform.secrets.fingerprint(platform.settings))
+    """Follow requests in the background while the context lasts, then release the unfinished ones."""
+    leases = _Leases(platform.settings.lease_seconds)
+    presence = Presence(platform.secrets.fingerprint(platform.settings), loops=len(Lane))
     async with asyncio.TaskGroup() as loops:
-        tasks = [loops.create_task(_follow(platform, lane, held, presence)) for lane in Lane]
-        tasks += [loops.create_task(held.keep()), loops.create_task(presence.keep())]
+        tasks = [loops.create_task(_follow(platform, lane, leases, presence)) for lane in Lane]
+        tasks += [loops.create_task(leases.keep()), loops.create_task(presence.keep())]
         try:
             yield
         finally:
             for task in tasks:
                 task.cancel()
-    await held.give_back()
+    await leases.release_interrupted()
     await presence.leave()
 
 
-@asynccontextmanager
-async def serving(platform: Platform) -> AsyncIterator[None]:
-    """Record that this process serves while the context lasts, without following requests."""
-    presence = Presence(platform.secrets.fingerprint(platform.settings), follows=False)
-    keeping = asyncio.create_task(presence.keep())
-    try:
-        yield
-    finally:
-        keeping.cancel()
-        await asyncio.gather(keeping, return_exceptions=True)
-        await presence.leave()
-
-
-async def _follow(platform: Platform, lane: Lane, held: _Held, presence: Presence) -> None:
-    loop = _LaneLoop(platform, lane, held, presence)
+async def _follow(platform: Platform, lane: Lane, leases: _Leases, presence: Presence) -> None:
+    loop = _LaneLoop(platform, lane, leases, presence)
     try:
         await loop.run()
     finally:
@@ -107,13 +86,13 @@ async def _follow(platform: Platform, lane: Lane, held: _Held, presence: Presenc
 
 
 class _LaneLoop(LeasedLoop[int]):
-    """Takes on the requests of one lane; its work is how many of them a task has."""
+    """The loop of one lane. The value of each of its tasks is the number of requests that it works on."""
 
-    def __init__(self, platform: Platform, lane: Lane, held: _Held, presence: Presence) -> None:
+    def __init__(self, platform: Platform, lane: Lane, leases: _Leases, presence: Presence) -> None:
         super().__init__(f"following ({lane.name.lower()})", CHANGED, IDLE_SECONDS)
         self._platform = platform
         self._lane = lane
-        self._held = held
+        self._leases = leases
         self._presence = presence
 
     async def take(self) -> bool:
@@ -121,14 +100,13 @@ class _LaneLoop(LeasedLoop[int]):
         lease = uuid.uuid4().hex
         maximum = min(WIDTH[self._lane] - sum(self._under_way.values()), CLAIM)
         if maximum > 0:
-            # The transaction may be committed although the claim is cut off: then this lease is given back.
-            with self._held.while_working(lease):
+            # A cancelled claim may have been committed: then this lease is released at the end.
+            with self._leases.held(lease):
                 rows = await claim(self._lane, maximum, self._platform.settings.lease_seconds, lease)
             reached("follow.claimed")
         for size, batch in self._batches(rows):
             self.begin(self._do(lease, batch), size)
-        self._presence.looked(self._lane)
-        # There may be more, and a poll of many is quick.
+        self._presence.looked(self._lane.name)
         return 0 < maximum == len(rows)
 
     def _batches(self, rows: Sequence[SimulationRequest]) -> Iterator[tuple[int, Awaitable[None]]]:
@@ -142,127 +120,60 @@ class _LaneLoop(LeasedLoop[int]):
             yield len(jobs), steps.poll(self._platform, runner, jobs)
 
     async def _do(self, lease: str, batch: Awaitable[None]) -> None:
-        with self._held.while_working(lease):
+        with self._leases.held(lease):
             try:
                 await batch
             except Exception as error:
-                # The lease runs out, and another process tries again.
+                # The lease expires, and another process tries again.
                 logger.warning("%s: %s", self._name, error)
 
 
-class _Held:
-    """The leases that this process works under, kept from running out."""
+class _Leases:
+    """The leases of this process."""
 
     def __init__(self, seconds: float) -> None:
         self._seconds = seconds
-        self._leases: Counter[str] = Counter()
-        self._left: set[str] = set()
+        #: Each lease, and the number of contexts that hold it.
+        self._held: Counter[str] = Counter()
+        self._interrupted: set[str] = set()
 
     @contextmanager
-    def while_working(self, lease: str) -> Iterator[None]:
-        """Renew the lease while the context lasts; it is remembered if that was cut off."""
-        self._leases[lease] += 1
+    def held(self, lease: str) -> Iterator[None]:
+        """Renew the lease while the context lasts."""
+        self._held[lease] += 1
         try:
             yield
         except asyncio.CancelledError:
-            self._left.add(lease)
+            self._interrupted.add(lease)
             raise
         finally:
-            self._leases[lease] -= 1
-            if not self._leases[lease]:
-                del self._leases[lease]
+            self._held[lease] -= 1
+            if not self._held[lease]:
+                del self._held[lease]
 
     async def keep(self) -> None:
-        """Renew what is held, for ever."""
+        """Renew the held leases until cancelled."""
         while True:
             await asyncio.sleep(self._seconds / RENEWALS)
-            if self._leases:
+            if self._held:
                 try:
-                    await renew(self._leases, self._seconds)
+                    await renew(self._held, self._seconds)
                 except Exception as error:
-                    # The database is away; a lease that ran out meanwhile is noticed where it matters.
+                    # The database is unreachable. Each change checks its lease, so that it may expire.
                     logger.warning("following: leases are not renewed: %s", error)
 
-    async def give_back(self) -> None:
-        """Let others go on at once with what was cut off."""
-        if self._left:
-            await give_back(self._left)
-
-
-async def followers() -> list[records.Follower]:
-    """The processes that follow requests, or did so in the last day and were killed; the latest first."""
-    recent = Follower.filter(follows=True, looked_at__gt=now() - REMEMBERED)
-    rows = await recent.order_by("-looked_at", "process")
-    return [records.Follower.of(row) for row in rows]
-
-
-async def processes() -> list[Follower]:
-    """Each process that serves or follows requests now."""
-    return await Follower.filter(looked_at__gt=now() - PRESENT).order_by("process")
-
-
-async def other_settings(own: str) -> dict[str, list[str]]:
-    """Processes that run with other settings than the fingerprint ``own``, by the name of the setting.
-
-    One of another release may write others down in another way, but for the secret key.
-    """
-    found: dict[str, list[str]] = {}
-    for one in await processes():
-        for name in differing_settings(own, one.key):
-            if one.release == __version__ or name == SHARED[0]:
-                found.setdefault(name, []).append(one.process)
-    return found
-
-
-class Presence:
-    """Records that this process follows requests, or only serves."""
-
-    def __init__(self, key: str, *, follows: bool = True) -> None:
-        self._key = key
-        self._follows = follows
-        self._process = f"{socket.gethostname()[:100]}:{os.getpid()}"
-        self._looks: dict[Lane, datetime] = {}
-        self._complete = asyncio.Event()
-
-    def looked(self, lane: Lane) -> None:
-        """A lane has just looked for work, whether or not there was any."""
-        self._looks[lane] = now()
-        if len(self._looks) == len(Lane):
-            self._complete.set()
-
-    async def keep(self) -> None:
-        """Write it again and again, once every lane has looked for work."""
-        if self._follows:
-            await self._complete.wait()
-        while True:
-            try:
-                await self._write(min(self._looks.values(), default=now()))
-            except Exception as error:
-                # Most likely the database is away: then it is true that nothing is followed.
-                logger.warning("following: the presence of this process is not recorded: %s", error)
-            await asyncio.sleep(WRITE_SECONDS)
-
-    async def leave(self) -> None:
-        """Remove the record of this process."""
-        try:
-            await Follower.filter(process=self._process).delete()
-        except Exception as error:
-            logger.warning("following: the end of this process is not recorded: %s", error)
-
-    async def _write(self, moment: datetime) -> None:
-        if not await Follower.filter(process=self._process).update(looked_at=moment):
-            await Follower.filter(looked_at__lt=now() - REMEMBERED).delete()
-            values = {"release": __version__, "key": self._key, "follows": self._follows}
-            row = Follower(process=self._process, looked_at=moment, **values)
-            await Follower.bulk_create([row], ignore_conflicts=True)
+    async def release_interrupted(self) -> None:
+        """Release the leases whose work was cancelled, so that other processes continue it at once."""
+        if self._interrupted:
+            await release(self._interrupted)
 
 
 # -- leases ------------------------------------------------------------------------------------------
 
 
 async def claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[SimulationRequest]:
-    """Lease up to ``maximum`` requests that are due, oldest first, for that many seconds."""
-    # SQLite locks everything for a transaction, so look first whether there is anything.
+    """Lease up to ``maximum`` requests that are due, oldest first, for ``seconds``."""
+    # A transaction locks the whole database in SQLite, so first check outside of one.
     if not await _due(lane).exists():
         return []
     return await _claim(lane, maximum, seconds, lease)
@@ -279,13 +190,13 @@ async def _claim(lane: Lane, maximum: int, seconds: float, lease: str) -> list[S
 
 
 async def renew(leases: Iterable[str], seconds: float) -> None:
-    """Keep what is still held for that many seconds from now."""
+    """Extend the leases to ``seconds`` from now; those taken over by another process stay as they are."""
     until = now() + timedelta(seconds=seconds)
     await SimulationRequest.filter(lease__in=list(leases)).update(leased_until=until)
 
 
-async def give_back(leases: Iterable[str]) -> None:
-    """Leave what is still held to others at once."""
+async def release(leases: Iterable[str]) -> None:
+    """Release the requests under these leases."""
     await SimulationRequest.filter(lease__in=list(leases)).update(lease="", leased_until=None)
 
 

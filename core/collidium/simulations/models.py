@@ -12,9 +12,9 @@ from tortoise.models import Model
 
 
 class SimulationRequest(Model):
-    """An order of events that was paid for, and what became of it.
+    """An accepted order.
 
-    The database refuses to change how a request ended.
+    A trigger of the database prevents changes to the state of a request that has ended.
     """
 
     id = fields.BigIntField(primary_key=True)
@@ -24,9 +24,9 @@ class SimulationRequest(Model):
     channel = fields.CharField(max_length=64)
     events = fields.IntField()
     pileup = fields.IntField()
-    # Decimal digits: a seed has up to 128 bits, and no integer of a database has.
+    # Decimal digits, as a seed has up to 128 bits.
     seed = fields.CharField(max_length=39)
-    # A systematic variation, empty without one.
+    # Systematic variation, empty for none.
     vary = fields.CharField(max_length=200, default="")
     pipeline_version = fields.CharField(max_length=64)
     config_hash = fields.CharField(max_length=64)
@@ -34,50 +34,49 @@ class SimulationRequest(Model):
     webhook_url = fields.CharField(max_length=2000, null=True)
 
     state = fields.CharField(max_length=16)
-    # Why it is as it is, or what is wrong for now.
+    # Why it is in this state, or the last trouble.
     reason = fields.CharField(max_length=500, null=True)
     created_at = fields.DatetimeField()
     started_at = fields.DatetimeField(null=True)
     finished_at = fields.DatetimeField(null=True)
-    # Days and months in UTC, written once, so that no time zone of a session moves them.
+    # Day and month in UTC, stored so that they do not depend on the time zone of a session.
     created_day = fields.CharField(max_length=10)
     finished_month = fields.CharField(max_length=7, null=True)
 
     credits_charged = fields.DecimalField(max_digits=18, decimal_places=3)
     credits_refunded = fields.DecimalField(max_digits=18, decimal_places=3, default=Decimal(0))
     estimated_node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
-    # The estimate until it has ended, then what the runner used.
+    # The estimate until the request ends, then what was used.
     node_hours = fields.DecimalField(max_digits=18, decimal_places=3)
 
-    # What the runner reported as used, while the output is still on its way.
+    # What the runner reported when the job completed.
     node_hours_used = fields.DecimalField(max_digits=18, decimal_places=3, null=True)
 
     runner = fields.CharField(max_length=64)
     is_mock = fields.BooleanField(default=False)
     handle = fields.CharField(max_length=200, null=True)
     node_seconds = fields.FloatField()
-    # Parts of the job whose files were stored while others ran.
+    # Number of parts whose files are stored.
     parts_stored = fields.IntField(default=0, db_default=0)
-    # The files in the storage backend, once all were collected.
+    # The files in the storage backend, once all are collected.
     output: Any = fields.JSONField(null=True)
     output_hub_repo = fields.CharField(max_length=500, null=True)
-    # The requester's hub token, needed to publish, and gone when the request has ended.
+    # The requester's hub token, to publish with; deleted when the request ends.
     encrypted_token: str | None = fields.TextField(null=True)
 
-    # What the follower does next, empty when the request has ended.
+    # The next step, empty when the request has ended.
     step = fields.CharField(max_length=16)
-    # When to do it, None when the request has ended.
+    # When the step is due, None when the request has ended.
     due_at: datetime | None = fields.DatetimeField(null=True, db_index=True)
-    # When the step has taken too long.
     deadline_at = fields.DatetimeField(null=True)
     cancel_requested_at = fields.DatetimeField(null=True)
-    # Failures of the step in a row.
+    # Consecutive failures of the step.
     attempts = fields.IntField(default=0)
-    # How often in a row the runner did not know the job.
+    # Consecutive polls in which the runner did not know the job.
     denials = fields.IntField(default=0)
-    # Collections of its output that a worker, or the process that follows it, did not survive.
+    # Number of worker processes that died while they read its output.
     lost_collections = fields.IntField(default=0, db_default=0)
-    # The process that works on it, and until when no other may.
+    # The claim under which a process works on it, and when the claim expires.
     lease = fields.CharField(max_length=32, default="", db_index=True)
     leased_until = fields.DatetimeField(null=True)
 
@@ -96,7 +95,7 @@ class SimulationRequest(Model):
 
 
 class HistoryLine(Model):
-    """A moment in the life of a request: a state it came to, or something worth telling on the way."""
+    """An entry of a request's timeline: a new state, or a new reason."""
 
     id = fields.BigIntField(primary_key=True)
     request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
@@ -112,7 +111,7 @@ class HistoryLine(Model):
 
 
 class StoredPart(Model):
-    """The files of a part in the storage backend, until the output of the request is whole, or deleted."""
+    """The files of a part in the storage backend, until the whole output is collected, or deleted."""
 
     id = fields.BigIntField(primary_key=True)
     request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
@@ -120,7 +119,7 @@ class StoredPart(Model):
     )
     request_id: int
     part = fields.IntField()
-    # False before all of them are there: a killed process may have left some.
+    # False until all files are stored; some may be.
     stored = fields.BooleanField(default=False)
     files: Any = fields.JSONField()
 
@@ -130,7 +129,7 @@ class StoredPart(Model):
 
 
 class Reader(Model):
-    """An account that was answered with another account's request, and may read it."""
+    """An account whose order was answered with another account's request, and that may read it."""
 
     id = fields.BigIntField(primary_key=True)
     request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
@@ -145,7 +144,7 @@ class Reader(Model):
 
 
 class UsageTotal(Model):
-    """A running total: of a month, of a day, or of an account or a channel in a month."""
+    """A running total of a month, of a day, or of an account or a channel in a month."""
 
     # ``<kind>:<period>:<key>``.
     id = fields.CharField(max_length=120, primary_key=True)
@@ -164,15 +163,15 @@ class UsageTotal(Model):
 
 
 class Follower(Model):
-    """A process that serves or follows requests, and since when every lane of it has looked for work."""
+    """A process that serves or follows requests, and when the last of its lanes looked for work."""
 
     # ``<host>:<process id>``.
     process = fields.CharField(max_length=128, primary_key=True)
     looked_at = fields.DatetimeField(db_index=True)
-    # Its release, and the fingerprint of what it shares with others.
     release = fields.CharField(max_length=64)
+    # Fingerprint of the settings that all processes must share.
     key = fields.CharField(max_length=16)
-    # False: it only serves.
+    # False if it only serves.
     follows = fields.BooleanField(default=True)
 
     class Meta(Model.Meta):
@@ -180,7 +179,7 @@ class Follower(Model):
 
 
 class State(StrEnum):
-    """What a request is in."""
+    """States of a request."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -190,7 +189,7 @@ class State(StrEnum):
 
 
 class Step(StrEnum):
-    """What the follower does next."""
+    """What the follower does next for a request."""
 
     SUBMIT = "submit"
     FOLLOW = "follow"
@@ -201,5 +200,5 @@ class Step(StrEnum):
 
 
 TERMINAL: Final = frozenset({State.COMPLETED, State.FAILED, State.CANCELLED})
-#: The steps in which there is a job to be stopped.
+#: The steps in which there may be a job to cancel.
 CANCELLABLE: Final = frozenset({Step.SUBMIT, Step.FOLLOW, Step.STORE})

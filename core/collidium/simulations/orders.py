@@ -1,4 +1,4 @@
-"""What an order costs, whether it may be given here, and what of its price stays charged at its end."""
+"""The rules of orders: price, limits, and the credits that stay charged when a request ends."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from decimal import ROUND_HALF_UP, Decimal
 from typing import TYPE_CHECKING, Final
 
+from collidium import order as orders
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import DEFAULT_SEED, VARIATIONS, Order, number_ranges
-from collidium.order import check as refuse
 from collidium.records import Estimate, OrderLimits, Range
 from collidium.simulations.models import SimulationRequest, State
 
@@ -17,14 +17,16 @@ if TYPE_CHECKING:
     from collidium.settings import Settings
 
 SECONDS_PER_HOUR: Final = 3600
-#: Output of any order may have this many bytes, and more for its events.
+#: Maximum size of the output of an order without events; each event adds to it.
 OUTPUT_BYTES: Final = 64 * 1024**2
-#: Node-hours and credits are kept to three places, and nothing is free.
+#: Resolution of node-hours and credits, and the minimum price.
 MINIMUM: Final = Decimal("0.001")
+#: Maximum node-hours that a runner's report is believed.
+MAXIMUM: Final = Decimal(10) ** 9
 
 
 def estimate(order: Order, settings: Settings, pipeline: Pipeline | None = None) -> Estimate:
-    """The price of an order. Raises InvalidInput with everything that is wrong with it."""
+    """Return the price of an order. Raises InvalidInput with all problems at once."""
     check(order, settings, pipeline)
     per_event = settings.channels[order.channel] * order.pileup_cost
     seconds = settings.channel_overheads.get(order.channel, 0.0) + per_event * order.events
@@ -34,13 +36,13 @@ def estimate(order: Order, settings: Settings, pipeline: Pipeline | None = None)
 
 
 def max_output_bytes(order: Order, settings: Settings) -> int:
-    """Return how large the output of an order may be, all files together."""
+    """Return the maximum size of the output of an order, all files together."""
     per_event = settings.output_event_bytes * order.pileup_cost
     return OUTPUT_BYTES + int(per_event * order.events)
 
 
 def limits(settings: Settings, pipeline: Pipeline | None = None) -> OrderLimits:
-    """Return what :func:`check` accepts."""
+    """Return the limits that :func:`check` applies."""
     ranges = number_ranges(settings.max_events, _max_pileup(settings, pipeline), pipeline or _UNKNOWN)
     return OrderLimits(
         channels=tuple(sorted(_channels(settings, pipeline))),
@@ -52,24 +54,24 @@ def limits(settings: Settings, pipeline: Pipeline | None = None) -> OrderLimits:
 
 
 def check(order: Order, settings: Settings, pipeline: Pipeline | None = None) -> None:
-    """Raise InvalidInput with everything that is wrong with an order.
+    """Validate an order against the operator's limits and, if known, those of the pipeline.
 
-    By the operator's limits and those of ``pipeline``, which simulates it; None where that is not known.
+    Raises InvalidInput with all problems at once.
     """
     maximum = _max_pileup(settings, pipeline)
     channels = _channels(settings, pipeline)
-    refuse(order, channels, pipeline or _UNKNOWN, max_events=settings.max_events, max_pileup=maximum)
+    orders.check(order, channels, pipeline or _UNKNOWN, max_events=settings.max_events, max_pileup=maximum)
 
 
-#: Of a command that names no pipeline only the operator's limits are known.
+#: Stands for the pipeline of a command that names none.
 _UNKNOWN: Final = Pipeline("of this server", "", "", ())
 
 
 def _channels(settings: Settings, pipeline: Pipeline | None) -> Collection[str]:
     if pipeline is None:
         return settings.channels.keys()
-    made = settings.channels if pipeline.channels is None else pipeline.channels
-    return (settings.channels.keys() & made.keys()) - pipeline.refused.keys()
+    supported = settings.channels if pipeline.channels is None else pipeline.channels
+    return (settings.channels.keys() & supported.keys()) - pipeline.refused.keys()
 
 
 def _max_pileup(settings: Settings, pipeline: Pipeline | None) -> int:
@@ -77,45 +79,40 @@ def _max_pileup(settings: Settings, pipeline: Pipeline | None) -> int:
     return settings.max_pileup if own is None else min(own, settings.max_pileup)
 
 
-#: No job uses more node-hours.
-MAXIMUM: Final = Decimal(10) ** 9
-
-
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a request comes to its end."""
+    """How a request ends."""
 
     state: State
     reason: str | None = None
-    #: Node-hours that the runner accounts for, None where it does not know.
+    #: Node-hours that the runner reports, None if unknown.
     used: Decimal | None = None
     output_hub_repo: str | None = None
-    #: Whether its owner brought a failure about.
+    #: Whether the owner caused a failure.
     caused_by_owner: bool = False
 
 
 def believable(node_hours: Decimal | None) -> Decimal | None:
-    """Node-hours as they are kept; None for what no job can have used, as batch systems may report."""
+    """Return reported node-hours as they are stored; None for values that no job can have used."""
     if node_hours is None or not node_hours.is_finite() or not 0 <= node_hours <= MAXIMUM:
         return None
     return node_hours.quantize(MINIMUM)
 
 
 def node_hours_used(row: SimulationRequest, ending: Ending) -> Decimal:
-    """The node-hours that a request took; where unknown, the estimate of a job that has completed."""
+    """Return the node-hours of a request; if unknown, the estimate if its job completed, else 0."""
     used = believable(ending.used) if ending.used is not None else row.node_hours_used
     if used is not None:
         return used
-    return (
-        row.estimated_node_hours if ending.state == State.COMPLETED or ending.caused_by_owner else Decimal(0)
-    )
+    completed = ending.state == State.COMPLETED or ending.caused_by_owner
+    return row.estimated_node_hours if completed else Decimal(0)
 
 
 def credits_kept(row: SimulationRequest, ending: Ending) -> Decimal:
-    """The credits that stay charged; the others are refunded.
+    """Return the credits that stay charged; the rest is refunded.
 
-    A completed request costs what it used, at most what was charged, and so does one that its owner cancelled
-    or made fail. Any other costs nothing.
+    A request that completed, or that its owner cancelled or caused to fail, costs the node-hours that it
+    used, at most what was charged. Any other costs nothing.
     """
     cancelled = ending.state == State.CANCELLED and row.cancel_requested_at is not None
     if ending.state == State.COMPLETED or cancelled or ending.caused_by_owner:

@@ -1,6 +1,7 @@
-"""From the finished parts of a job to files in the storage: collected, checked, named by content.
+"""Collect and check the output of a job, and store its files under the hash of their content.
 
-What is stored of a job that still runs is noted before, so that no file stays without a name.
+The files of a part are recorded in the database before they are stored, so that no file is left behind
+without a record.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ logger = logging.getLogger(__name__)
 
 
 class InvalidOutput(RunnerRefused):
-    """The job's output is not what was ordered; the message gives the reason, for its owner."""
+    """The output is not what was ordered. The message gives the reason, for the owner."""
 
 
 class WorkerLost(RunnerUnavailable):
-    """A worker that read the output used more than it may, or died."""
+    """A worker that read the output exceeded its limits or died."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """What reads untrusted output: an executor with the limits of a call, and the most bytes of all files."""
+    """How untrusted output is read: the executor, the limits of a call, the maximum size of all files."""
 
     executor: Executor
     limits: Limits
@@ -54,7 +55,7 @@ class Checks:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A job whose output is collected, and how many parts it has."""
+    """The job whose output is collected, and the number of its parts."""
 
     runner: Runner
     handle: str
@@ -64,25 +65,25 @@ class Source:
 
 
 class Note(Protocol):
-    """Remembers the files of a part: before the first is stored, and once all are."""
+    """Records the files of a part, before the first is stored and again when all are."""
 
     async def __call__(self, part: int, files: PartFiles, *, stored: bool) -> None:
-        """May raise to stop."""
+        """Raise to stop."""
         ...
 
 
 async def keep_parts(
     source: Source, wanted: Iterable[int], storage: Storage, scratch: Path, checks: Checks, note: Note
 ) -> dict[int, PartFiles]:
-    """Collect, check and store finished parts of a job, one by one; safe to repeat, gives the same again.
+    """Collect, check and store finished parts of a job, one by one. Safe to repeat.
 
-    Files pass through ``scratch``, a directory of this request alone. What is there from an attempt that
-    stopped half-way is used; it is gone when this returns or raises InvalidOutput, and when the disk is full.
-    They are stored by their content, so that a part stored twice is there once.
+    Files pass through ``scratch``, a directory of this request. It is kept after a temporary failure, so
+    that the next attempt uses what was fetched, and deleted otherwise and when the disk is full. Files are
+    stored by content, so that a part stored twice is there once.
 
     Raises :class:`InvalidOutput` unless every table holds exactly the events of the part,
-    :class:`WorkerLost` where a worker did not survive reading them, and what the runner and the storage
-    raise. StorageUnavailable also while another process of this machine is at it.
+    :class:`WorkerLost`, and the errors of the runner and the storage; StorageUnavailable also while another
+    process of this machine collects the output.
     """
     kept: dict[int, PartFiles] = {}
     async with _alone_in(scratch):
@@ -93,9 +94,9 @@ async def keep_parts(
                 checks = replace(checks, max_bytes=left)
         except (RunnerUnavailable, StorageUnavailable) as error:
             if isinstance(error.__cause__, OSError) and is_full(error.__cause__):
-                await _delete(scratch)  # or the disk stays full, and the next attempt fails as well
-            raise  # else what is there saves the next attempt from fetching it again
-        except Exception:  # raised again; only what it left is of no use
+                await _delete(scratch)
+            raise
+        except Exception:  # raised again
             await _delete(scratch)
             raise
         await _delete(scratch)
@@ -123,7 +124,7 @@ async def _keep_part(
 
 
 def merge_parts(parts: Sequence[PartFiles]) -> list[DatasetFile]:
-    """The files of all parts as they are published. Raises InvalidOutput."""
+    """Return the files of all parts as they are published. Raises InvalidOutput."""
     try:
         return merge(parts)
     except UnusableDataset as error:
@@ -131,12 +132,12 @@ def merge_parts(parts: Sequence[PartFiles]) -> list[DatasetFile]:
 
 
 def storage_key(request_id: str, sha256: str) -> str:
-    """Where an output file of a request is kept: by its content, as its number is known only at the end."""
+    """Return the storage key of an output file."""
     return f"outputs/{request_id}/{sha256}.parquet"
 
 
 async def discard(scratch: Path) -> None:
-    """Delete what earlier attempts left behind, if anything; not what another process is working on."""
+    """Delete what earlier attempts left behind, unless another process works on it."""
     if await asyncio.to_thread(scratch.exists):
         with suppress(StorageUnavailable):
             async with _alone_in(scratch):
@@ -147,27 +148,24 @@ async def _delete(scratch: Path) -> None:
     await asyncio.to_thread(shutil.rmtree, scratch, ignore_errors=True)
 
 
-# -- one at a time ------------------------------------------------------------------------------------------
-
-
 @asynccontextmanager
 async def _alone_in(directory: Path) -> AsyncIterator[None]:
-    """Hold a directory, made when absent; raises StorageUnavailable when another process holds it."""
-    descriptor = await asyncio.to_thread(_hold, directory)
+    """Create a directory if absent and lock it; raises StorageUnavailable if another process holds it."""
+    descriptor = await asyncio.to_thread(_locked, directory)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
-def _hold(directory: Path) -> int:
+def _locked(directory: Path) -> int:
     while True:
         make_private(directory)
         descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
         if not lock(descriptor):
             os.close(descriptor)
-            raise StorageUnavailable("another process is collecting the output already")
-        # Its last holder may have deleted it: then the lock is on a directory without a name.
+            raise StorageUnavailable("another process is already collecting the output")
+        # If its last holder has deleted it, the lock is on a directory without a name.
         if os.fstat(descriptor).st_nlink:
             return descriptor
         os.close(descriptor)
@@ -179,7 +177,7 @@ def _hold(directory: Path) -> int:
 async def _check(
     paths: Sequence[Path], events: EventRange, config: str, directory: Path, checks: Checks
 ) -> tuple[PartFiles, list[Path]]:
-    """The files of a part and where each is; raises InvalidOutput and WorkerLost."""
+    """Return the files of a part and their paths. Raises InvalidOutput and WorkerLost."""
     if not paths:
         raise InvalidOutput("the job completed without any output")
     try:
@@ -195,12 +193,15 @@ async def _check(
     except OverLimit as error:
         raise WorkerLost(f"reading the output {message_of(error)}") from error
     except WorkerDied as error:
-        raise WorkerLost("reading the output crashed its reader") from error
+        raise WorkerLost("reading the output crashed the worker") from error
+
+
+# -- stored parts -------------------------------------------------------------------------------------------
 
 
 @transactional
 async def note_part(claimed: SimulationRequest, part: int, files: PartFiles, *, stored: bool) -> None:
-    """Remember the files of a part, before they are stored or once they are. Raises LeaseLost."""
+    """Record the files of a part, before or after they are stored. Raises LeaseLost."""
     row = await held(claimed)
     here = StoredPart.filter(request_id=row.id, part=part)
     if stored:
@@ -211,27 +212,27 @@ async def note_part(claimed: SimulationRequest, part: int, files: PartFiles, *, 
 
 
 async def stored_parts(row: SimulationRequest) -> dict[int, PartFiles]:
-    """The parts whose files are in the storage."""
+    """Return the parts whose files are in the storage."""
     parts = await StoredPart.filter(request_id=row.id, stored=True)
     return {each.part: _files(each) for each in parts}
 
 
 async def withdraw_part(storage: Storage, row: SimulationRequest, files: PartFiles) -> None:
-    """Delete what was stored after the request had ended without an output, when nothing names it."""
-    now = await SimulationRequest.get(id=row.id)
-    if now.state in TERMINAL and now.output is None:
+    """Delete the files of a part if the request has ended without an output while they were stored."""
+    current = await SimulationRequest.get(id=row.id)
+    if current.state in TERMINAL and current.output is None:
         await _delete_files(storage, row.request_id, files.files)
 
 
 async def sweep_parts(storage: Storage) -> None:
-    """Delete the stored parts of requests that ended without an output; those that cannot be stay noted."""
-    over = StoredPart.filter(request__state__in=list(TERMINAL)).select_related("request")
-    while parts := await over.limit(100):
+    """Delete the stored parts of requests that ended without an output."""
+    unneeded = StoredPart.filter(request__state__in=list(TERMINAL)).select_related("request")
+    while parts := await unneeded.limit(100):
         for each in parts:
             try:
                 await _delete_files(storage, each.request.request_id, _files(each).files)
             except StorageUnavailable as error:
-                logger.warning("parts of requests that have ended stay in the storage for now: %s", error)
+                logger.warning("parts of ended requests could not be deleted; they will be later: %s", error)
                 return
             await each.delete()
 

@@ -1,4 +1,4 @@
-"""Ordering events: an answer from what was made before, or a charge and a request in the queue."""
+"""Place an order: answer it with an earlier request for the same events, or charge for it and queue it."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryOptions:
-    """How an order is to be delivered.
+    """How the output of an order is delivered.
 
-    ``token`` is the requester's hub token, to publish with; None: the output stays in the storage.
+    ``token`` is the requester's hub token, to publish with; if None, the output stays in the storage.
     """
 
     token: str | None = field(repr=False)
@@ -57,16 +57,16 @@ async def place(
 ) -> records.SimulationRequest:
     """Answer an order with a completed request of the same config, or charge for it and queue it.
 
-    Raises, with nothing written: InvalidInput, Forbidden for a banned account and for a token that cannot
-    publish, TooManyRequests, Unavailable while new requests are frozen, PaymentRequired, and Conflict for an
-    idempotency key that stands for another order.
+    Raises InvalidInput, Forbidden for a banned account and for a token that cannot publish, TooManyRequests,
+    Unavailable while new requests are frozen, PaymentRequired, and Conflict for an idempotency key of another
+    order. Then nothing is written.
     """
     if delivery.webhook_url is not None:
         delivery = replace(delivery, webhook_url=outbox.canonical_url(delivery.webhook_url))
     if delivery.webhook_url is not None and not await idempotency.is_known(
         _owner(account), delivery.idempotency_key
     ):
-        # Not for a repeated key: its order was accepted, whatever has become of the host since.
+        # Not for a repeated key: its order has been accepted, even if the host is unreachable now.
         await outbox.require_reachable(delivery.webhook_url, platform.settings, account_id=account.id)
     placed = await _place(platform, account, order, delivery)
     reached("place.after_commit")
@@ -77,11 +77,11 @@ async def place(
 async def _place(
     platform: Platform, account: AccountView, order: Order, delivery: DeliveryOptions
 ) -> records.SimulationRequest:
-    """Decide in three steps, a round trip each: lock, read, write."""
+    """Lock, read, write: one round trip each."""
     settings, owner, key = platform.settings, _owner(account), delivery.idempotency_key
     question = _question(order, delivery) if key else None
     config_hash = order.config_hash(platform.pipeline_version)
-    # First what many read, then the account: everywhere in this order, to avoid deadlocks.
+    # The shared freeze first, then the account: the same order everywhere, to avoid deadlocks.
     locked = await together(
         accounts.locked(account.id, operations.SHARE_FREEZE), *idempotency.claim(owner, key, question)
     )
@@ -107,10 +107,10 @@ async def _require_acceptable(
     delivery: DeliveryOptions,
     kept: Mapping[str, Any],
 ) -> None:
-    """Raise what :func:`place` raises for an order that cannot be accepted now."""
+    """Raise the error of :func:`place` for an order that cannot be accepted now."""
     if delivery.token_is_read_only and not platform.runner.is_mock:
         raise Forbidden(
-            "the events are published with your token, which may only read: use one that may write"
+            "the events are published with your token, which is read-only: use one that may write"
         )
     _require_capacity(kept, platform.settings)
     if delivery.webhook_url is not None:
@@ -120,7 +120,7 @@ async def _require_acceptable(
 
 
 def _require_capacity(kept: Mapping[str, Any], settings: Settings) -> None:
-    """Raise TooManyRequests when the account has ordered too much of late, or has too much under way."""
+    """Raise TooManyRequests if the account has too many recent or too many unfinished requests."""
     if kept["oldest"] is not None:
         # An order is accepted again once the oldest has left the window.
         oldest = loaded(SimulationRequest, "created_at", kept["oldest"])
@@ -186,7 +186,7 @@ def _new_row(
         runner=runner.name,
         is_mock=runner.is_mock,
         node_seconds=price.node_seconds,
-        # A mock publishes nothing, so it needs no token.
+        # A mock publishes nothing.
         encrypted_token=platform.secrets.encrypt(delivery.token)
         if delivery.token and not runner.is_mock
         else None,
@@ -200,10 +200,11 @@ def _new_row(
 
 
 def _reading(platform: Platform, account: AccountView, config_hash: str) -> Statement:
-    """What limits and repetition go by, of one moment.
+    """Read what limits and answers without charge depend on, in one statement.
 
-    ``oldest`` is the oldest of as many orders as fit into the window of a burst, ``same`` a completed request
-    that gave the same events lately, unless it is another account's private one.
+    ``oldest`` is when the oldest of the account's last ``burst_requests`` orders was placed, if all are
+    within the window; ``unfinished`` is the number of its unfinished requests; ``same`` is the latest
+    completed request for the same events that the account may read.
     """
     settings = platform.settings
     return Statement(
@@ -213,14 +214,14 @@ def _reading(platform: Platform, account: AccountView, config_hash: str) -> Stat
             account.id,
             config_hash,
             now() - timedelta(days=settings.dedup_days),
-            # What a mock made is no answer to a real order, nor the other way round.
+            # Output of a mock does not answer a real order, nor vice versa.
             platform.runner.is_mock,
             account.id,
         ),
     )
 
 
-# Who was banned still owns what was published for them. What is on no hub, its owner alone can have.
+# Output of a banned account, and output that is on no hub, is for its owner only.
 _READ: Final = f"""SELECT
     (SELECT created_at FROM simulation_requests WHERE account_id = ? AND created_at > ?
      ORDER BY created_at DESC LIMIT 1 OFFSET ?) AS oldest,

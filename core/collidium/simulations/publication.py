@@ -1,6 +1,6 @@
-"""A request's output as a dataset of its owner: described by a card and a manifest, and published.
+"""Publish a request's output as a dataset of its owner, with a card and a manifest.
 
-Published whole or not at all, and once.
+It is published once, in a single commit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from collidium.files.durable import sha256_of
 from collidium.files.held import work_directory
 from collidium.hub import publishing
 from collidium.hub.client import HubRefused, HubUnavailable
-from collidium.hub.publishing import Target, is_sent, url_of
+from collidium.hub.publishing import Target, is_sent
 from collidium.order import Order
 from collidium.runtime.failpoints import reached
 from collidium.runtime.waiting import entered_in_thread
@@ -30,39 +30,26 @@ from collidium.simulations.output import InvalidOutput, storage_key
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd
 
-__all__ = [
-    "MANIFEST",
-    "HubRefused",
-    "HubUnavailable",
-    "Provenance",
-    "Target",
-    "dataset_card",
-    "is_manifest_of",
-    "manifest",
-    "publish",
-    "url_of",
-]
-
-#: How much larger than ours a manifest may be that is read: beyond twice the size, this much.
+#: A manifest in the repository is read up to twice the size of ours and this many bytes.
 _MANIFEST_ROOM: Final = 64 * 1024
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9_]+")
 
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where a dataset comes from, and what is in it."""
+    """The origin and content of a dataset."""
 
     request_id: str
     order: Order
     pipeline_version: str
     platform_tag: str
     files: Sequence[DatasetFile]
-    #: Of the pipeline, for the card: generator, versions, cross section.
+    #: Facts of the pipeline for the card: generator, versions, cross section.
     facts: Mapping[str, str] = field(default_factory=dict)
 
 
 def dataset_card(provenance: Provenance) -> str:
-    """The ``README.md`` of the dataset's repository: front matter that the hub reads, and tables."""
+    """Return the ``README.md`` of the dataset's repository: front matter for the hub, and tables."""
     order = provenance.order
     facts = {
         "channel": order.channel,
@@ -102,7 +89,7 @@ events again.
 
 
 def manifest(provenance: Provenance) -> bytes:
-    """The content of ``collidium.json``: everything in the card, as JSON."""
+    """Return the content of ``collidium.json``: the facts of the card as JSON."""
     document = {
         "request_id": provenance.request_id,
         **asdict(provenance.order),
@@ -132,30 +119,26 @@ def _title(order: Order) -> str:
 
 
 class RepositoryTaken(HubRefused):
-    """The owner has another repository of that name."""
+    """The owner has another repository with that name."""
 
 
 def repository_name(order: Order, ordered_on: date) -> str:
-    """What the dataset of an order is called: ``ttbar-pu0-10ev-seed1-2026-11-22``.
-
-    The same for equal orders of one day, which mostly are answered with one dataset.
-    """
+    """Return the name of the dataset of an order: ``ttbar-pu0-10ev-seed1-2026-11-22``."""
     varied = f"-vary-{order.config_hash('')[:6]}" if order.vary else ""
     channel = _UNSAFE.sub("-", order.channel).strip("-_")[:40]
     return f"{channel}-pu{order.pileup}-{order.events}ev-seed{order.seed}{varied}-{ordered_on}"
 
 
 async def publish(provenance: Provenance, target: Target, storage: Storage, scratch: Path) -> str:
-    """Make the dataset repository, with all files and the card in one commit; returns its URL.
+    """Create the dataset repository with all files and the card in one commit; return its URL.
 
-    Safe to repeat, and to run twice at once: a repository that holds this request's manifest was published
-    before, and a commit goes on top of an empty repository or fails. Files pass one by one through a
-    directory of their own below ``scratch``; those that the hub has already are not sent again. Where the
-    owner has another repository of that name, the beginning of the request's id is added to it.
+    Safe to repeat and to run concurrently: a repository that holds this request's manifest is already
+    published, and a commit is made on top of an empty repository or fails. Files pass one by one through a
+    directory below ``scratch``; files that the hub already has are not sent again. If the owner has another
+    repository with that name, the beginning of the request's id is appended to the name.
 
-    Raises HubUnavailable when trying later may work, HubRefused when it will not, also for a repository of
-    that name which holds something else, InvalidOutput when the output is no longer kept as it was, and
-    StorageUnavailable.
+    Raises HubUnavailable if a retry may succeed, else HubRefused; InvalidOutput if stored output is missing
+    or damaged; and StorageUnavailable.
     """
     async with entered_in_thread(work_directory(scratch)) as directory:
         try:
@@ -176,29 +159,31 @@ async def _publish(provenance: Provenance, target: Target, storage: Storage, dir
 
 
 async def open_repository(provenance: Provenance, target: Target, directory: Path) -> str | None:
-    """The commit of an empty repository, made when absent, or None when all has been published."""
+    """Return the head of an empty repository, created if absent; None if the output is published."""
     limit = 2 * len(manifest(provenance)) + _MANIFEST_ROOM
     contents = await publishing.open_repository(target, directory, MANIFEST, limit)
     if contents.manifest is not None and is_manifest_of(contents.manifest, provenance):
         return None
     if contents.files:
-        raise RepositoryTaken(f"the hub has a dataset {target.repo} already, and it holds something else")
+        raise RepositoryTaken(f"the hub already has a dataset {target.repo} with other content")
     if target.private and not contents.private:
-        raise RepositoryTaken(f"the dataset {target.repo} was to be private, but is there already and public")
+        raise RepositoryTaken(
+            f"the dataset {target.repo} should be private, but already exists as a public one"
+        )
     return contents.head
 
 
 async def upload(
     provenance: Provenance, target: Target, storage: Storage, directory: Path
 ) -> list[CommitOperationAdd]:
-    """Send the contents of all files; nothing is seen of them before they are committed."""
+    """Upload all files; they become visible with the commit."""
     additions = []
     for number, file in enumerate(provenance.files):
         path = directory / f"{number}.parquet"
         try:
             await storage.get_final(storage_key(provenance.request_id, file.sha256), path)
         except MissingFile:
-            raise InvalidOutput(f"the output file {file.path} is no longer kept") from None
+            raise InvalidOutput(f"the output file {file.path} is no longer in the storage") from None
         additions.append(await _upload(file, path, target))
     return additions
 
@@ -210,21 +195,21 @@ async def commit(
     head: str,
     directory: Path,
 ) -> None:
-    """Make the files appear, with card and manifest, on top of commit ``head``."""
+    """Commit the uploaded files, with card and manifest, on top of ``head``."""
     texts = {CARD: dataset_card(provenance).encode(), MANIFEST: manifest(provenance)}
     try:
         await publishing.commit(target, head, f"Simulation {provenance.request_id}", additions, texts)
     except HubUnavailable:
-        # An answer that got lost, or another process that was faster.
+        # The response may be lost, or another process was faster.
         if await open_repository(provenance, target, directory) is not None:
             raise
 
 
 async def _upload(file: DatasetFile, path: Path, target: Target) -> CommitOperationAdd:
     if await asyncio.to_thread(sha256_of, path) != file.sha256:
-        raise InvalidOutput(f"the output file {file.path} was damaged where it was kept")
+        raise InvalidOutput(f"the output file {file.path} was damaged in the storage")
     addition = await publishing.upload(target, file.path, path, file.size_bytes)
-    # What a hub wants inside the commit stays on disk until then; it wants small files alone.
+    # The hub takes small files inside the commit: these stay on disk until then.
     if is_sent(addition):
         await asyncio.to_thread(path.unlink)
     return addition

@@ -1,7 +1,7 @@
-"""Refunds that operators decide on: what failed in a window of time and was not given back in full.
+"""Refunds by operators: the remaining charge of all requests that failed in a window of time.
 
-What its owner brought about costs what it used (``orders.credits_kept``). Where a hub or a runner was to
-blame after all, operators give back the rest: they look at it first, and what is paid is what they saw.
+A failure that its owner caused costs the node-hours that it used (``orders.credits_kept``). If a hub or a
+runner caused it after all, operators refund the rest: they preview the refunds, and exactly these are paid.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from collidium.errors import Conflict, InvalidInput
 from collidium.records import Refund, Refunds
 from collidium.simulations.models import HistoryLine, SimulationRequest, State
 
-#: Most requests that are refunded at once.
+#: Maximum number of requests that are refunded at once.
 MAX_REQUESTS: Final = 1000
 LONGEST: Final = timedelta(days=31)
-#: Nothing failed before or after, and no conversion of a time in between overflows.
+#: Times between these can be converted without overflow.
 FIRST, LAST = datetime(2000, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC)
 
-#: Thousandths, because SQLite compares decimals as text.
+#: In thousandths, because SQLite compares decimals as text.
 _KEPT: Final = "CAST(ROUND((credits_charged - credits_refunded) * 1000) AS BIGINT)"
-#: What a refund needs of a request: to make whole rows of a thousand holds up the event loop.
+#: The columns that a refund needs: loading a thousand whole rows blocks the event loop.
 _READ: Final = (
     "id",
     "account_id",
@@ -49,7 +49,7 @@ _READ: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """From ``begin`` until before ``end``, both with a time zone; raises InvalidInput for what is none."""
+    """From ``begin`` until before ``end``, both with a time zone. Raises InvalidInput."""
 
     begin: datetime
     end: datetime
@@ -61,7 +61,7 @@ class Window:
 
 
 async def preview(window: Window) -> Refunds:
-    """What would be given back. Raises InvalidInput where that is of more than ``MAX_REQUESTS`` requests."""
+    """Return what :func:`refund` would pay. Raises InvalidInput for more than ``MAX_REQUESTS`` requests."""
     return _shown(await _failed(window))
 
 
@@ -69,17 +69,17 @@ async def preview(window: Window) -> Refunds:
 async def refund(
     window: Window, digest: str, note: str | None, *, actor: str, http_request_id: str
 ) -> Refunds:
-    """Give back what a preview with that ``digest`` showed, all or nothing.
+    """Pay all refunds of the preview with that ``digest``.
 
-    Raises Conflict where it would be something else by now.
+    Raises Conflict, and pays none, if the refunds have changed since.
     """
     rows = await _failed(window).select_for_update()
     seen = _shown(rows)
     if seen.digest != digest:
-        now_there = f"{len(seen.requests)} requests, {seen.total:.3f} credits"
+        current = f"{len(seen.requests)} requests, {seen.total:.3f} credits"
         raise Conflict(
-            f"what would be refunded is not what was previewed, but {now_there}: look at it again",
-            errors=[{"field": "digest", "detail": "not the digest of what would be refunded now"}],
+            f"the refunds have changed since the preview, to {current}: preview them again",
+            errors=[{"field": "digest", "detail": "not the digest of the current refunds"}],
         )
     await accounts.lock({row.account_id for row in rows})
     for row in rows:
@@ -88,7 +88,7 @@ async def refund(
 
 
 def _failed(window: Window) -> QuerySet[SimulationRequest]:
-    """What failed in a window and was not given back in full, and one more than may be refunded at once."""
+    """Query the failed requests without a full refund, up to one more than the maximum."""
     begin, end = window.begin.astimezone(UTC), window.end.astimezone(UTC)
     failed = SimulationRequest.filter(state=State.FAILED, finished_at__gte=begin, finished_at__lt=end)
     kept = failed.annotate(kept=RawSQL(_KEPT)).filter(kept__gt=0)
@@ -111,7 +111,7 @@ async def _pay(row: SimulationRequest, note: str | None, actor: str, http_reques
         row.account_id,
         rest,
         reason="simulation_refund",
-        # In addition to the refund of its end, and at most once: it leaves nothing to be given back.
+        # Another key than that of the refund at the end of the request. Paid once: nothing is left to refund.
         reference=f"{row.request_id}:rest",
         note=note or "",
     )
@@ -126,7 +126,6 @@ async def _pay(row: SimulationRequest, note: str | None, actor: str, http_reques
 
 
 def _refund(row: SimulationRequest) -> Refund:
-    # What has failed has an end.
     return Refund.of(row, failed_at=row.finished_at, refund=row.credits_charged - row.credits_refunded)
 
 

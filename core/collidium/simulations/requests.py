@@ -1,4 +1,4 @@
-"""Requests as their owners and operators see them: found, listed, watched, cancelled, forgotten."""
+"""What owners and operators do with existing requests: find, list, watch, cancel, erase."""
 
 from __future__ import annotations
 
@@ -19,38 +19,38 @@ from collidium.database.statements import RowByKey
 from collidium.errors import Forbidden, NotFound
 from collidium.simulations import totals, transitions
 from collidium.simulations.models import HistoryLine, Reader, SimulationRequest, State, StoredPart
-from collidium.simulations.output import discard, storage_key
-from collidium.simulations.output import sweep_parts as sweep_parts
+from collidium.simulations.output import discard, storage_key, sweep_parts
 from collidium.simulations.transitions import operator_view, view
 
 if TYPE_CHECKING:
     from collidium.accounts import AccountView
     from collidium.platform import Platform
 
+logger = logging.getLogger(__name__)
+
 REQUEST_ID: Final = re.compile(r"[0-9a-f]{32}")
 _by_id: Final = RowByKey(SimulationRequest, "request_id")
 
-logger = logging.getLogger(__name__)
-
-#: The time that a runner has to report progress.
+#: Maximum time that a runner may take to report progress.
 _PROGRESS_SECONDS: Final = 1.0
 
 
 async def find(request_id: str, account_id: int | None = None) -> records.SimulationRequest:
-    """A request with its timeline, as ``account_id`` may see it; None: as its owner does.
+    """Return a request with its timeline.
 
-    Raises NotFound where there is none, and where the account neither ordered it nor was answered with it.
+    Raises NotFound unless the account ordered the request or received it as the answer to an order of its
+    own; ``account_id`` None finds the request of any account.
     """
     return view(*await _with_timeline(request_id, account_id))
 
 
 async def find_as_operator(request_id: str) -> records.OperatedRequest:
-    """Any request with its timeline, its job and what is done next for it. Raises NotFound."""
+    """Return any request with its timeline, its job and its next step. Raises NotFound."""
     return operator_view(*await _with_timeline(request_id, None))
 
 
 async def cancel(platform: Platform, request_id: str, account: AccountView) -> records.SimulationRequest:
-    """Have the caller's own request cancelled. Raises NotFound, Forbidden and Conflict."""
+    """Cancel a request of the account itself. Raises NotFound, Forbidden and Conflict."""
     row = await visible(request_id, account.id)
     if row.account_id != account.id:
         raise Forbidden("only who ordered it can cancel a request")
@@ -61,7 +61,7 @@ async def cancel(platform: Platform, request_id: str, account: AccountView) -> r
 async def cancel_as_operator(
     platform: Platform, request_id: str, *, actor: str, http_request_id: str
 ) -> records.SimulationRequest:
-    """Have any request cancelled. Raises NotFound and Conflict."""
+    """Cancel any request. Raises NotFound and Conflict."""
     await visible(request_id, None)
     cancelled = await transitions.ask_to_cancel(request_id, "an operator", platform.settings)
     await operations.record(actor, "cancel", request_id, {"state": cancelled.state}, http_request_id)
@@ -76,7 +76,7 @@ async def list_requests(
     states: Collection[State] = (),
     channel: str | None = None,
 ) -> list[tuple[int, records.SimulationRequest]]:
-    """Up to ``limit`` requests with their serial numbers, newest first, those with one below ``before``."""
+    """Return up to ``limit`` requests with their serial numbers below ``before``, newest first."""
     query = SimulationRequest.all()
     if before is not None:
         query = query.filter(id__lt=before)
@@ -86,20 +86,20 @@ async def list_requests(
         query = query.filter(state__in=list(states))
     if channel is not None:
         query = query.filter(channel=channel)
-    # The files of a million events are a megabyte.
+    # The description of a million events' files takes a megabyte.
     listed = SimulationRequest._meta.db_fields - {"output"}  # noqa: SLF001 -- Tortoise has no other way
     return [(row.id, view(row)) for row in await query.order_by("-id").limit(limit).only(*listed)]
 
 
 async def ordered_by(account_id: int) -> tuple[int, tuple[str, ...]]:
-    """How many requests an account has, and the keys of their files in the storage."""
+    """Return the number of an account's requests, and the keys of their files in the storage."""
     rows = await SimulationRequest.filter(account_id=account_id)
     keys = (storage_key(row.request_id, file["sha256"]) for row in rows for file in row.output or ())
     return len(rows), tuple(keys)
 
 
 async def stored_files() -> dict[str, str]:
-    """SHA-256 of every output file in the storage, by key."""
+    """Return the SHA-256 of every output file in the storage, by key."""
     rows = await SimulationRequest.filter(output__not_isnull=True).values_list("request_id", "output")
     parts = await StoredPart.filter(stored=True).values_list("request__request_id", "files")
     return {
@@ -110,13 +110,13 @@ async def stored_files() -> dict[str, str]:
 
 
 async def unfinished(account_id: int) -> list[str]:
-    """The ids of the account's requests that have not ended."""
+    """Return the ids of the account's requests that have not ended."""
     rows = SimulationRequest.filter(account_id=account_id, state__in=[State.QUEUED, State.RUNNING])
     return [str(request_id) for request_id in await rows.values_list("request_id", flat=True)]
 
 
 async def sweep(platform: Platform) -> None:
-    """Delete what this machine has of requests that another one ended, and stored parts of any that ended."""
+    """Delete the stored parts of ended requests, and this machine's temporary files of ended requests."""
     await sweep_parts(platform.storage)
     directory = platform.settings.data_dir / "outputs"
     here = [path.name for path in await asyncio.to_thread(lambda: list(directory.iterdir()))]
@@ -127,9 +127,9 @@ async def sweep(platform: Platform) -> None:
 
 @transactional
 async def forget(account_id: int, name: str, becomes: str) -> None:
-    """Keep what an account used and paid under its neutral name, and nothing that names it.
+    """Replace an account's name by a neutral one in its requests and totals, and erase all other traces.
 
-    Its requests are no longer shared with later orders.
+    Its requests no longer answer later orders.
     """
     rows = SimulationRequest.filter(account_id=account_id)
     lines = HistoryLine.filter(request_id__in=Subquery(rows.values("id")))
@@ -148,10 +148,10 @@ async def were_ordered(seeds: Collection[int]) -> bool:
 
 
 async def output_of(request_id: str, account_id: int | None) -> tuple[records.OutputFile, ...]:
-    """The files of a request's output in the storage backend, none before they were collected.
+    """Return the files of a request's output in the storage backend, none before they are collected.
 
-    For ``account_id`` none unless it completed: another end was refunded. None is for operators. Raises
-    NotFound.
+    Accounts get the files of completed requests only, as others were refunded; operators (None) get any.
+    Raises NotFound.
     """
     row = await visible(request_id, account_id)
     if account_id is not None and row.state != State.COMPLETED:
@@ -160,7 +160,7 @@ async def output_of(request_id: str, account_id: int | None) -> tuple[records.Ou
 
 
 async def visible(request_id: str, account_id: int | None) -> SimulationRequest:
-    """The row of a request that ``account_id`` may see; None: of any account. Raises NotFound."""
+    """Return the row of a request that ``account_id`` may see, any row if None. Raises NotFound."""
     row = None
     if REQUEST_ID.fullmatch(request_id):
         row = await _by_id.get_or_none(request_id)
@@ -172,10 +172,11 @@ async def visible(request_id: str, account_id: int | None) -> SimulationRequest:
 async def _with_timeline(
     request_id: str, account_id: int | None, attempts: int = len(State)
 ) -> tuple[SimulationRequest, list[HistoryLine]]:
-    """A request as :func:`visible`, and its timeline, of one moment: no state changes so many times."""
+    """Return a request as :func:`visible` does, and its timeline, consistent with each other."""
     row = await visible(request_id, account_id)
     timeline = await transitions.history_of(row)
-    # Each change of state adds a line in its transaction: else it was between the two statements.
+    # A change of state adds its line in the same transaction. If they differ, it came between the two reads;
+    # a state cannot change more often than there are states.
     if attempts and timeline and timeline[-1].state != row.state:
         return await _with_timeline(request_id, account_id, attempts - 1)
     return row, timeline
@@ -188,7 +189,7 @@ async def _may_read(row: SimulationRequest, account_id: int | None) -> bool:
 
 
 async def watch(platform: Platform, request_id: str, account_id: int) -> AsyncIterator[bytes]:
-    """Server-sent events of a request; raises NotFound, and TooManyRequests as ``Watching.stream``."""
+    """Return the server-sent events of a request. Raises NotFound and TooManyRequests."""
     await visible(request_id, account_id)
     look = partial(find_with_progress, platform, request_id)
     return platform.watching.stream(request_id, account_id, look)
@@ -197,7 +198,7 @@ async def watch(platform: Platform, request_id: str, account_id: int) -> AsyncIt
 async def find_with_progress(
     platform: Platform, request_id: str, account_id: int | None = None
 ) -> records.SimulationRequest:
-    """As :func:`find`, with what the runner reports of a running job."""
+    """Return a request as :func:`find` does, with the progress that the runner reports."""
     row, timeline = await _with_timeline(request_id, account_id)
     runner = platform.runners.things.get(row.runner)
     if runner is not None and runner.watched_poll_seconds is not None:
@@ -213,7 +214,7 @@ async def _progress(platform: Platform, row: SimulationRequest) -> records.JobPr
             found = await platform.runners.get(row.runner).progress(row.handle)
     except (RunnerError, TimeoutError):
         return None
-    except Exception:  # a third-party runner; the request is shown all the same
+    except Exception:  # a third-party runner; the request is returned without progress
         logger.exception("runner %s failed to report progress", row.runner)
         return None
     return None if found is None else records.JobProgress.of(found)

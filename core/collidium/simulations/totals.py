@@ -1,4 +1,4 @@
-"""Running totals of usage, kept in the transactions that change them, and the audit that counts them anew."""
+"""Running totals of usage, updated in the transactions that change requests; and their audit."""
 
 from __future__ import annotations
 
@@ -10,12 +10,11 @@ from itertools import chain
 from typing import Any, Final
 
 from tortoise.expressions import F
-from tortoise.functions import Count
 from tortoise.timezone import now
 
 from collidium.database import Statement, connection, together, transactional
 from collidium.errors import TooManyRequests
-from collidium.simulations.models import SimulationRequest, State, UsageTotal
+from collidium.simulations.models import SimulationRequest, UsageTotal
 
 #: Node-hours are added up in thousandths.
 MILLI: Final = Decimal(1000)
@@ -23,7 +22,7 @@ MILLI: Final = Decimal(1000)
 
 @dataclass(frozen=True, slots=True)
 class TotalMismatch:
-    """A running total that is not what its requests add up to."""
+    """A running total that differs from the sum over its requests."""
 
     total: str
     kept: str
@@ -31,9 +30,10 @@ class TotalMismatch:
 
 
 def add_request(row: SimulationRequest) -> list[Statement]:
-    """The statements that count a new request with its estimate; :func:`check_month` gets their row.
+    """Return the statements that count a new request with its estimate.
 
-    For the transaction that writes the request: they lock the month until that ends.
+    Run them in the transaction that inserts the request, and pass their row to :func:`check_month`: they lock
+    the month until the transaction ends.
     """
     milli = _milli(row.node_hours)
     month, *others = ([_id(*total), *total, 1, milli, 0, 0] for total in _of(row))
@@ -53,7 +53,7 @@ ON CONFLICT (id) DO UPDATE SET requests = usage_totals.requests + 1,
 
 
 def check_month(row: Mapping[str, Any], monthly_node_hours: Decimal) -> None:
-    """Raise TooManyRequests when a request that was added exceeds the month's limit."""
+    """Raise TooManyRequests if the month's total exceeds its limit."""
     if row["milli_node_hours"] > monthly_node_hours * MILLI:
         raise TooManyRequests(
             "the platform's node-hours for this month are used up; try again next month",
@@ -62,9 +62,9 @@ def check_month(row: Mapping[str, Any], monthly_node_hours: Decimal) -> None:
 
 
 async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) -> None:
-    """Replace the estimate of a request that ends by what was used, and count how it ended.
+    """Replace the estimate of a request by the node-hours that it used, and count its end.
 
-    Call it before ``row.node_hours`` changes, in the transaction that ends the request.
+    Call it in the transaction that ends the request, before ``row.node_hours`` changes.
     """
     ended = month_of(row.finished_at or now())
     for month in sorted({month_of(row.created_at), ended}):
@@ -80,17 +80,17 @@ async def end_request(row: SimulationRequest, used: Decimal, *, failed: bool) ->
 
 
 def month_of(moment: datetime) -> str:
-    """The calendar month in UTC, ``2026-11``."""
+    """Return the month of a moment in UTC, ``2026-11``."""
     return f"{moment:%Y-%m}"
 
 
 def day_of(moment: datetime) -> str:
-    """The calendar day in UTC, ``2026-11-20``."""
+    """Return the day of a moment in UTC, ``2026-11-20``."""
     return f"{moment:%Y-%m-%d}"
 
 
 async def rename(name: str, becomes: str) -> None:
-    """Keep the totals of an account under another name."""
+    """Move the totals of an account to another name."""
     renamed = (
         "UPDATE usage_totals SET id = 'account:' || period || ':' || ?, key = ? "
         "WHERE kind = 'account' AND key = ?"
@@ -99,7 +99,7 @@ async def rename(name: str, becomes: str) -> None:
 
 
 async def audit() -> list[TotalMismatch]:
-    """Every running total that is not what the requests add up to; none is the proof."""
+    """Return every running total that differs from the sum over its requests."""
     _, rows = await connection().execute_query(_COMPARED)
     totals = [(row["id"], _numbers(row, "kept_"), _numbers(row)) for row in rows]
     return [
@@ -111,7 +111,7 @@ async def audit() -> list[TotalMismatch]:
 
 @transactional
 async def rebuild() -> None:
-    """Count every running total anew from the requests, after they were written by other means."""
+    """Recompute every running total from the requests."""
     await UsageTotal.all().delete()
     _, rows = await connection().execute_query(_COMPARED)
     totals = []
@@ -131,7 +131,7 @@ async def _locked_month(month: str) -> UsageTotal:
 
 
 def _of(row: SimulationRequest) -> list[tuple[str, str, str]]:
-    """The totals that a request counts for, by kind, period and key: those of when it was ordered."""
+    """Return kind, period and key of the totals that a request counts for, by when it was ordered."""
     month = row.created_day[:7]
     return [
         ("month", month, ""),
@@ -171,8 +171,8 @@ def _described(numbers: tuple[int, int, int, int]) -> str:
     return f"{requests} requests, {milli / 1000:.3f} node-hours, {finished} finished, {failed} failed"
 
 
-#: What is counted and what is kept, of one moment because it is one statement. A month's row is both where
-#: its requests were ordered and where others ended.
+#: Sums and totals in one statement, so that they are of one moment. A month counts both the requests that
+#: were ordered in it and those that ended in it.
 _COMPARED: Final = """
 WITH ordered AS (
     SELECT created_day, substr(created_day, 1, 7) AS month, channel, hub_username, finished_month, state,
@@ -195,28 +195,3 @@ SELECT id, SUM(requests) AS requests, SUM(milli) AS milli, SUM(finished) AS fini
        SUM(kept_finished) AS kept_finished, SUM(kept_failed) AS kept_failed
 FROM compared GROUP BY id ORDER BY id
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Queue:
-    """How many requests have not ended."""
-
-    queued: int
-    running: int
-    #: When the one was ordered that has been queued longest.
-    oldest_queued_at: datetime | None
-
-
-async def queue() -> Queue:
-    """The queue as it is now."""
-    unfinished = SimulationRequest.filter(state__in=[State.QUEUED, State.RUNNING])
-    counted = await unfinished.annotate(number=Count("id")).group_by("state").values_list("state", "number")
-    numbers = dict(counted)
-    oldest = (
-        await SimulationRequest.filter(state=State.QUEUED).order_by("id").only("id", "created_at").first()
-    )
-    return Queue(
-        queued=numbers.get(State.QUEUED, 0),
-        running=numbers.get(State.RUNNING, 0),
-        oldest_queued_at=oldest.created_at if oldest else None,
-    )

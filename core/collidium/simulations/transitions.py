@@ -1,4 +1,4 @@
-"""The life of a request: every change of its state and of its step, each decided in one transaction.
+"""Every change of a request's state or step, each in one transaction; and the records of requests.
 
 ::
 
@@ -6,8 +6,8 @@
        │          ├──────► failed               └──────────┴── cancel ──────────────► (ended)
        └──────────┴──────► cancelled
 
-A process that works on a request holds its lease; a change under a lease that was taken over is rejected
-with :class:`LeaseLost`, so that two processes cannot both move a request.
+A process that works on a request holds its lease. A change under a lease that another process has taken over
+raises :class:`LeaseLost`, so that two processes cannot both change a request.
 """
 
 from __future__ import annotations
@@ -51,28 +51,32 @@ logger = logging.getLogger(__name__)
 
 BACKOFF: Final = Backoff()
 _lines: Final = RowByKey(HistoryLine, "request_id", order="id")
-#: Notified when there is something to do for who follows requests in this process.
+#: Notified when a request becomes due, for the follower of this process.
 CHANGED: Final = WakeSignal()
-#: Seconds by which the clock that waits may be ahead of the one that says what is due.
+#: Seconds by which the event loop's clock may be ahead of the wall clock.
 _CLOCKS_DIFFER: Final = 0.01
-#: Most lines after the first of a timeline, but for states to come: some runners find new words for ever.
+#: Maximum number of reasons in a timeline, as some runners never stop reporting new ones. Changes of state
+#: are always added.
 LINES: Final = 199
-#: Collections of a request's output that may be lost with the worker that reads it before it fails.
+#: A request fails when this many worker processes have died while they read its output.
 MAX_LOST_COLLECTIONS: Final = 2
-#: Longest reason that is kept.
+#: Maximum length of a stored reason.
 REASON: Final = 500
 
 
 class LeaseLost(RuntimeError):
-    """Another process works on the request now, or it has ended: its change here no longer counts."""
+    """Another process works on the request now, or it has ended; the change was not made."""
 
 
-# -- the way to the output ---------------------------------------------------------------------------
+# -- from submission to output -------------------------------------------------------------------------
 
 
 @transactional
 async def handed_over(claimed: SimulationRequest, handle: str, settings: Settings) -> None:
-    """The runner has the job. Raises LeaseLost, and IntegrityError for a handle that another request has."""
+    """The runner has accepted the job.
+
+    Raises LeaseLost, and IntegrityError for a handle that another request has.
+    """
     row = await held(claimed)
     row.handle = handle
     reached("submit.before_commit")
@@ -83,7 +87,7 @@ async def handed_over(claimed: SimulationRequest, handle: str, settings: Setting
 async def observed(
     claimed: SimulationRequest, status: JobStatus, again: timedelta, settings: Settings
 ) -> None:
-    """A job that has not ended was looked at: look ``again`` after that time. Raises LeaseLost."""
+    """The job was polled and has not ended. It is due ``again`` after that time. Raises LeaseLost."""
     row = await held(claimed)
     if status.state == JobState.RUNNING and row.state == State.QUEUED:
         await _set_state(row, State.RUNNING, status.reason)
@@ -99,9 +103,10 @@ async def observed(
 
 @transactional
 async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) -> None:
-    """Nothing new of these: look again after that time, or at once at those that were cancelled meanwhile.
+    """The jobs were polled and have not changed: release their requests.
 
-    Those for which a poll was asked meanwhile (:func:`poll_soon`) are due then.
+    They are due ``again`` after that time, or earlier if :func:`poll_soon` was called in the meantime, and
+    at once if they were cancelled in the meantime.
     """
     rows = SimulationRequest.filter(lease=lease, request_id__in=request_ids)
     waiting = rows.filter(cancel_requested_at__isnull=True)
@@ -112,11 +117,46 @@ async def unchanged(lease: str, request_ids: Sequence[str], again: timedelta) ->
     await rows.filter(cancel_requested_at__isnull=False).update(due_at=now(), lease="", leased_until=None)
 
 
-async def poll_soon(row: SimulationRequest, seconds: float) -> None:
-    """Have the job polled at the follower's next look, unless it is being polled or the last poll failed.
+@transactional
+async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta, settings: Settings) -> None:
+    """The jobs run now. They are due ``again`` after that time, at once if cancelled in the meantime.
 
-    With ``seconds``, when the clock next shows a multiple of it: then all jobs for which this is asked, by
-    any process, are due and polled in one call. So is one that is being polled now.
+    Requests whose lease was lost, or that are no longer queued, stay as they are.
+    """
+    queued = SimulationRequest.filter(lease=lease, request_id__in=request_ids, state=State.QUEUED)
+    rows = await queued.select_for_update().only("id", "request_id", "cancel_requested_at")
+    moment = now()
+    for row in rows:
+        logger.info("request %s: %s", row.request_id, State.RUNNING)
+    await HistoryLine.bulk_create(
+        [HistoryLine(request_id=row.id, at=moment, state=State.RUNNING) for row in rows], batch_size=500
+    )
+    deadline = moment + timedelta(seconds=settings.running_deadline_seconds)
+    running = [row.id for row in rows if row.cancel_requested_at is None]
+    cancelled = [row.id for row in rows if row.cancel_requested_at is not None]
+    for ids, due in (
+        (running, {"due_at": moment + again, "deadline_at": deadline}),
+        (cancelled, {"due_at": moment}),
+    ):
+        if ids:
+            await SimulationRequest.filter(id__in=ids).update(
+                state=State.RUNNING,
+                reason=None,
+                started_at=moment,
+                attempts=0,
+                denials=0,
+                lease="",
+                leased_until=None,
+                **due,
+            )
+    reached("follow.before_commit")
+
+
+async def poll_soon(row: SimulationRequest, seconds: float) -> None:
+    """Make the next poll of the job due, unless it is being polled or the last poll failed.
+
+    It is due at once, or with ``seconds`` at the next multiple of that time, so that the jobs for which any
+    process calls this are polled in one call; then also a job that is being polled now is due again.
     """
     moment = now()
     wait = seconds and seconds - moment.timestamp() % seconds
@@ -131,10 +171,10 @@ async def poll_soon(row: SimulationRequest, seconds: float) -> None:
 
 @transactional
 async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, settings: Settings) -> None:
-    """The job has completed: its output is next. Raises LeaseLost."""
+    """The job has completed: collect its output next. Raises LeaseLost."""
     row = await held(claimed)
     if row.cancel_requested_at is not None:
-        # The cancellation came while the job was looked at; it will find out the same.
+        # It was cancelled while the job was polled; the cancellation handles the completed job.
         await _release(row, timedelta(0))
         return
     if row.state == State.QUEUED:
@@ -148,7 +188,7 @@ async def completed_by_runner(claimed: SimulationRequest, used: Decimal | None, 
 
 @transactional
 async def parts_finished(claimed: SimulationRequest) -> None:
-    """Parts of the job have completed that are not stored: they are next. Raises LeaseLost."""
+    """Parts of the job have finished: store them next. Raises LeaseLost."""
     row = await held(claimed)
     row.step = Step.STORE
     row.attempts = row.denials = 0
@@ -157,7 +197,7 @@ async def parts_finished(claimed: SimulationRequest) -> None:
 
 @transactional
 async def parts_stored(claimed: SimulationRequest, again: timedelta) -> None:
-    """Store no more for now: look at the job ``again`` after that time. Raises LeaseLost."""
+    """Finished parts were stored: poll the job ``again`` after that time. Raises LeaseLost."""
     row = await held(claimed)
     row.step = Step.FOLLOW
     row.attempts = 0
@@ -166,7 +206,7 @@ async def parts_stored(claimed: SimulationRequest, again: timedelta) -> None:
 
 @transactional
 async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], settings: Settings) -> None:
-    """The output lies in the storage backend. Raises LeaseLost."""
+    """The output is in the storage backend: publish it next. Raises LeaseLost."""
     row = await held(claimed)
     row.output = [asdict(file) for file in files]
     await StoredPart.filter(request_id=row.id).delete()
@@ -179,10 +219,9 @@ async def collected(claimed: SimulationRequest, files: Sequence[DatasetFile], se
 async def postponed(
     claimed: SimulationRequest, trouble: str, *, denied: bool = False, worker_lost: bool = False
 ) -> None:
-    """The step failed for now and is tried again, the later the more often it failed. Raises LeaseLost.
+    """The step failed and is retried after a pause that grows with each failure. Raises LeaseLost.
 
-    ``denied`` when the trouble is that the runner does not know the job, ``worker_lost`` when the worker that
-    read the output died.
+    ``denied`` if the runner does not know the job, ``worker_lost`` if the worker that read the output died.
     """
     row = await held(claimed)
     row.attempts += 1
@@ -191,16 +230,16 @@ async def postponed(
     await _set_reason(row, trouble)
     pause = BACKOFF.pause(row.attempts)
     reached("postpone.before_commit")
-    # A cancellation that came meanwhile does not wait for what failed before it.
+    # A cancellation in the meantime does not wait.
     await _release(row, timedelta(0) if _cancelled_since(claimed, row) else pause)
 
 
-# -- the end -------------------------------------------------------------------------------------------
+# -- ending and cancelling -----------------------------------------------------------------------------
 
 
 @transactional
 async def finish(claimed: SimulationRequest, ending: Ending) -> records.SimulationRequest:
-    """End a request: state, refund, totals, history and webhook, all or nothing. Raises LeaseLost."""
+    """End a request: write state, refund, totals, history and webhook together. Raises LeaseLost."""
     row = await held(claimed)
     if ending.state == State.COMPLETED and row.state == State.QUEUED:
         await _set_state(row, State.RUNNING)
@@ -234,9 +273,9 @@ async def finish(claimed: SimulationRequest, ending: Ending) -> records.Simulati
 
 @transactional
 async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records.SimulationRequest:
-    """Have a request cancelled by the follower; nothing changes where that is asked already.
+    """Ask the follower to cancel a request; repeating this changes nothing.
 
-    Raises Conflict for a request that has ended otherwise, or whose job has.
+    Raises Conflict if the request has ended other than by cancellation, or if its job has ended.
     """
     row = await SimulationRequest.select_for_update().get(request_id=request_id)
     if row.state in TERMINAL and row.state != State.CANCELLED:
@@ -254,16 +293,16 @@ async def ask_to_cancel(request_id: str, by: str, settings: Settings) -> records
     return view(row, await history_of(row))
 
 
-# -- inside ------------------------------------------------------------------------------------------
+# -- rows ----------------------------------------------------------------------------------------------
 
 
 async def history_of(row: SimulationRequest) -> list[HistoryLine]:
-    """What has happened to a request since it was ordered, oldest first."""
+    """Return the history of a request, oldest first."""
     return await _lines.all(row.id)
 
 
 async def held(claimed: SimulationRequest) -> SimulationRequest:
-    """The row as it is now, locked. Raises LeaseLost."""
+    """Lock the row of a claimed request and return it as it is now. Raises LeaseLost."""
     row = await SimulationRequest.select_for_update().get(id=claimed.id)
     if row.lease != claimed.lease or not row.lease:
         raise LeaseLost(row.request_id)
@@ -278,7 +317,7 @@ async def _set_state(row: SimulationRequest, state: State, reason: str | None = 
 
 
 async def _set_reason(row: SimulationRequest, reason: str) -> None:
-    """Add a reason to the timeline, unless it is the last one again, or the timeline is full."""
+    """Add a reason to the timeline, unless it repeats the last one or the timeline is full."""
     text = _single_line(reason)
     if text == row.reason:
         return
@@ -314,72 +353,37 @@ def _single_line(reason: str | None) -> str | None:
 
 
 def outcome_of_failure(row: SimulationRequest) -> State:
-    """How a request ends that goes no further: cancelled, if that is what was being done, else failed."""
+    """Return the state in which a request ends that cannot continue: cancelled if it was being cancelled."""
     cancelling = row.cancel_requested_at is not None and row.step in CANCELLABLE
     return State.CANCELLED if cancelling else State.FAILED
 
 
 async def require_held(claimed: SimulationRequest) -> None:
-    """Raise LeaseLost unless the lease is still held: before something is done that others would feel."""
+    """Raise LeaseLost unless the lease is still held. Call it before a side effect outside the database."""
     if (await SimulationRequest.get(id=claimed.id)).lease != claimed.lease:
         raise LeaseLost(claimed.request_id)
 
 
 async def has_ended(row: SimulationRequest) -> bool:
-    """Whether a request has come to its end since it was read."""
+    """Whether a request has ended since it was read."""
     return (await SimulationRequest.get(id=row.id)).state in TERMINAL
 
 
 async def is_anothers(row: SimulationRequest, handle: str) -> bool:
-    """Whether the job of that handle is another request's."""
+    """Whether the job with that handle belongs to another request."""
     return await SimulationRequest.filter(runner=row.runner, handle=handle).exclude(id=row.id).exists()
 
 
 def past(deadline: datetime | None) -> bool:
-    """Whether a deadline is over."""
+    """Whether a deadline has passed."""
     return deadline is not None and deadline <= now()
 
 
-@transactional
-async def mark_running(lease: str, request_ids: Sequence[str], again: timedelta, settings: Settings) -> None:
-    """These run now: look again after that time, or at once at those that were cancelled meanwhile.
-
-    What is not held under the lease any more, or does not wait, is left as it is.
-    """
-    held = SimulationRequest.filter(lease=lease, request_id__in=request_ids, state=State.QUEUED)
-    rows = await held.select_for_update().only("id", "request_id", "cancel_requested_at")
-    moment = now()
-    for row in rows:
-        logger.info("request %s: %s", row.request_id, State.RUNNING)
-    await HistoryLine.bulk_create(
-        [HistoryLine(request_id=row.id, at=moment, state=State.RUNNING) for row in rows], batch_size=500
-    )
-    deadline = moment + timedelta(seconds=settings.running_deadline_seconds)
-    going_on = [row.id for row in rows if row.cancel_requested_at is None]
-    cancelled = [row.id for row in rows if row.cancel_requested_at is not None]
-    for ids, due in (
-        (going_on, {"due_at": moment + again, "deadline_at": deadline}),
-        (cancelled, {"due_at": moment}),
-    ):
-        if ids:
-            await SimulationRequest.filter(id__in=ids).update(
-                state=State.RUNNING,
-                reason=None,
-                started_at=moment,
-                attempts=0,
-                denials=0,
-                lease="",
-                leased_until=None,
-                **due,
-            )
-    reached("follow.before_commit")
-
-
-# -- what is seen of it ----------------------------------------------------------------------------------
+# -- records -------------------------------------------------------------------------------------------
 
 
 def view(row: SimulationRequest, history: Sequence[HistoryLine] | None = None) -> records.SimulationRequest:
-    """Return the record of a request for its owner and readers; lists go without a timeline."""
+    """Return the record of a request for its owner and readers, without a timeline in lists."""
     return records.SimulationRequest.of(row, **_derived(row, history))
 
 

@@ -26,8 +26,8 @@ class Mute(RunnerRefused):
 
 
 ERRORS = [
-    (ConfigurationError(SECRET), "the platform is not set up right for this; its operators see why"),
-    (StorageUnavailable(SECRET), "the platform's storage does not answer"),
+    (ConfigurationError(SECRET), "the platform is not configured for this; its operators see why"),
+    (StorageUnavailable(SECRET), "the platform's storage does not respond"),
     (caused(RunnerUnavailable("the shared folder is not there")), "the shared folder is not there"),
     (caused(RunnerRefused("no node is so large")), "no node is so large"),
     (caused(Mute()), "(it has no readable message)"),

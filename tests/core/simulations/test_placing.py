@@ -250,7 +250,7 @@ async def test_a_token_that_cannot_publish_orders_nothing_real(open_platform: Op
     async with open_platform() as platform:
         assert not (await simulations.place(platform, await sign_up("alice"), ORDER, reading)).cached
     async with open_platform(Scripted()) as platform:
-        with pytest.raises(Forbidden, match="may only read"):
+        with pytest.raises(Forbidden, match="read-only"):
             await simulations.place(platform, await sign_up("alice"), ORDER, reading)
         await assert_sound()
 

@@ -19,19 +19,16 @@ import yaml
 from tests.hub import HubServer, hub, own_hub
 
 from collidium.datasets.access import HubDataset, fetch
-from collidium.datasets.cards import DatasetFile
+from collidium.datasets.cards import MANIFEST, DatasetFile
 from collidium.datasets.reading.dataset import Dataset
-from collidium.hub.client import Hub
+from collidium.hub.client import Hub, HubRefused, HubUnavailable
+from collidium.hub.publishing import Target
 from collidium.order import Order
 from collidium.runtime import logs
 from collidium.simulations import publication
 from collidium.simulations.output import InvalidOutput, storage_key
 from collidium.simulations.publication import (
-    MANIFEST,
-    HubRefused,
-    HubUnavailable,
     Provenance,
-    Target,
     dataset_card,
     manifest,
     publish,
@@ -242,7 +239,7 @@ async def test_a_foreign_commit_is_never_overwritten(hub: HubServer, output: Out
     hub.api("ada").upload_file(
         path_or_fileobj=b"# Mine", path_in_repo="README.md", repo_id=to.repo, repo_type="dataset"
     )
-    with pytest.raises(HubRefused, match="holds something else"):
+    with pytest.raises(HubRefused, match="with other content"):
         await output.commit(to, additions, head)
     assert await output.publish(to) != to.url
 
@@ -295,7 +292,7 @@ async def test_output_that_is_gone_or_damaged_is_never_published(
     with pytest.raises(InvalidOutput, match="damaged"):
         await output.publish(to)
     await output.storage.delete(key)
-    with pytest.raises(InvalidOutput, match="no longer kept"):
+    with pytest.raises(InvalidOutput, match="no longer in the storage"):
         await output.publish(to)
     assert set(hub.api("ada").list_repo_files(to.repo, repo_type="dataset")) <= {".gitattributes"}
     assert not output.scratch.exists()

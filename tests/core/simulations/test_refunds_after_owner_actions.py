@@ -72,7 +72,7 @@ async def test_who_spoils_their_own_repository_pays_for_the_job(
     async with open_platform(Prepared(), hub_url=own_hub.url) as platform, simulations.following(platform):
         placed = await simulations.place(platform, await sign_up("ada"), MUONS, options)
         request = await ended(placed.request_id)
-        assert "something else" in (request.reason or "")
+        assert "with other content" in (request.reason or "")
         assert await balance("ada") == GRANT - USED
         await assert_sound()
 

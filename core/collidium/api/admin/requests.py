@@ -32,7 +32,7 @@ from collidium.records import (
     SimulationRequest,
     Usage,
 )
-from collidium.simulations import follower, reports, totals
+from collidium.simulations import followers, reports
 
 blueprint = Blueprint("requests", __name__)
 
@@ -99,11 +99,11 @@ async def overview() -> Response:
             frozen_by=freeze.by,
             frozen_note=freeze.note,
             monthly_node_hours=here.settings.monthly_node_hours,
-            followers=tuple(await follower.followers()),
+            followers=tuple(await followers()),
             webhooks_pending=await outbox.backlog(),
             plugins_failed=tuple(here.plugins.failures),
             tasks_silent=tuple(SilentTask.of(task) for task in silent),
-            **asdict(await totals.queue()),
+            **asdict(await reports.queue()),
             failed=standing.failures.failed,
             finished=standing.failures.finished,
             failure_rate=standing.failures.failure_rate,

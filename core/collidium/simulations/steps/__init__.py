@@ -1,4 +1,4 @@
-"""What is done at each step of a request, by the holder of its lease; every step may be done again."""
+"""The steps of a request, each done by the holder of its lease. Every step may safely be repeated."""
 
 from collidium.simulations.steps.polling import poll
 from collidium.simulations.steps.working import work

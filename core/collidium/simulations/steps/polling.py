@@ -1,4 +1,4 @@
-"""Asking a runner about the jobs of many requests at once."""
+"""Poll a runner for the jobs of many requests in one call."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How often in a row a runner must deny a job that it was given, before that is believed: a batch system
-#: forgets for a moment when it restarts.
+#: Consecutive polls in which a runner must not know a job before the job counts as lost: a batch system may
+#: not know its jobs for a moment after a restart.
 DENIALS: Final = 6
 
 _FAILURES: Final = {JobState.FAILED: State.FAILED, JobState.CANCELLED: State.CANCELLED}
 
 
 async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRequest]) -> None:
-    """Look at the jobs of requests that were claimed together, all of one runner."""
-    statuses = await _ask(platform, runner_name, [row.handle or "" for row in rows])
+    """Poll the jobs of requests of one runner that were claimed under one lease, and update the requests."""
+    statuses = await _statuses(platform, runner_name, [row.handle or "" for row in rows])
     reached("follow.polled")
     again = timedelta(seconds=poll_seconds(platform, runner_name))
     unchanged, started = [], []
     for row in rows:
-        found = statuses.get(row.handle or "") or RunnerUnavailable("the runner reports nothing of the job")
+        found = statuses.get(row.handle or "") or RunnerUnavailable("the runner reports nothing on the job")
         if isinstance(found, JobStatus) and _is_unchanged(row, found):
             unchanged.append(row.request_id)
             continue
@@ -54,16 +54,16 @@ async def poll(platform: Platform, runner_name: str, rows: Sequence[SimulationRe
         except LeaseLost:
             logger.info("request %s: another process works on it", row.request_id)
         except Exception:
-            # An invalid report of one job must not keep the others from being looked at.
-            logger.exception("request %s: what the runner reports cannot be processed", row.request_id)
-            await _put_off(platform, row)
+            # An invalid report on one job must not affect the others.
+            logger.exception("request %s: the runner's report cannot be processed", row.request_id)
+            await _postpone(platform, row)
     if unchanged:
         await transitions.unchanged(rows[0].lease, unchanged, again)
     if started:
         await mark_running(rows[0].lease, started, again, platform.settings)
 
 
-async def _ask(
+async def _statuses(
     platform: Platform, runner_name: str, handles: Sequence[str]
 ) -> Mapping[str, JobStatus | RunnerError]:
     try:
@@ -72,15 +72,15 @@ async def _ask(
         log_for_operators(error, f"runner {runner_name}")
         trouble = message_for_owner(error)
     except (Exception, SystemExit):
-        # A plugin's bug must not end the loop that follows all requests.
+        # A plugin's bug must not end the loop.
         logger.exception("runner %s failed to report on %d jobs", runner_name, len(handles))
         trouble = "the runner failed; the platform's operators see why"
     else:
-        # Once, however many jobs it is about.
+        # Log an error that concerns many jobs once.
         for each in {found for found in statuses.values() if isinstance(found, RunnerError)}:
             log_for_operators(each, f"runner {runner_name}")
         return statuses
-    # Not even a rejected call means that a single job is lost.
+    # RunnerRefused for the whole call does not mean that any job is lost.
     return dict.fromkeys(handles, RunnerUnavailable(trouble))
 
 
@@ -97,7 +97,9 @@ async def _process(
     elif transitions.past(row.deadline_at):
         await give_up(platform, row, message_of(found) if isinstance(found, RunnerError) else row.reason)
     elif isinstance(found, RunnerRefused):
-        await transitions.postponed(row, f"the runner denies the job: {message_of(found)}", denied=True)
+        await transitions.postponed(
+            row, f"the runner does not know the job: {message_of(found)}", denied=True
+        )
     elif isinstance(found, RunnerError):
         await transitions.postponed(row, message_of(found))
     elif _has_more_parts(row, found):
@@ -106,7 +108,7 @@ async def _process(
         await transitions.observed(row, found, again, platform.settings)
 
 
-async def _put_off(platform: Platform, row: SimulationRequest) -> None:
+async def _postpone(platform: Platform, row: SimulationRequest) -> None:
     trouble = "the runner's report is invalid; operators see why"
     try:
         if transitions.past(row.deadline_at):
@@ -120,7 +122,7 @@ async def _put_off(platform: Platform, row: SimulationRequest) -> None:
 def _is_unchanged(row: SimulationRequest, status: JobStatus) -> bool:
     return (
         status.state in (JobState.QUEUED, JobState.RUNNING)
-        # A job that is queued again after it ran has not started anew for its owner.
+        # A job that was queued again after it ran stays running for its owner.
         and not (status.state == JobState.RUNNING and row.state == State.QUEUED)
         and not _has_more_parts(row, status)
         and not transitions.past(row.deadline_at)
@@ -142,7 +144,7 @@ def _has_started(row: SimulationRequest, status: JobStatus) -> bool:
 
 
 def poll_seconds(platform: Platform, runner_name: str) -> float:
-    """Seconds between two looks at the jobs of a runner."""
+    """Return the seconds between two polls of a runner's jobs."""
     runner = platform.runners.things.get(runner_name)
     own = runner.poll_seconds if runner is not None else None
     return platform.settings.poll_seconds if own is None else own

@@ -1,4 +1,4 @@
-"""One step of one request, and what becomes of it when that fails."""
+"""Do one step of one request, other than polling, and handle its failures."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from collidium.datasets.cards import DatasetFile
 from collidium.datasets.output import PartFiles
 from collidium.errors import ConfigurationError
 from collidium.hub.client import Hub, HubContested, HubRefused, HubUnavailable
+from collidium.hub.publishing import Target, url_of
 from collidium.order import Order
 from collidium.runtime import logs
 from collidium.runtime.failpoints import reached
@@ -41,21 +42,21 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: How a request ends whose owner has no hub.
+#: Why the output of an account without a hub token is not published.
 UNPUBLISHED: Final = "kept by the platform: the account has no token of the hub to publish with"
-#: Parts that are stored before the job is looked at again.
+#: Maximum number of parts that are stored before the job is polled again.
 PARTS_AT_ONCE: Final = 16
-#: Trying again will not help.
+#: Errors that a retry cannot resolve.
 FINAL: Final = (RunnerRefused, HubRefused)
-#: What the owner of the repository brings about: a token without rights, other things in the repository. If
-#: that gave the credits back, all events would be free.
+#: Errors that the owner of the repository can cause, with a token without rights or other files in the
+#: repository. They must not be refunded, or events would be free.
 CAUSED_BY_OWNER: Final = (HubRefused, HubContested)
-#: Trying again may help.
+#: Errors that a retry may resolve.
 PASSING: Final = (RunnerError, StorageUnavailable, HubUnavailable, ConfigurationError)
 
 
 async def work(platform: Platform, row: SimulationRequest) -> None:
-    """Do the next step of a request. Failures appear in its timeline; only a failing database raises."""
+    """Do the next step of a request. Failures go to its timeline; only those of the database are raised."""
     logs.account.set(row.hub_username)
     logs.simulation.set(row.request_id)
     try:
@@ -65,8 +66,8 @@ async def work(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def _work(platform: Platform, row: SimulationRequest) -> None:
-    # What the job made is worth a last try, and it may be published already. Every order is handed over once,
-    # also where no server ran until its deadline.
+    # Collecting and publishing get a last attempt after their deadline: the output exists, and may even be
+    # published. So does the first attempt at a step, as there may have been no server until the deadline.
     untried = row.attempts == 0 and row.cancel_requested_at is None
     if transitions.past(row.deadline_at) and row.step in CANCELLABLE and not untried:
         await give_up(platform, row, row.reason)
@@ -79,14 +80,13 @@ async def _work(platform: Platform, row: SimulationRequest) -> None:
         outcome, reason = transitions.outcome_of_failure(row), _report(error, row)
         await end(platform, row, Ending(outcome, reason, caused_by_owner=isinstance(error, CAUSED_BY_OWNER)))
     except PASSING as error:
-        await _put_off(platform, row, error, _report(error, row))
+        await _postpone(platform, row, error, _report(error, row))
     except (Exception, SystemExit) as error:
         if is_away(error):
             raise
-        # A plugin's bug must not end the loop that follows all requests.
+        # A plugin's bug must not end the loop.
         logger.exception("request %s: step %s failed", row.request_id, row.step)
-        trouble = "something is wrong inside the platform; its operators see what"
-        await _put_off(platform, row, error, trouble)
+        await _postpone(platform, row, error, "internal error of the platform; its operators see details")
 
 
 def _report(error: Exception, row: SimulationRequest) -> str:
@@ -94,7 +94,7 @@ def _report(error: Exception, row: SimulationRequest) -> str:
     return message_for_owner(error)
 
 
-async def _put_off(platform: Platform, row: SimulationRequest, error: BaseException, trouble: str) -> None:
+async def _postpone(platform: Platform, row: SimulationRequest, error: BaseException, trouble: str) -> None:
     if transitions.past(row.deadline_at):
         await give_up(platform, row, trouble, caused_by_owner=isinstance(error, CAUSED_BY_OWNER))
     else:
@@ -115,7 +115,7 @@ async def _step(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def submit(platform: Platform, row: SimulationRequest) -> None:
-    """Hand the job over."""
+    """Submit the job to its runner."""
     runner = platform.runners.get(row.runner)
     reached("submit.before")
     handle = await runner.submit(_job(row))
@@ -125,7 +125,7 @@ async def submit(platform: Platform, row: SimulationRequest) -> None:
     except IntegrityError as error:
         raise RunnerUnavailable("the runner gave out the handle of another job") from error
     except LeaseLost:
-        # It may have ended while it was handed over; then no other process knows of the job.
+        # The request may have ended in the meantime; then no other process knows of the job.
         if await transitions.has_ended(row):
             await runner.cancel(handle)
         raise
@@ -133,7 +133,7 @@ async def submit(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def cancel(platform: Platform, row: SimulationRequest) -> None:
-    """Stop the job, and end the request once the runner reports that it stopped."""
+    """Cancel the job, and end the request once the runner reports that the job has ended."""
     runner = platform.runners.get(row.runner)
     handle = await find_handle(runner, row)
     reached("cancel.found")
@@ -162,16 +162,16 @@ def _job(row: SimulationRequest) -> Job:
 
 
 async def store(platform: Platform, row: SimulationRequest) -> None:
-    """Bring parts that have finished into the storage backend while others run.
+    """Store finished parts of the job's output while other parts run.
 
-    What keeps them from it for now is left to the next look at the job, which goes on.
+    After a temporary failure the job is polled as usual, and its parts are stored later.
     """
     again = timedelta(seconds=poll_seconds(platform, row.runner))
     try:
         if await _keep_parts(platform, row, whole=False):
             again = timedelta(0)
     except RunnerRefused as error:
-        # What the others compute would be in vain.
+        # The request fails, so stop the parts that still run.
         await transitions.require_held(row)
         used = await stop(platform, row)
         await end(platform, row, Ending(State.FAILED, _report(error, row), used))
@@ -184,7 +184,7 @@ async def store(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool) -> dict[int, PartFiles]:
-    """Store parts of the job, all or some that have finished; return those that were not stored before."""
+    """Store the parts that are not stored yet, all if ``whole``, else some of the finished; return them."""
     if row.lost_collections >= transitions.MAX_LOST_COLLECTIONS:
         raise output.InvalidOutput(f"reading the output ended {row.lost_collections} processes: {row.reason}")
     settings, order, handle = platform.settings, _order(row), row.handle or ""
@@ -214,10 +214,10 @@ async def _keep_parts(platform: Platform, row: SimulationRequest, *, whole: bool
 
 
 async def collect(platform: Platform, row: SimulationRequest) -> None:
-    """Bring the output into the storage backend. A mock has none, and its request is done."""
+    """Store the output. The request of a mock, which has none, ends here."""
     reached("collect.before")
     if row.is_mock:
-        url = publication.url_of(platform.settings.hub, _repository(row))
+        url = url_of(platform.settings.hub, _repository(row))
         await end(platform, row, Ending(State.COMPLETED, output_hub_repo=url))
         return
     await _keep_parts(platform, row, whole=True)
@@ -228,7 +228,7 @@ async def collect(platform: Platform, row: SimulationRequest) -> None:
 
 
 async def publish(platform: Platform, row: SimulationRequest) -> None:
-    """Make the dataset repository under the requester's account, with their token, if they have one."""
+    """Publish the output as a dataset of the requester, with their token, if they have one."""
     settings = platform.settings
     if row.encrypted_token is None:
         await end(platform, row, Ending(State.COMPLETED, UNPUBLISHED))
@@ -242,7 +242,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
         facts=_facts(platform, row),
     )
     hub = Hub(settings.hub, platform.secrets.decrypt(row.encrypted_token))
-    target = publication.Target(hub, _repository(row), row.private)
+    target = Target(hub, _repository(row), row.private)
     reached("publish.before")
     url = await publication.publish(provenance, target, platform.storage, scratch_of(platform, row))
     reached("publish.published")
@@ -250,7 +250,7 @@ async def publish(platform: Platform, row: SimulationRequest) -> None:
 
 
 def _facts(platform: Platform, row: SimulationRequest) -> Mapping[str, str]:
-    """Of the pipeline that made the events, unless another has taken its place since."""
+    """Return the pipeline's facts for the card; none if the pipeline has changed since the order."""
     if platform.pipeline is None or platform.pipeline_version != row.pipeline_version:
         return {}
     return platform.pipeline.facts_of(row.channel)
