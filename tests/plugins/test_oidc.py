@@ -23,7 +23,7 @@ from tests.plugins.webapps.visiting import Visitor
 from tests.waiting import eventually
 
 from collidium import plugins, settings
-from collidium.server.doctor import PARTS, _tried
+from collidium.server.doctor import PARTS, run_check
 from collidium.testing.server import ServerProcess
 
 
@@ -258,7 +258,7 @@ def test_provider_that_is_away_is_asked_again(tmp_path_factory: pytest.TempPathF
 @pytest.mark.parametrize(
     ("changed", "status", "words"),
     [
-        ({}, "ok", "answers as an OpenID provider"),
+        ({}, "ok", "responds as an OpenID provider"),
         ({"oidc_scopes": ["openid", "cows"]}, "warning", "PLATFORM_OIDC_SCOPES: cows"),
         ({"oidc_scopes": ["profile"]}, "failed", "no `openid`"),
         ({"oidc_issuer": "/elsewhere"}, "failed", "the identity provider"),
@@ -270,6 +270,6 @@ async def test_the_doctor_asks_the_provider(
     issuer = provider.issuer + changed.pop("oidc_issuer", "")
     chosen = settings.load(data_dir=tmp_path, oidc_issuer=issuer, **changed)
     name = "single sign-on"
-    found = await _tried(name, chosen, plugins.load(), *PARTS[name])
+    found = await run_check(name, chosen, plugins.load(), *PARTS[name])
     assert (found.name, found.status) == (name, status), found
     assert words in f"{found.found} {found.advice}"

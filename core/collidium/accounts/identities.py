@@ -39,6 +39,9 @@ MODEL_QUESTIONS: Final = 30
 #: the provider is not asked about the same known token for at least as long.
 REJECTED_SECONDS: Final = 5.0
 
+#: Not a token of any account.
+_INVALID_TOKEN: Final = "hf_collidium_doctor"  # noqa: S105 -- of no account
+
 _HITS, _MISSES = (metrics.CACHE.labels("tokens", result) for result in ("hit", "miss"))
 
 
@@ -148,6 +151,10 @@ class Identities:
             )
         self._model_questions.take(identity.username)
         return await self._provider.sees_model(token, model_repo)
+
+    async def check(self) -> None:
+        """Raise IdentityUnavailable if the provider does not respond."""
+        await self._ask_provider(_INVALID_TOKEN)
 
     async def close(self) -> None:
         """Close the providers. Idempotent."""

@@ -1,1 +1,1 @@
-"""The server's processes and sockets, and the background work that runs with serving."""
+"""Server processes, their sockets, and the background work in them."""

@@ -1,4 +1,4 @@
-"""Checks of a whole configuration: each part is tried, and what would break on two machines is named."""
+"""The checks of ``collidium doctor``: each part of a configuration, and what several machines need."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from pydantic import SecretStr
 
 from collidium import __version__, database, simulations
+from collidium.accounts.identities import Identities
 from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import probe
 from collidium.files import data_directory
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from collidium.plugins import Plugins
     from collidium.settings import Settings
 
-#: Seconds by which this machine's clock may differ from the database's: leases and deadlines compare both.
+#: Maximum difference between this machine's clock and the database's: leases and deadlines compare both.
 CLOCK_SECONDS: Final = 2.0
-#: What a token that no hub has given looks like.
-_PROBE: Final = "hf_collidium_doctor"
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was found of one part; ``advice`` is what to do unless it is ok."""
+    """The result of a check; ``advice`` is what to do unless it is ok."""
 
     name: str
     status: Literal["ok", "warning", "failed"]
@@ -42,31 +41,34 @@ class Check:
     advice: str = ""
 
 
-#: What a check found, and what to do about it; empty: nothing. One that raises has failed.
+#: What a check found, and advice if it is a warning. A check that raises has failed.
 Finding = tuple[str, str]
 Part = Callable[["Settings", "Plugins"], Awaitable[Finding]]
 
 
 async def examine(settings: Settings, loaded: Plugins) -> list[Check]:
-    """Try every part of the configuration; what is made is what a server makes when it starts."""
-    found = [await _tried(name, settings, loaded, *part) for name, part in PARTS.items()]
+    """Check every part of the configuration. This creates only what a starting server creates, too."""
+    found = [await run_check(name, settings, loaded, *part) for name, part in PARTS.items()]
     if found[-1].status == "failed":  # the database
         return found
     async with database.connected(settings.database):
-        return found + [await _tried(name, settings, loaded, *part) for name, part in IN_DATABASE.items()]
+        return found + [await run_check(name, settings, loaded, *part) for name, part in IN_DATABASE.items()]
 
 
-async def _tried(name: str, settings: Settings, loaded: Plugins, part: Part, if_it_fails: str) -> Check:
+async def run_check(
+    name: str, settings: Settings, loaded: Plugins, part: Part, advice_if_failed: str
+) -> Check:
+    """Return the result of one check, whatever it raises."""
     try:
         found, advice = await part(settings, loaded)
-    except Exception as error:  # of any kind: the other checks go on
+    except Exception as error:  # the other checks continue
         found = str(error) or type(error).__name__
-        return Check(name, "failed", _masked(found, settings), if_it_fails)
+        return Check(name, "failed", _masked(found, settings), advice_if_failed)
     return Check(name, "warning" if advice else "ok", _masked(found, settings), advice)
 
 
 def _masked(found: str, settings: Settings) -> str:
-    """What was found, without the passwords of the addresses in the settings."""
+    """Mask the passwords of all URLs in the settings."""
     for value in settings.model_dump().values():
         written = value.get_secret_value() if isinstance(value, SecretStr) else value
         if isinstance(written, str) and "://" in written:
@@ -123,13 +125,14 @@ async def _hub(settings: Settings, loaded: Plugins) -> Finding:
     if not settings.hub_url:
         return "the local hub, which the server serves", "for several machines set PLATFORM_HUB_URL"
     provider = loaded.identity_providers(settings).get(settings.identity)
+    identities = Identities(provider, settings)
     try:
-        await provider.identify(_PROBE)
+        await identities.check()
     except IdentityUnavailable as error:
         raise RuntimeError(f"{settings.hub}: {error}") from error
     finally:
-        await provider.close()
-    return f"{provider.name} answers at {settings.hub}", ""
+        await identities.close()
+    return f"{provider.name} responds at {settings.hub}", ""
 
 
 async def _proxy(settings: Settings, loaded: Plugins) -> Finding:
@@ -154,7 +157,7 @@ async def _sign_on(settings: Settings, loaded: Plugins) -> Finding:
     finally:
         for provider in found:
             await provider.close()
-    return f"{settings.oidc_issuer} answers as an OpenID provider", "; ".join(filter(None, advice))
+    return f"{settings.oidc_issuer} responds as an OpenID provider", "; ".join(filter(None, advice))
 
 
 async def _runner(settings: Settings, loaded: Plugins) -> Finding:
@@ -176,7 +179,7 @@ async def _scoring(settings: Settings, loaded: Plugins) -> Finding:
         await executor.close()
     if releases != [__version__]:
         raise RuntimeError(f"a worker has release {releases[0]}, this is {__version__}")
-    return f"{executor.name}: a worker of this release answers", ""
+    return f"{executor.name}: a worker of this release responds", ""
 
 
 async def _models(settings: Settings, loaded: Plugins) -> Finding:
@@ -186,17 +189,18 @@ async def _models(settings: Settings, loaded: Plugins) -> Finding:
     missing = sorted({*CONFINED_BY, "cgroup", "processes"}.difference(found))
     if not missing:
         return f"are kept from: {', '.join(found)}", ""
-    what = f"models are not kept from: {', '.join(missing)}"
+    unconfined = f"models are not kept from: {', '.join(missing)}"
     if set(CONFINED_BY) <= set(found):
-        return what, "processes: use an account other than root; cgroup: one that this account may write to"
+        advice = "processes: use an account other than root; cgroup: one that this account may write to"
+        return unconfined, advice
     if settings.model_unconfined:
-        return what, "PLATFORM_MODEL_UNCONFINED is set: only for events that anyone may see"
+        return unconfined, "PLATFORM_MODEL_UNCONFINED is set: only for events that anyone may see"
     advice = "needs Linux 5.13 with Landlock and seccomp, and root or unprivileged user namespaces"
-    return f"this machine runs no models: {what}", advice
+    return f"this machine runs no models: {unconfined}", advice
 
 
 def release_of_worker(_: None) -> str:
-    """The release that a worker has."""
+    """Return the release of this process; run in a scoring worker."""
     return __version__
 
 
@@ -229,7 +233,7 @@ async def _processes(settings: Settings, loaded: Plugins) -> Finding:
     return f"{len(running)} of this release, with the same settings", ""
 
 
-#: Each part, and what to do where it fails. Plugins last: others may show that one is broken.
+#: Each check, and the advice if it fails. Plugins come after the checks that use them.
 PARTS: Final[Mapping[str, tuple[Part, str]]] = {
     "data directory": (_data_directory, "give the account of the platform a PLATFORM_DATA_DIR of its own"),
     "secrets": (_secrets, "set the same in the environment of every machine"),

@@ -1,7 +1,7 @@
-"""HTTP/1.1 as Hypercorn speaks it here: no HTTP/2 without TLS, and errors of the parser have a body.
+"""Changes to Hypercorn's HTTP/1.1: no upgrades to HTTP/2 or WebSockets, and parser errors with a body.
 
-A request costs less than with Hypercorn alone, too: it needs no task for its connection's idle time, and one
-packet for head and body of a short response.
+Requests are also cheaper than with Hypercorn alone: no task for the idle time of each, and one packet for
+head and body of a short response.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from collidium.api import problems
 
 _VERSIONS: Final = frozenset({b"1.0", b"1.1"})
 
-#: How long the first request of a new connection may take when the server stops: it is on its way.
+#: Time for the first request of a new connection to arrive when the server stops.
 FIRST_REQUEST_SECONDS: Final = 1.0
 
 
 class Connection(TCPServer):
-    """A connection that the system may end without a traceback, as it does when the client reads nothing."""
+    """A connection that the operating system may close without a traceback here."""
 
     def __init__(self, *arguments: Any) -> None:
         super().__init__(*arguments)
@@ -36,7 +36,7 @@ class Connection(TCPServer):
         self._is_new = True
 
     def _set_idle(self, idle: bool) -> None:
-        #: When it is closed unless a request comes; infinite while one is being answered.
+        #: When it is closed unless a request arrives; infinite while a request is handled.
         self._idle_until = self.loop.time() + self.config.keep_alive_timeout if idle else math.inf
 
     async def protocol_send(self, event: Event) -> None:
@@ -50,7 +50,7 @@ class Connection(TCPServer):
             await self.protocol.handle(Closed())
 
     async def _idle_timeout(self) -> None:
-        """Close the connection when its time is up, and when the server stops while it is idle."""
+        """Close the connection after its idle time, or when the server stops while it is idle."""
         stopping = self.context.terminated
         while not stopping.is_set() and (left := self._idle_until - self.loop.time()) > 0:
             with suppress(TimeoutError):
@@ -63,7 +63,9 @@ class Connection(TCPServer):
 
     async def _read_data(self) -> None:
         await super()._read_data()
-        await self.idle_task.stop()  # the client is gone: Hypercorn would keep its side open until then
+        await (
+            self.idle_task.stop()
+        )  # the client has disconnected: do not keep our side open until the timeout
 
     async def _close(self) -> None:
         with suppress(OSError):
@@ -71,9 +73,9 @@ class Connection(TCPServer):
 
 
 class Protocol(H11Protocol):
-    """HTTP/1.1 on a connection; what it overrides has no setting in Hypercorn."""
+    """HTTP/1.1 on a connection. Hypercorn has no settings for what this overrides."""
 
-    #: Of a response, until the first of its body is sent with it.
+    #: The head of a response, kept to be sent with the beginning of its body.
     _head = b""
 
     async def _send_h11_event(self, event: H11SendableEvent) -> None:
@@ -89,11 +91,11 @@ class Protocol(H11Protocol):
             await self.send(RawData(data=data))
 
     async def _check_protocol(self, event: h11.Request) -> None:
-        """Upgrade to nothing: an ``Upgrade: h2c`` may be ignored (RFC 9110, section 7.8)."""
+        """Ignore ``Upgrade: h2c``, as RFC 9110, section 7.8, permits."""
 
     async def _create_stream(self, request: h11.Request) -> None:
         if request.http_version in _VERSIONS:
-            # Nor to WebSockets, which pass by all limits of requests.
+            # Neither upgrade to WebSockets, which would bypass the limits of requests.
             if any(name == b"upgrade" for name, _ in request.headers):
                 headers = [(name, value) for name, value in request.headers if name != b"upgrade"]
                 request = h11.Request(
@@ -132,6 +134,6 @@ _DETAILS: Final = {
 
 
 def install() -> None:
-    """Make Hypercorn speak it in this process. Idempotent."""
+    """Make Hypercorn use these classes in this process. Idempotent."""
     hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined,assignment]
     hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]  # Hypercorn takes no protocol of ours

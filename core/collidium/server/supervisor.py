@@ -1,6 +1,7 @@
-"""Serves the platform from this machine: admin token, sockets, and one process or several that share them.
+"""``collidium serve`` and ``collidium worker``: admin token, sockets, and the server's worker processes.
 
-Processes are started and stopped together, and one that dies is replaced.
+Several worker processes share the sockets. They are started and stopped together, and one that dies is
+replaced.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -38,7 +40,7 @@ from collidium.settings import Settings
 
 logger = logging.getLogger(__name__)
 
-#: Seconds before another worker is tried after one that did not get ready; doubled each time.
+#: Seconds before a worker is started after one that ended before it was ready; doubled each time.
 FIRST_PAUSE: Final = 0.5
 LONGEST_PAUSE: Final = 30.0
 
@@ -46,49 +48,43 @@ _spawn = multiprocessing.get_context("spawn")
 
 
 class Worker:
-    """A server process and the end of a pipe on which it reports that it is ready."""
+    """A worker process, and the pipe on which it reports that it is ready."""
 
-    def __init__(self, settings: Settings, listeners: Sequence[socket.socket]) -> None:
-        self.news, its_end = _spawn.Pipe(duplex=False)
+    def __init__(
+        self, settings: Settings, listeners: Sequence[socket.socket], *, checks_hub: bool = False
+    ) -> None:
+        self._reports, its_end = _spawn.Pipe(duplex=False)
         self.ready = False
         self.process: SpawnProcess = _spawn.Process(
-            target=_work, args=(settings, listeners, its_end, os.getpid())
+            target=_work, args=(settings, listeners, its_end, os.getpid(), checks_hub)
         )
         self.process.start()
         its_end.close()
-        self._patience = settings.stop_delay_seconds + GRACE_SECONDS + 10
+        self._stop_seconds = settings.stop_delay_seconds + GRACE_SECONDS + 10
 
     @property
     def watched(self) -> list[Connection | int]:
-        return [self.process.sentinel] if self.ready else [self.process.sentinel, self.news]
+        """What becomes readable when the worker is ready or has ended."""
+        return [self.process.sentinel] if self.ready else [self.process.sentinel, self._reports]
 
-    def hear(self) -> None:
-        """Process its report."""
-        if not self.ready and self.news.poll():
-            self.ready = self._reported_ready()
-
-    def _reported_ready(self) -> bool:
-        try:
-            return bool(self.news.recv_bytes(1))
-        except EOFError:
-            return False
-
-    def stop(self) -> None:
-        """Ask it to finish what it has begun and to end."""
-        self.process.terminate()
+    def read_report(self) -> None:
+        """Set :attr:`ready` if the worker has reported it."""
+        if not self.ready and self._reports.poll():
+            with suppress(EOFError):
+                self.ready = bool(self._reports.recv_bytes(1))
 
     def join(self) -> None:
-        """Wait until it has ended; past its time it is killed."""
-        self.process.join(self._patience)
+        """Wait until the process has ended; kill it if it takes too long."""
+        self.process.join(self._stop_seconds)
         if self.process.is_alive():
             logger.error("worker %s does not stop and is killed", self.process.pid)
             self.process.kill()
             self.process.join()
-        self.news.close()
+        self._reports.close()
 
 
-class Place:
-    """Where one worker works: it has its worker, or waits until the next one may be tried."""
+class Slot:
+    """A slot for a worker: holds it, or waits until the next one may be started."""
 
     def __init__(self, start: Callable[[], Worker]) -> None:
         self._start = start
@@ -102,19 +98,19 @@ class Place:
 
     @property
     def pause(self) -> float | None:
-        """Seconds until the next worker may be tried; None when there is one."""
+        """Seconds until the next worker may be started; None if there is a worker."""
         return None if self.worker is not None else max(0.0, self._due - monotonic())
 
-    def look_after(self, *, proven: bool) -> None:
-        """Replace a worker that has died.
+    def update(self, *, proven: bool) -> None:
+        """Replace a worker that has ended.
 
-        One that ends before it was ready is tried again later where that is ``proven`` to work, or where a
-        signal has killed it, and else raises CollidiumError.
+        A worker that ends before it is ready is replaced after a pause if workers are ``proven`` to start, or
+        if a signal killed it. Otherwise this raises CollidiumError.
         """
         if self.worker is None:
-            self._try_again()
+            self._restart()
             return
-        self.worker.hear()
+        self.worker.read_report()
         pid, code = self.worker.process.pid, self.worker.process.exitcode
         if code is None:
             return
@@ -122,24 +118,24 @@ class Place:
         if not was_ready and not proven and code >= 0:
             raise CollidiumError(f"a worker ended with {code} before it was ready")
         self.worker.join()
-        mark_process_dead(pid)  # type: ignore[no-untyped-call]  # its gauges are of living processes
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]  # removes its gauges
         self.worker = None
         if was_ready:
             logger.error("worker %s ended with %s and is replaced", pid, code)
             self._failures = 0
-            self._try_again()
+            self._restart()
         else:
-            self._wait(f"worker {pid} ended with {code} before it was ready")
+            self._pause(f"worker {pid} ended with {code} before it was ready")
 
-    def _try_again(self) -> None:
+    def _restart(self) -> None:
         if self._due > monotonic():
             return
         try:
             self.worker = self._start()
         except OSError as error:
-            self._wait(f"no worker can be started: {error}")
+            self._pause(f"no worker can be started: {error}")
 
-    def _wait(self, reason: str) -> None:
+    def _pause(self, reason: str) -> None:
         seconds = min(FIRST_PAUSE * 2**self._failures, LONGEST_PAUSE)
         self._failures += 1
         self._due = monotonic() + seconds
@@ -149,48 +145,48 @@ class Place:
 def supervise(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
     """Keep ``settings.workers`` processes serving until SIGTERM or SIGINT; ``announce`` when all are ready.
 
-    A worker that dies later is replaced, again and again if need be. Until all were ready once, one that ends
-    by itself before it is ready ends all, with CollidiumError: then the service does not work here.
+    A worker that dies later is always replaced. Before all have been ready once, a worker that ends by itself
+    stops the server with CollidiumError.
     """
     _start_tracker()
     with _stop_signal() as stopped, _shared_metrics(settings):
-        places: list[Place] = []
+        slots: list[Slot] = []
         announced = False
         try:
-            places += (Place(lambda: Worker(settings, listeners)) for _ in range(settings.workers))
-            while not _wait(places, stopped):
-                for place in places:
-                    place.look_after(proven=announced)
-                if not announced and all(place.is_ready for place in places):
+            slots += (
+                Slot(partial(Worker, settings, listeners, checks_hub=number == 0))
+                for number in range(settings.workers)
+            )
+            while not _wait(slots, stopped):
+                for slot in slots:
+                    slot.update(proven=announced)
+                if not announced and all(slot.is_ready for slot in slots):
                     announced = True
                     announce()
         finally:
-            # With the workers' copies the last of it: from now on new connections are refused.
+            # Once the workers have closed their copies, too, new connections are refused.
             for listener in listeners:
                 listener.close()
-            workers = [place.worker for place in places if place.worker is not None]
+            workers = [slot.worker for slot in slots if slot.worker is not None]
             for worker in workers:
-                worker.stop()
+                worker.process.terminate()
             for worker in workers:
                 worker.join()
 
 
-def _wait(places: list[Place], stopped: int) -> bool:
-    """Wait until something happens, or a worker is due; whether it is the signal to stop."""
+def _wait(slots: list[Slot], stopped: int) -> bool:
+    """Wait for an event of a worker, the end of a pause, or the stop signal; return whether to stop."""
     watched: list[Connection | int] = [stopped]
-    for place in places:
-        if place.worker is not None:
-            watched += place.worker.watched
-    pauses = [place.pause for place in places if place.pause is not None]
+    for slot in slots:
+        if slot.worker is not None:
+            watched += slot.worker.watched
+    pauses = [slot.pause for slot in slots if slot.pause is not None]
     return stopped in wait(watched, min(pauses, default=None))
 
 
 @contextmanager
 def _shared_metrics(settings: Settings) -> Iterator[None]:
-    """Let the workers count into one place, so that whichever answers ``/metrics`` knows of all.
-
-    It is held by this process alone: workers end soon after it.
-    """
+    """Make the workers share their metrics, so that each can serve those of all at ``/metrics``."""
     with held_directory(metrics_directory(settings)) as directory:
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = str(directory)
         yield
@@ -198,7 +194,7 @@ def _shared_metrics(settings: Settings) -> Iterator[None]:
 
 @contextmanager
 def _stop_signal() -> Iterator[int]:
-    """A file descriptor that becomes readable at SIGTERM or SIGINT."""
+    """Return a file descriptor that becomes readable at SIGTERM or SIGINT."""
     reading, writing = os.pipe()
 
     def notify(number: int, frame: FrameType | None) -> None:
@@ -215,7 +211,7 @@ def _stop_signal() -> Iterator[int]:
 
 
 def _start_tracker() -> None:
-    """Start multiprocessing's process that tracks resources, of which there are none, without secrets."""
+    """Start multiprocessing's resource tracker with an empty environment, so that it knows no secrets."""
     environment = dict(os.environ)
     os.environ.clear()
     try:
@@ -224,27 +220,33 @@ def _start_tracker() -> None:
         os.environ.update(environment)
 
 
-def _work(settings: Settings, listeners: Sequence[socket.socket], ready: Connection, supervisor: int) -> None:
-    """A worker's main function."""
+def _work(
+    settings: Settings,
+    listeners: Sequence[socket.socket],
+    ready: Connection,
+    supervisor: int,
+    checks_hub: bool,
+) -> None:
+    """Run a worker process."""
     subprocesses.end_with_parent(supervisor)
-    # Ctrl-C reaches the whole group of processes; the supervisor passes it on as SIGTERM.
+    # Ctrl-C reaches the whole process group; the supervisor passes it on as SIGTERM.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logs.configure(settings.log_level, settings.log_format)
     try:
-        serve_here(settings, listeners, lambda: ready.send_bytes(b"1"))
+        serve_here(settings, listeners, lambda: ready.send_bytes(b"1"), checks_hub=checks_hub)
     except CollidiumError as error:
         logger.error("%s", error.detail)
         raise SystemExit(error.exit_code) from None
 
 
 def run(settings: Settings) -> None:
-    """Serve until stopped. Raises ConfigurationError when it cannot start."""
+    """Serve until stopped. Raises ConfigurationError if the server cannot start."""
     logs.configure(settings.log_level, settings.log_format)
     settings = ensure_admin_token(settings)
     _allow_many_connections()
     with ExitStack() as stack:
         listeners = [stack.enter_context(listener) for listener in listeners_of(settings)]
-        # The real ports: the local hub's addresses are made from them.
+        # The actual ports, for the addresses of the local hub.
         port, *hub_port = [listener.getsockname()[1] for listener in listeners]
         settings = settings.model_copy(update={"port": port, "hub_port": hub_port[0] if hub_port else 0})
 
@@ -253,36 +255,36 @@ def run(settings: Settings) -> None:
             click.echo(f"Collidium is at {settings.base_url}{hub}")
 
         if settings.workers == 1:
-            serve_here(settings, listeners, announce)
+            serve_here(settings, listeners, announce, checks_hub=True)
         else:
             hide_secrets()
-            asyncio.run(_rehearse(settings))
+            asyncio.run(_check(settings))
             gc.enable()
             supervise(settings, listeners, announce)
 
 
 def run_worker(settings: Settings, announce: Callable[[str], None]) -> None:
-    """Work without serving until stopped; ``announce`` gets what it does. Raises ConfigurationError."""
+    """Do background work until stopped; ``announce`` gets a message. Raises ConfigurationError."""
     logs.configure(settings.log_level, settings.log_format)
     with ExitStack() as stack:
-        listeners, said = [], "Following requests."
+        listeners, message = [], "Following requests."
         if settings.worker_port is not None:
             advice = "choose another with PLATFORM_WORKER_PORT, or 0 for any"
             listener = listen(settings.host, settings.worker_port, settings.body_timeout_seconds, advice)
             listeners.append(stack.enter_context(listener))
-            said += f" Metrics are at http://{settings.host}:{listener.getsockname()[1]}/metrics"
-        follow(settings, listeners, lambda: announce(said))
+            message += f" Metrics are at http://{settings.host}:{listener.getsockname()[1]}/metrics"
+        follow(settings, listeners, lambda: announce(message))
 
 
 def _allow_many_connections() -> None:
-    """As many open files as the system lets this process have: each connection is one."""
+    """Raise the limit of open files to its maximum: each connection is an open file."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(OSError, ValueError):  # then it stays as it is
+    with suppress(OSError, ValueError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-async def _rehearse(settings: Settings) -> None:
-    """Open the platform before any worker does: what is wrong, or the schema lacks, is seen to once."""
+async def _check(settings: Settings) -> None:
+    """Open the platform once before the workers do: to migrate the schema, and to report errors once."""
     async with Platform.open(settings) as platform:
         await check_shared(platform)
         if settings.follow_requests:
@@ -293,10 +295,10 @@ FILE = "admin-token"
 
 
 def ensure_admin_token(settings: Settings) -> Settings:
-    """The settings with an admin token: the one that is set, else the data directory's, made when absent.
+    """Return settings with an admin token: the one that is set, else that of the data directory.
 
-    With PostgreSQL it has to be set, which the platform checks when it opens.
-    Prints where the token is, never the token. Raises ConfigurationError for a file that holds none.
+    With SQLite the token is created if absent, and its path is printed. With PostgreSQL it must be set, which
+    the platform checks when it opens. Raises ConfigurationError for an empty file.
     """
     if settings.admin_token is not None or not settings.sqlite_file:
         return settings
@@ -314,14 +316,14 @@ LAST_PORT = 65535
 
 
 def listeners_of(settings: Settings) -> Iterator[socket.socket]:
-    """The server's socket, and the one at whose root the local hub is, unless there is none."""
+    """Yield the server's socket, and that of the local hub, if it has one."""
     seconds = settings.body_timeout_seconds
     yield listen(settings.host, settings.port, seconds)
     if settings.hub_port == 0 or settings.hub_url:
         return
     port = settings.hub_port or (settings.port and settings.port + 1)
     advice = "the hub's; choose another with PLATFORM_HUB_PORT, or 0 for none"
-    if port > LAST_PORT:  # the resolver would take the remainder
+    if port > LAST_PORT:  # the resolver would wrap it around
         raise ConfigurationError(f"there is no port {port} ({advice})")
     yield listen(settings.host, port, seconds, advice)
 
@@ -329,9 +331,9 @@ def listeners_of(settings: Settings) -> Iterator[socket.socket]:
 def listen(
     host: str, port: int, seconds: float, advice: str = "choose another with --port, or 0 for any"
 ) -> socket.socket:
-    """A listening socket; port 0 takes a free one. Raises ConfigurationError when it cannot be had.
+    """Return a listening socket; port 0 chooses a free port. Raises ConfigurationError.
 
-    Linux ends its connections when the other side has read nothing for so many ``seconds``.
+    Linux closes its connections when the client has read nothing for ``seconds``.
     """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
@@ -340,10 +342,10 @@ def listen(
     except OSError as error:
         raise ConfigurationError(f"cannot listen on {host}: {error.strerror or error}") from error
     try:
-        # A restart need not wait until the last server's connections are forgotten.
+        # A restart need not wait for the connections of the last server to time out.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if sys.platform == "linux":
-            # A time limit on sending could not distinguish a slow reader from one that does not read.
+            # A timeout of sending could not distinguish a slow reader from one that does not read.
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, int(seconds * 1000))
         listener.bind(address)
         listener.listen(BACKLOG)

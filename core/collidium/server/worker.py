@@ -1,4 +1,4 @@
-"""A process that serves, follows requests, delivers webhooks and prunes, or that does all but serve."""
+"""A server process: serves HTTP and does background work, or does background work only."""
 
 from __future__ import annotations
 
@@ -27,67 +27,75 @@ from collidium.api.mounting import HubPort
 from collidium.benchmarks import closing
 from collidium.benchmarks.submissions import evaluating, model_files, rescoring, uploads
 from collidium.contracts.executor import Executor
+from collidium.contracts.identity import IdentityUnavailable
 from collidium.contracts.storage import Storage, StorageUnavailable
 from collidium.errors import ConfigurationError
 from collidium.files import data_directory
 from collidium.platform import Platform
 from collidium.runtime import logs, metrics, subprocesses
 from collidium.server import protocol
-from collidium.settings import Settings, forget_secrets
+from collidium.settings import Settings, forget_secrets, without_password
 
-#: Connections that may wait to be accepted.
-BACKLOG = 1024
-
-#: How long requests in flight may take when the server stops.
-GRACE_SECONDS = 30.0
-
-#: Longer than clients keep idle connections, so that none is closed under a request on its way.
-KEEP_ALIVE_SECONDS = 75.0
-INTERVAL_SECONDS = 3600.0
 logger = logging.getLogger(__name__)
 
+#: Maximum number of connections that wait to be accepted.
+BACKLOG = 1024
+#: Time for requests in progress to finish when the server stops.
+GRACE_SECONDS = 30.0
+#: Longer than clients keep idle connections, so that none is closed while a request arrives.
+KEEP_ALIVE_SECONDS = 75.0
+INTERVAL_SECONDS = 3600.0
 
-def serve_here(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
-    """Serve from this process; ``announce`` is called when it is ready. Takes the listeners over.
 
-    Stops at SIGTERM and SIGINT, and when the process that started it as a worker is gone. Raises
-    ConfigurationError when it cannot start.
+def serve_here(
+    settings: Settings,
+    listeners: Sequence[socket.socket],
+    announce: Callable[[], None],
+    *,
+    checks_hub: bool,
+) -> None:
+    """Serve from this process; call ``announce`` when ready. Takes over the listeners.
+
+    Stops at SIGTERM and SIGINT, and if it is a worker, when its supervisor ends. With ``checks_hub``, logs a
+    warning if the hub does not respond. Raises ConfigurationError if the server cannot start.
     """
     log_plugin_errors()
     hide_secrets()
-    asyncio.run(_serve(settings, listeners, announce))
+    asyncio.run(_serve(settings, listeners, announce, checks_hub))
 
 
 async def _serve(
-    settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]
+    settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None], checks_hub: bool
 ) -> None:
     async with AsyncExitStack() as stack:
         platform = await stack.enter_async_context(Platform.open(settings))
         if multiprocessing.parent_process() is None:
             await check_shared(platform)
+        if checks_hub:
+            await stack.enter_async_context(in_background(_warn_without_hub(platform)))
         app = create_app(settings, platform.plugins)
-        at_work = background_work if settings.follow_requests else simulations.serving
-        await stack.enter_async_context(at_work(platform))
+        background = background_work if settings.follow_requests else simulations.serving
+        await stack.enter_async_context(background(platform))
         await _answer(platform, app, listeners, announce)
 
 
 async def _answer(
     platform: Platform, app: Quart, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
-    """Answer requests until the process is to stop."""
+    """Serve HTTP requests until the process is told to stop."""
     numbers = [listener.fileno() for listener in listeners]
     settings = platform.settings
     config = hypercorn_config(listeners, settings.log_level)
 
     async def until_stopped() -> None:
         for number in numbers:
-            # Hypercorn makes them inheritable: a plugin's command would hold the port longer than the server.
+            # Hypercorn makes them inheritable: then a plugin's command could hold the port after the server.
             os.set_inheritable(number, False)
         _freeze_gc()
         announce()
         await stop_requested(settings.stop_delay_seconds)
         probes.is_stopping = True
-        # Proxies keep no connection that would be closed under a request on its way.
+        # Close each connection after its next response, so that none is closed while a request arrives.
         config.keep_alive_max_requests = 0
         await asyncio.sleep(settings.stop_delay_seconds)
         platform.watching.stopping.set()
@@ -102,12 +110,26 @@ async def _answer(
 
 
 async def _look_for_executor(probes: context.Probes) -> None:
-    """Log an executor that is away: a server starts without it, and all but scoring works."""
+    """Log a warning if the executor does not respond: without it, everything but scoring works."""
     await probes.scoring.is_available()
 
 
+async def _warn_without_hub(platform: Platform) -> None:
+    """Log a warning if the hub does not respond: the server starts without it."""
+    settings = platform.settings
+    if settings.hub_url:
+        try:
+            await platform.identities.check()
+        except IdentityUnavailable as error:
+            logger.warning(
+                "the hub at %s does not respond: sign-ins, datasets, downloads and publication fail until it "
+                "does (%s)",
+                *(without_password(settings.hub), error),
+            )
+
+
 async def check_shared(platform: Platform) -> None:
-    """Raise ConfigurationError where the storage cannot be used; log who has other settings."""
+    """Raise ConfigurationError if the storage cannot be used; log processes with other settings."""
     own = platform.secrets.fingerprint(platform.settings)
     for name, others in (await simulations.other_settings(own)).items():
         logger.error("another %s than this process has: %s", name, ", ".join(others))
@@ -118,30 +140,30 @@ async def check_shared(platform: Platform) -> None:
 
 
 def hide_secrets() -> None:
-    """Hide the secrets of the settings, and what is in the memory of this process, from scoring workers."""
+    """Hide the secrets in the environment and memory of this process from scoring workers."""
     forget_secrets()
     subprocesses.hide_memory()
 
 
 def _freeze_gc() -> None:
-    """Exempt what exists by now from garbage collection, which would stall requests.
+    """Enable garbage collection, but not of existing objects, which would stall requests.
 
-    Nothing is collected before: it would take a twelfth of the start to find a few thousand objects.
+    It is disabled until now, as it would take a twelfth of the start to find a few thousand objects.
     """
     gc.freeze()
     gc.enable()
 
 
 def log_plugin_errors() -> None:
-    """Log what a broken plugin raised: the command is quiet about it, the server's log is where to look."""
+    """Log errors of plugins, which commands do not log by default."""
     logging.getLogger("collidium.plugins").setLevel(logging.NOTSET)
 
 
 def hypercorn_config(listeners: Sequence[socket.socket], log_level: str) -> Config:
-    """Hypercorn on sockets that listen already; its log lines go with all others."""
+    """Return the configuration of Hypercorn for listening sockets, with the log of the platform."""
     protocol.install()
     config = Config()
-    # Not duplicates: when Hypercorn closes them, new connections are refused, not left waiting.
+    # Not duplicates, so that new connections are refused as soon as Hypercorn closes them.
     config.bind = [f"fd://{listener.detach()}" for listener in listeners]
     config.backlog = BACKLOG
     config.graceful_timeout = GRACE_SECONDS
@@ -155,8 +177,8 @@ def hypercorn_config(listeners: Sequence[socket.socket], log_level: str) -> Conf
 async def stop_requested(delay: float = 0) -> None:
     """Return at the first SIGTERM or SIGINT; a second SIGINT then ends the process at once.
 
-    The caller begins to stop after ``delay`` seconds.
-    A worker heeds SIGTERM alone (Ctrl-C reaches its supervisor, too), and the end of its supervisor.
+    In a worker, return at SIGTERM or when its supervisor has ended; its supervisor handles SIGINT. The caller
+    begins to stop ``delay`` seconds later.
     """
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -171,15 +193,15 @@ async def stop_requested(delay: float = 0) -> None:
         loop.remove_signal_handler(signal.SIGINT)
     else:
         loop.remove_reader(supervisor.sentinel)
-    # Hypercorn may wait for connections without a limit; the kernel then ends the process.
+    # Hypercorn may wait for connections without a limit: then the kernel ends the process.
     signal.alarm(int(delay + GRACE_SECONDS) + 5)
 
 
 @asynccontextmanager
 async def background_work(platform: Platform) -> AsyncIterator[None]:
-    """Follow requests and deliver webhooks while the context lasts; any number of processes may.
+    """Do the platform's background work while the context lasts; any number of processes may at once.
 
-    Raises :class:`~collidium.errors.ConfigurationError` where the runner that was chosen can run nothing.
+    Raises :class:`~collidium.errors.ConfigurationError` if the chosen runner cannot run jobs.
     """
     platform.runner.check()
     async with (
@@ -194,11 +216,10 @@ async def background_work(platform: Platform) -> AsyncIterator[None]:
 
 
 def follow(settings: Settings, listeners: Sequence[socket.socket], announce: Callable[[], None]) -> None:
-    """Work until SIGTERM or SIGINT; ``announce`` is called when it has begun.
+    """Do background work until SIGTERM or SIGINT; call ``announce`` when started.
 
-    Metrics and health are answered at the listeners, if any, which it takes over.
-
-    Raises ConfigurationError when it cannot start.
+    Serves metrics and health at the listeners, if any, and takes them over. Raises ConfigurationError if it
+    cannot start.
     """
     logs.configure(settings.log_level, settings.log_format)
     log_plugin_errors()
@@ -211,7 +232,7 @@ async def _follow(
 ) -> None:
     async with Platform.open(settings) as platform:
         await check_shared(platform)
-        async with background_work(platform):
+        async with in_background(_warn_without_hub(platform)), background_work(platform):
             if listeners:
                 await _answer(platform, create_monitor(), listeners, announce)
                 return
@@ -222,7 +243,7 @@ async def _follow(
 def score(settings: Settings) -> None:
     """Run calls of the servers' executor until SIGTERM or SIGINT.
 
-    Raises ConfigurationError when it cannot start, and Unavailable without a scheduler.
+    Raises ConfigurationError if it cannot start, and Unavailable without a scheduler.
     """
     logs.configure(settings.log_level, settings.log_format)
     log_plugin_errors()
@@ -250,7 +271,7 @@ async def _score(executor: Executor, storage: Storage) -> None:
 
 @asynccontextmanager
 async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
-    """Do work without an end while the context lasts."""
+    """Run ``work`` in the background while the context lasts."""
     task = asyncio.create_task(work)
     try:
         yield
@@ -264,12 +285,12 @@ async def _prune_hourly(platform: Platform) -> None:
         await asyncio.sleep(INTERVAL_SECONDS)
         try:
             await prune(platform, now())
-        except Exception:  # of any kind: the next hour may go better
-            logger.warning("old records cannot be deleted now", exc_info=True)
+        except Exception:  # tried again in the next hour
+            logger.warning("old records could not be deleted; they will be later", exc_info=True)
 
 
 async def prune(platform: Platform, moment: datetime) -> None:
-    """Delete what is over and, at a moment, as old as the settings say."""
+    """Delete records and files that have expired at ``moment``."""
     settings = platform.settings
     before = moment - timedelta(days=settings.retention_days)
     await outbox.prune(before)

@@ -13,7 +13,7 @@ from tortoise.timezone import now
 from collidium import __version__, database, plugins, settings, simulations
 from collidium.secrets import open_secrets
 from collidium.server import doctor
-from collidium.server.doctor import Check, Finding, _tried, examine
+from collidium.server.doctor import Check, Finding, examine, run_check
 from collidium.simulations.models import Follower
 from collidium.testing.plugin import StartServer
 from collidium.testing.server import ServerProcess
@@ -136,5 +136,5 @@ async def test_no_password_of_an_address_is_shown() -> None:
     async def part(chosen: settings.Settings, _: plugins.Plugins) -> Finding:
         raise RuntimeError(f"{chosen.database} and hush+mail")
 
-    check = await _tried("database", chosen, plugins.load(), part, "")
+    check = await run_check("database", chosen, plugins.load(), part, "")
     assert check.found == "postgres://me:********@db.example/x and ********"
