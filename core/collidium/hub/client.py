@@ -137,8 +137,8 @@ def _prepare() -> Deadline:
 
     # Warnings may hold signed URLs; errors are raised anyway.
     hub_logging.set_verbosity(logging.ERROR)
-    from collidium.runtime.addresses import refuse_redirect
     from collidium.runtime.network import Deadline, keep_deadline
+    from collidium.runtime.public_addresses import refuse_redirect
 
     own, deadline = get_session(), Deadline()
     client, hooks = type(own), own.event_hooks

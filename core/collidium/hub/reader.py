@@ -28,8 +28,8 @@ from collidium.errors import (
     UpstreamError,
 )
 from collidium.hub.sources import sendable
-from collidium.runtime.addresses import refuse_redirect
 from collidium.runtime.http_client import past_proxies
+from collidium.runtime.public_addresses import refuse_redirect
 from collidium.runtime.waiting import Backoff
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from collidium.errors import InvalidInput
-from collidium.runtime.addresses import LookUps, Resolve, is_public
+from collidium.runtime.look_ups import LookUps, Resolve
+from collidium.runtime.public_addresses import is_public
 
 if TYPE_CHECKING:
     from collidium.settings import Settings

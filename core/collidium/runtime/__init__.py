@@ -1,1 +1,1 @@
-"""What any long-running process needs: logs, threads, backoff, wake signals, failpoints, HTTP clients."""
+"""Building blocks of long-running processes: logs, threads, retries, subprocesses, networks, HTTP clients."""

@@ -1,4 +1,4 @@
-"""What a process that reads untrusted data gives up, and the cgroup that holds it. Linux has all of them."""
+"""Confinement of processes that read untrusted data, and cgroups that limit their memory. Linux only."""
 
 from __future__ import annotations
 
@@ -23,28 +23,26 @@ _PR_SET_NO_NEW_PRIVS: Final = 38
 _CAPABILITY_VERSION: Final = 0x20080522
 _CLONE_NEWIPC, _CLONE_NEWUSER, _CLONE_NEWNET = 0x08000000, 0x10000000, 0x40000000
 _CGROUPS: Final = Path("/sys/fs/cgroup")
-#: Who root becomes: a user without files.
+#: The user that root changes to, which owns no files.
 _UNPRIVILEGED: Final = 65534
-#: Address space of libraries, beyond the limit of memory.
+#: Address space for libraries, in addition to the memory limit.
 _LIBRARIES: Final = 2 * 1024**3
-#: Linux numbers the clocks of other processes; this one is of all of its threads, in nanoseconds.
+#: The kind of a process's clock: CPU time of all its threads (clock_getcpuclockid(3)).
 _PROCESS_CLOCK: Final = 2
+#: Limits of a confined process: CPU time, and open files.
+_CPU_SECONDS: Final = 6 * 3600
+_FILES: Final = 16
 _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
-#: Seconds of CPU until the kernel ends a process that its parent has forgotten, and its open files.
-_CPU_SECONDS: Final = 6 * 3600
-_FILES: Final = 16
-
-
 def confine(parent: int, core: int, memory: int) -> list[str]:
-    """Give up what this process can, and return what is out of its reach then."""
+    """Drop all privileges that this process can drop; return what it can no longer reach."""
     end_with_parent(parent)
     confined = ["network"] if leave_network() else []
     os.sched_setaffinity(0, {core})
     if become_unprivileged():  # the kernel counts no processes of root
         confined.append("processes")
-    end_with_parent(parent)  # forgotten with the user
+    end_with_parent(parent)  # again: a change of user resets it
     hide_memory()
     confined += leave_files()
     limit_resources(memory, _CPU_SECONDS, _FILES)
@@ -55,7 +53,7 @@ def confine(parent: int, core: int, memory: int) -> list[str]:
 
 
 def drop_capabilities(*keep: int) -> None:
-    """Give up all capabilities but these: with others, root could read the memory of other processes."""
+    """Drop all capabilities except ``keep``: with some, root could read the memory of other processes."""
     if sys.platform == "linux":
         for capability in range(64):
             if capability not in keep:
@@ -68,7 +66,7 @@ def drop_capabilities(*keep: int) -> None:
 
 
 def leave_network() -> bool:
-    """Move this process, of one thread, to a network of its own without interfaces; whether it could."""
+    """Move this single-threaded process to a network namespace without interfaces; return whether it did."""
     if sys.platform != "linux":
         return False
     own = _CLONE_NEWNET | _CLONE_NEWIPC
@@ -76,7 +74,7 @@ def leave_network() -> bool:
 
 
 def become_unprivileged() -> bool:
-    """Let root become a user that owns nothing; whether this process is no longer root then."""
+    """Change from root to a user that owns nothing; return whether this process is not root."""
     with contextlib.suppress(OSError):  # a container may have no such user
         os.setgroups([])
         os.setresgid(_UNPRIVILEGED, _UNPRIVILEGED, _UNPRIVILEGED)
@@ -85,7 +83,7 @@ def become_unprivileged() -> bool:
 
 
 def limit_resources(memory_bytes: int, cpu_seconds: int, files: int) -> None:
-    """Limit memory and time, and forbid to write files, to dump memory and to start processes and threads."""
+    """Limit memory, time and open files; forbid writing files, dumping core and starting processes."""
     for kind, value in (
         (resource.RLIMIT_DATA, memory_bytes),
         (resource.RLIMIT_AS, memory_bytes + _LIBRARIES),
@@ -100,16 +98,16 @@ def limit_resources(memory_bytes: int, cpu_seconds: int, files: int) -> None:
         resource.setrlimit(kind, (limit, limit))
 
 
-# -- Landlock (landlock(7)): what a process may open ------------------------------------------------------
+# -- files: landlock(7) -----------------------------------------------------------------------------------
 
 _CREATE_RULESET, _RESTRICT_SELF = 444, 446
-#: By version of its interface: rights to files, then to ports, then signals and sockets beyond the process.
+#: Number of rights to files by version of the interface; the versions that added ports, and signals.
 _FILE_RIGHTS: Final = {1: 13, 2: 14, 3: 15, 5: 16}
 _PORTS_SINCE, _SCOPES_SINCE = 4, 6
 
 
 def leave_files() -> Sequence[str]:
-    """Forbid this process files, and by newer kernels ports and signals to others; returns these."""
+    """Forbid this process to open files, and on newer kernels ports and signals; return what is forbidden."""
     if sys.platform != "linux" or (version := _libc.syscall(_CREATE_RULESET, None, 0, 1)) < 1:
         return ()
     rights = max(number for since, number in _FILE_RIGHTS.items() if since <= version)
@@ -123,12 +121,12 @@ def leave_files() -> Sequence[str]:
     return "files", *(("ports",) if ports else ()), *(("signals",) if scopes else ())
 
 
-# -- seccomp(2): what a process may ask of the kernel -----------------------------------------------------
+# -- system calls: seccomp(2) -----------------------------------------------------------------------------
 
 _PR_SET_SECCOMP, _FILTER, _ALLOW, _PERMISSION_DENIED = 22, 2, 0x7FFF0000, 0x00050001
 _LOAD, _IF_EQUAL, _RETURN = 0x20, 0x15, 0x06
 _MACHINES: Final = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
-#: The system calls of a process that computes and has its sockets already; their numbers on both machines.
+#: The system calls that a process needs to compute and to use its open sockets, numbered as in _MACHINES.
 _CALLS: Final = """
     read 0 63  write 1 64  close 3 57  fstat 5 80  lseek 8 62  recvfrom 45 207  sendto 44 206
     mmap 9 222  mprotect 10 226  munmap 11 215  brk 12 214  mremap 25 216  madvise 28 233  futex 202 98
@@ -141,17 +139,17 @@ _CALLS: Final = """
 
 
 def leave_calls() -> bool:
-    """Forbid this process, of one thread, system calls but those that computing needs; whether it could.
+    """Forbid this single-threaded process all system calls except ``_CALLS``; return whether it did.
 
-    Landlock leaves sockets that are files, and the limits of other processes of the same user; its versions
-    before 6 leave ioctl(2), by which a socket's data becomes a signal to any of them.
+    Landlock does not restrict Unix sockets and the resource limits of other processes of the same user, and
+    before version 6 ioctl(2), with which data on a socket can signal any of them.
     """
     if sys.platform != "linux" or platform.machine() not in _MACHINES:
         return False
     machine = platform.machine()
     calls = [int(number) for number in _CALLS.split()[1 + list(_MACHINES).index(machine) :: 3]]
     rows = [
-        (_LOAD, 0, 0, 4),  # the architecture; a call of another one has other numbers
+        (_LOAD, 0, 0, 4),  # the architecture: others number their calls differently
         (_IF_EQUAL, 0, len(calls) + 1, _MACHINES[machine]),
         (_LOAD, 0, 0, 0),
         *((_IF_EQUAL, len(calls) - place, 0, call) for place, call in enumerate(calls)),
@@ -165,21 +163,21 @@ def leave_calls() -> bool:
 
 
 def kill(process: int) -> None:
-    """Kill a process, if it is left and this one may."""
+    """Kill a process, if it exists and this process is permitted to."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.kill(process, signal.SIGKILL)
 
 
-# -- the cgroup, where there can be one ------------------------------------------------------------------
+# -- cgroups ----------------------------------------------------------------------------------------------
 
 
 def cpu_seconds_of(process: int) -> float:
-    """CPU time of a process by the kernel's account, which nothing in it can change. Raises OSError."""
+    """Return the CPU time of a process as the kernel accounts it. Raises OSError."""
     return time.clock_gettime_ns((~process << 3) | _PROCESS_CLOCK) / 1e9
 
 
 def make_cgroup(prefix: str, supervisor: int) -> Path | None:
-    """Make a memory cgroup, named after its supervisor's process id; None where this process may not."""
+    """Create a memory cgroup, named after its supervisor's process id; None if that is not permitted."""
     try:
         parent = parent_cgroup()
         if parent is None:
@@ -198,18 +196,21 @@ def make_cgroup(prefix: str, supervisor: int) -> Path | None:
 
 
 def _sweep_cgroups(parent: Path, prefix: str) -> None:
-    """Remove the cgroups of supervisors that were killed, with what is left in them."""
+    """Remove the cgroups of killed supervisors, and kill the processes in them."""
     for cgroup in parent.glob(f"{prefix}*"):
         if not Path("/proc", cgroup.name.removeprefix(prefix)).exists():
             with contextlib.suppress(OSError):  # its processes have not ended yet
                 for process in map(int, (cgroup / "cgroup.procs").read_text().split()):
-                    if process:  # 0 is one of another container; to kill, it is our own group
+                    if process:  # 0 stands for a process of another container, and kill(0) is our own group
                         kill(process)
                 cgroup.rmdir()
 
 
 def parent_cgroup() -> Path | None:
-    """Of version 1, this process's; of version 2, the one above, as processes may be in leaves only."""
+    """Return the cgroup to create others in; None without a memory controller.
+
+    Version 1: the cgroup of this process. Version 2: its parent, as only leaves may have processes.
+    """
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
         if "memory" in controllers.split(","):
@@ -222,15 +223,15 @@ def parent_cgroup() -> Path | None:
 
 @functools.lru_cache(1)
 def limit_cgroup(cgroup: Path, size: int) -> None:
-    """Limit all memory of the processes in it, unless that is the limit already."""
+    """Limit the memory of all processes in a cgroup; repeating the last call does nothing."""
     for file in ("memory.max", "memory.limit_in_bytes"):
         if (cgroup / file).exists():
-            with contextlib.suppress(OSError):  # version 1, where they have more
+            with contextlib.suppress(OSError):  # version 1, if they use more
                 (cgroup / file).write_text(str(size))
 
 
 def has_run_out(cgroup: Path) -> bool:
-    """Whether the kernel has ended a process in it for lack of memory."""
+    """Whether the kernel has killed a process of a cgroup for lack of memory."""
     for file in ("memory.events", "memory.oom_control"):
         with contextlib.suppress(OSError):
             counts = dict(line.split() for line in (cgroup / file).read_text().splitlines())

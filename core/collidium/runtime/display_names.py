@@ -1,13 +1,13 @@
-"""Names that people choose, in any script, as they are shown to others."""
+"""Validation and comparison of display names, in any script."""
 
 from __future__ import annotations
 
 import unicodedata
 from typing import Final
 
-#: Joiners, which names of some scripts need; all others of their category are invisible, or turn the text.
+#: Zero-width joiners, which some scripts need. Other format characters are invisible or reverse the text.
 _JOINERS: Final = "\u200c\u200d"
-#: What shows nothing of its own: joiners, fillers of Korean and Braille, selectors of variants.
+#: Invisible characters: joiners, fillers of Korean and Braille, variation selectors.
 _BLANK: Final = dict.fromkeys(
     [
         *map(ord, f"{_JOINERS}\u034f\u115f\u1160\u2800\u3164\uffa0"),
@@ -18,21 +18,21 @@ _BLANK: Final = dict.fromkeys(
 
 
 def normalized(name: str) -> str:
-    """Return a name as it is stored: Unicode's NFC, no space around it."""
+    """Return a name as it is stored: in NFC, stripped."""
     return unicodedata.normalize("NFC", name).strip()
 
 
 def key(name: str) -> str:
-    """Return what names are compared by: without case, variants of characters, and what shows nothing."""
+    """Return the key for comparing names: without case, compatibility variants and invisible characters."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().translate(_BLANK).split())
 
 
 def problem(name: str, longest: int) -> str | None:
-    """Return what is wrong with a name; None where it can be shown, also in a spreadsheet."""
+    """Return the problem of a name that cannot be shown on a page or in a spreadsheet, else None."""
     if len(name) > longest:
         return f"over {longest} characters"
     if name[:1] in tuple("=+-@") or not all(map(_is_shown, name)):
-        return "characters that are not shown, or = + - @ at the beginning"
+        return "invisible characters, or = + - @ at the beginning"
     return None
 
 

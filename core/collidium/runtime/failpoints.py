@@ -1,7 +1,7 @@
-"""Places where a test ends the process at once, as a power cut would.
+"""Failpoints: places at which a test kills the process, as a power cut would.
 
-The environment variable ``COLLIDIUM_FAILPOINT`` names one; without it these calls do nothing. They stand at
-the boundaries where something outside the database has just happened or a transaction is about to end.
+The environment variable ``COLLIDIUM_FAILPOINT`` names one; without it these calls do nothing. There is one
+before each commit, and before and after each side effect outside the database.
 """
 
 from __future__ import annotations
@@ -14,6 +14,6 @@ VARIABLE: Final = "COLLIDIUM_FAILPOINT"
 
 
 def reached(name: str) -> None:
-    """End this process (SIGKILL) if the test asked for it here."""
+    """Kill this process if ``COLLIDIUM_FAILPOINT`` is ``name``."""
     if os.environ.get(VARIABLE) == name:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""Outgoing HTTP calls of the server: bounded in number and in time, whatever their callers do.
+"""Outgoing HTTP calls of the server, bounded in number and in time.
 
-httpcore loses a connection for good when a call is cancelled while it waits inside the pool (its issue 1093).
-So no call waits there: it first waits for one of as many slots as there are connections, each of which is a
-pool of one connection; a pool in which a call did not end in order is replaced.
+httpcore leaks a connection when a call is cancelled while it waits inside the pool (its issue 1093). So no
+call waits there: each waits for one of a number of slots, and each slot is a pool of one connection. A pool
+whose call failed is replaced.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from collidium import __version__
-from collidium.runtime.addresses import LookUps
+from collidium.runtime.look_ups import LookUps
 
 if TYPE_CHECKING:
     import ssl
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import httpx
 
 _LOOPBACK: Final = ("localhost", "127.0.0.1", "[::1]")
-#: Part of a call's time for each of TCP and TLS: a handshake has to end by its own timeout, which closes the
-#: socket; cancelled, it would leave the socket to the garbage collector.
+#: Share of a call's time for each of TCP and TLS. A handshake must end by its own timeout, which closes the
+#: socket; if cancelled, it would leave the socket to the garbage collector.
 _CONNECT_SHARE: Final = 0.45
-#: Headers that are wrong for a body that was read.
+#: Headers that no longer apply once the body is read.
 _OF_THE_TRANSFER: Final = frozenset({"content-encoding", "content-length", "transfer-encoding"})
 
 
@@ -33,25 +33,25 @@ class NoResponse(Exception):
 
 
 def past_proxies() -> dict[str, None]:
-    """Mounts of httpx: a proxy of the environment is for the world outside, not for this machine."""
+    """Return mounts of httpx that bypass the environment's proxies for this machine's own addresses."""
     return {f"all://{host}": None for host in _LOOPBACK}
 
 
 class HttpClient:
-    """Calls services, a limited number at once. Redirects are not followed.
+    """An HTTP client with a limited number of concurrent calls. It does not follow redirects.
 
     Parameters
     ----------
     timeout_seconds
-        Time for the whole of a call: the wait for a slot, the connection, the response with its body.
+        Time for a whole call: waiting for a slot, connecting, and receiving the response with its body.
     connections
-        Maximum number of calls at one time; further calls wait.
+        Maximum number of concurrent calls; further calls wait.
     """
 
     def __init__(self, timeout_seconds: float, connections: int) -> None:
         self._timeout_seconds = timeout_seconds
         self._slots = asyncio.Semaphore(connections)
-        #: A pool of one connection each, the one that was used last at the end.
+        #: Pools of one connection each, the last used one at the end.
         self._idle: list[httpx.AsyncClient] = []
         self._calls: set[asyncio.Task[httpx.Response]] = set()
         self._look_ups = LookUps()
@@ -70,14 +70,14 @@ class HttpClient:
         Parameters
         ----------
         maximum_bytes
-            Length of the body from which on no more of it is read; what was read may be a little longer.
+            Reading stops after this many bytes of the body; the body may be slightly longer.
         **content
             ``params``, ``content`` and ``json``, as for ``httpx.Request``.
 
         Raises
         ------
         NoResponse
-            When there is none in time.
+            If there is no response in time.
         """
         await _prepare()
         import httpx
@@ -87,17 +87,17 @@ class HttpClient:
             request = httpx.Request(method, url, headers=headers, **content)
             return await self.send(request, maximum_bytes)
         except httpx.TimeoutException:
-            raise NoResponse(f"did not answer within {self._timeout_seconds:g} s") from None
+            raise NoResponse(f"did not respond within {self._timeout_seconds:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
-            # Only the kind of error: its request carries secrets.
+            # Only the type of the error: its message may contain secrets of the request.
             raise NoResponse(f"cannot be reached ({type(error).__name__})") from None
 
     async def send(
         self, request: httpx.Request, maximum_bytes: int, patience_seconds: float = 0
     ) -> httpx.Response:
-        """As :meth:`call`, for a request that is made already; raises what httpx does.
+        """Send a request as :meth:`call` does, but raise the errors of httpx.
 
-        ``patience_seconds`` is the time of a call that takes longer than others.
+        ``patience_seconds`` is the time for the whole call, if longer than that of the client.
         """
         await _prepare()
         import httpx
@@ -112,14 +112,14 @@ class HttpClient:
         if self._closed:
             self._slots.release()
             raise httpx.CloseError("the client was closed", request=request)
-        # A caller that is cancelled leaves the call to its own deadline.
+        # If the caller is cancelled, the call goes on until its deadline.
         task = asyncio.create_task(self._exchange(request, maximum_bytes, deadline))
         self._calls.add(task)
         task.add_done_callback(self._finish)
         return await asyncio.shield(task)
 
     async def close(self) -> None:
-        """End what goes on and what waits, and close all connections. Idempotent."""
+        """Cancel all calls and close all connections. Idempotent."""
         self._closed = True
         for task in list(self._calls):
             task.cancel()
@@ -130,9 +130,8 @@ class HttpClient:
     def _finish(self, task: asyncio.Task[httpx.Response]) -> None:
         self._calls.discard(task)
         self._slots.release()
-        # Asking for the error marks it as seen, also where the caller has gone.
         if not task.cancelled():
-            task.exception()
+            task.exception()  # retrieved, as the caller may have been cancelled
 
     async def _exchange(self, request: httpx.Request, maximum_bytes: int, deadline: float) -> httpx.Response:
         import httpx
@@ -140,7 +139,7 @@ class HttpClient:
         pool = self._idle.pop() if self._idle else self._pool_of_one()
         timeout = httpx.Timeout(None, connect=self._timeout_seconds * _CONNECT_SHARE)
         request.extensions = {**request.extensions, "timeout": timeout.as_dict()}
-        # A thousandth of a bomb would hold all of the maximum. What is compressed all the same is not read.
+        # A compressed body could expand a thousandfold. One that comes nevertheless is not decompressed.
         request.headers["Accept-Encoding"] = "identity"
         try:
             async with asyncio.timeout_at(deadline):
@@ -183,7 +182,7 @@ async def _body(response: httpx.Response, maximum_bytes: int) -> bytes:
 
 
 async def _prepare() -> None:
-    """Import httpx and read all certificates once, in a thread: that would hold up every other request."""
+    """Import httpx and load the certificates once, in a thread, as that would block the event loop."""
     if not _tls.cache_info().currsize:
         await asyncio.to_thread(_tls)
 

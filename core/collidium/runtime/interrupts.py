@@ -1,4 +1,4 @@
-"""Ctrl-C while modules are imported: a KeyboardInterrupt there becomes tracebacks and other errors."""
+"""Handling of Ctrl-C during imports, where a KeyboardInterrupt would cause tracebacks and other errors."""
 
 import os
 
@@ -15,7 +15,7 @@ except KeyboardInterrupt:
 
 
 class Importing:
-    """Within it, Ctrl-C ends the process at once; not where Ctrl-C is ignored or handled otherwise."""
+    """A context in which Ctrl-C ends the process at once, unless SIGINT is ignored or handled otherwise."""
 
     def __enter__(self) -> None:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:

@@ -1,4 +1,4 @@
-"""How often callers may make the server ask others, and how much they have under way at once."""
+"""Rate limits by caller, and limits of concurrent work by account."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cachetools import TTLCache
 
 from collidium.errors import TooManyRequests
 
-#: Addresses remembered.
+#: Maximum number of addresses with a bucket.
 ADDRESSES: Final = 10_000
 
 Clock = Callable[[], float]
@@ -23,7 +23,8 @@ Clock = Callable[[], float]
 class TokenBuckets:
     """A token bucket for each key: ``burst`` at once, then ``per_minute``.
 
-    A bucket is the time at which it is full again (generic cell rate algorithm); a full one has no entry.
+    A bucket is stored as the time at which it is full again (generic cell rate algorithm); full buckets are
+    not stored.
     """
 
     def __init__(self, burst: int, per_minute: int, keys: int, clock: Clock) -> None:
@@ -33,7 +34,7 @@ class TokenBuckets:
         self._full_at: TTLCache[str, float] = TTLCache(keys, self._span, timer=clock)
 
     def seconds_left(self, key: str) -> float:
-        """Seconds until :meth:`take` is allowed; zero or less where it is now."""
+        """Return the seconds until :meth:`take` is allowed; zero or less if it is now."""
         return self._full_at.get(key, 0.0) + self._interval - self._span - self._clock()
 
     def take(self, key: str) -> None:
@@ -42,12 +43,12 @@ class TokenBuckets:
 
 
 class CallerLimits:
-    """Token buckets of every address and of all of them together.
+    """Token buckets for each address and for all addresses together.
 
     Parameters
     ----------
     what
-        What is limited, for messages: ``unknown tokens``.
+        The limited items, for messages: ``unknown tokens``.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class CallerLimits:
 
 
 def network_of(address: str) -> str:
-    """The network that an address counts for: itself, or the /64 of IPv6, all of which one host may use."""
+    """Return the key of an address: itself, or its /64 network for IPv6, which one host may use entirely."""
     try:
         parsed = ipaddress.ip_address(address)
     except ValueError:
@@ -82,14 +83,14 @@ def network_of(address: str) -> str:
 
 
 class InFlight:
-    """Uploads, evaluations and checks of links that each account has under way; one per app."""
+    """Counts the concurrent uploads, evaluations and link checks of each account; one per application."""
 
     def __init__(self) -> None:
         self._under_way: Counter[int | str] = Counter()
 
     @contextmanager
     def one_more(self, account: int | str, maximum: int) -> Iterator[None]:
-        """Count one while the context lasts; raises TooManyRequests at ``maximum`` of an account."""
+        """Count one while the context lasts. Raises TooManyRequests if there are ``maximum`` already."""
         if self._under_way[account] >= maximum:
             raise TooManyRequests(
                 f"{maximum} submissions of this account are being scored or linked; wait for one to end",

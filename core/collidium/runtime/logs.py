@@ -1,4 +1,4 @@
-"""Log lines with the id of their HTTP request, and text of other programs for logs and timelines."""
+"""Logging with the id of the HTTP request, and clean-up of other programs' text for logs and timelines."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, Final, Literal
 
-#: Characters of another program's line that are kept.
+#: Maximum length of a line of another program's text.
 _LONGEST: Final = 200
 
 #: The id of the request being handled, empty outside one; set by the API.
 http_request_id: ContextVar[str] = ContextVar("http_request_id", default="")
-#: The account that calls, and the simulation request that is worked on; empty where there is none.
+#: The calling account and the current simulation request, empty if none.
 account: ContextVar[str] = ContextVar("account", default="")
 simulation: ContextVar[str] = ContextVar("simulation", default="")
 
 
 class _Complete(logging.Filter):
-    """Add the request's id, and a message where an error of a plugin has none."""
+    """Add the request's id to records, and replace messages that cannot be formatted."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         record.http_request_id = http_request_id.get() or "-"
@@ -28,11 +28,11 @@ class _Complete(logging.Filter):
         try:
             record.getMessage()
         except BaseException:
-            record.msg, record.args = f"{record.msg} (what it is about cannot be shown)", None
+            record.msg, record.args = f"{record.msg} (its arguments cannot be formatted)", None
         return True
 
 
-#: No line may begin or end where a client wants it to; tracebacks keep their line breaks.
+#: Characters that could forge log lines.
 _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
     0x2028: "\\u2028",
     0x2029: "\\u2029",
@@ -40,18 +40,18 @@ _ESCAPES = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
 
 
 class TextFormatter(logging.Formatter):
-    """A line a message, control characters escaped; tracebacks below."""
+    """Formats a record as one line, with control characters escaped, and its traceback below."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 -- the library's name
         return super().formatMessage(record).translate(_ESCAPES)
 
     def formatException(self, ei: Any) -> str:  # noqa: N802 -- the library's name
-        # Indented, so that no line of an error's text passes for one of the log.
+        # Indented, so that no line of an error's message looks like a log line.
         return "\n".join(f"  {line.translate(_ESCAPES)}" for line in super().formatException(ei).splitlines())
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line."""
+    """Formats a record as a JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         line = {
@@ -70,7 +70,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def configure(level: str, style: Literal["text", "json"]) -> None:
-    """Send all logging to standard error, at ``level`` and above."""
+    """Log to standard error, at ``level`` and above."""
     handler = logging.StreamHandler(sys.stderr)
     handler.addFilter(_Complete())
     handler.setFormatter(
@@ -79,8 +79,8 @@ def configure(level: str, style: Literal["text", "json"]) -> None:
         else TextFormatter("%(asctime)s %(levelname)-7s %(name)s [%(http_request_id)s] %(message)s")
     )
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # Those of libraries that log every call or statement, with values that may be private, stay quiet; so
-    # does Hypercorn, which logs the address a second time, as an error's logger.
+    # Libraries that log every call or statement, with values that may be private; and Hypercorn's logger,
+    # which logs the server's address a second time.
     clients = ("httpx", "httpcore", "httpx2", "httpcore2")
     chatty_loggers = (*clients, "tortoise", "tortoise.db_client", "aiosqlite", "asyncio")
     for chatty in (*chatty_loggers, "hypercorn.error"):
@@ -94,7 +94,7 @@ def single_line(text: str) -> str:
 
 
 def message_of(error: BaseException) -> str:
-    """Return the error's message, whatever a plugin's class makes of it."""
+    """Return the message of an error, also if a plugin's class fails to make one."""
     try:
         return str(error)
     except BaseException:
@@ -102,6 +102,6 @@ def message_of(error: BaseException) -> str:
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not empty, where programs report what went wrong."""
+    """Return the last line that is not empty, in which programs report their error."""
     lines = [line for line in text.splitlines() if line.strip()]
     return single_line(lines[-1]) if lines else "no reason given"

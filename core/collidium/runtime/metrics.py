@@ -1,7 +1,7 @@
-"""What Prometheus counts, each metric declared once; ``/metrics`` adds what the database knows.
+"""The Prometheus metrics of this process. ``/metrics`` adds those that it reads from the database.
 
-Names and labels are part of what operators rely on: alert rules (``deploy/prometheus``) and their dashboards.
-Labels have few values: no account, no request, no address that a client chooses.
+Alert rules (``deploy/prometheus``) and dashboards depend on names and labels. Labels must have few values: no
+account, request or address chosen by a client.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 _QUICK: Final = (0.005, 0.02, 0.1, 0.5, 2, 10, 60, 300)
 _SLOW: Final = (0.5, 2, 10, 30, 60, 300, 900, 3600)
-#: Between two looks at the gauges.
+#: Seconds between two updates of the gauges.
 _SAMPLING_SECONDS: Final = 2.0
 
 REQUESTS = Counter("collidium_http_requests", "HTTP requests answered.", ["method", "route", "status"])
@@ -70,7 +70,7 @@ MEMORY = Gauge(
 
 @contextmanager
 def timed(seconds: Histogram, failures: Counter, label: str, failing: type[Exception]) -> Iterator[None]:
-    """Observe how long the context takes, and count what it raises of the kind ``failing``."""
+    """Observe the duration of the context, and count errors of the type ``failing``."""
     started = perf_counter()
     try:
         yield
@@ -82,7 +82,7 @@ def timed(seconds: Histogram, failures: Counter, label: str, failing: type[Excep
 
 
 def measure(part: object, operations: Iterable[str], failing: type[Exception]) -> None:
-    """Time these methods of a storage from now on; others stay as they are."""
+    """Wrap these methods of a storage so that they are timed."""
     for operation in operations:
         measured = _measured(getattr(part, operation), operation, failing)
         object.__setattr__(part, operation, measured)  # also of a frozen dataclass
@@ -99,7 +99,7 @@ def _measured(
 
 
 async def keep_sampling(connections: Callable[[], Mapping[str, int]]) -> None:
-    """Keep the gauges of this process up to date, for ever; ``connections`` are its pool's by state."""
+    """Update the gauges of this process until cancelled; ``connections`` returns its pool's by state."""
     while True:
         for state, number in connections().items():
             CONNECTIONS.labels(state).set(number)
@@ -110,7 +110,7 @@ async def keep_sampling(connections: Callable[[], Mapping[str, int]]) -> None:
 
 
 def resident_bytes() -> tuple[int, int]:
-    """Resident memory of this process, and of all processes that it started; Linux alone knows."""
+    """Return the resident memory of this process and of its descendants. Linux only."""
     return _resident(os.getpid()), sum(map(_resident, _descendants(os.getpid())))
 
 

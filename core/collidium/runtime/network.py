@@ -1,9 +1,10 @@
-"""The networks of outgoing calls: names are looked up in threads of their own, blocking calls have deadlines.
+"""Network backends of httpx clients: look-ups in threads of their own, and deadlines for blocking calls.
 
 The event loop would look names up in its default executor, whose few threads the whole server uses. A look-up
-cannot be called off, so a name server that does not answer would soon hold all of them.
+cannot be cancelled, so an unresponsive name server would soon occupy all of them.
 
-Deadlines are for clients of httpx and httpx2: these limit each read, so an answer that drips would never end.
+The timeouts of httpx and httpx2 limit each read, so a slow response could take any time. Deadlines limit the
+whole call.
 """
 
 from __future__ import annotations
@@ -21,18 +22,18 @@ import httpcore
 import httpx
 
 from collidium.errors import CollidiumError
-from collidium.runtime.addresses import LookUps
 from collidium.runtime.http_client import HttpClient
+from collidium.runtime.look_ups import LookUps
 
-#: Addresses of a host that are tried, each for its part of the time.
+#: Maximum number of addresses of a host that are tried, in equal shares of the time.
 MAX_ADDRESSES: Final = 3
 
 
 class Network(httpcore.AsyncNetworkBackend):
-    """Opens connections; calls that wait for one name share its look-up."""
+    """Opens connections to hosts found by :class:`LookUps`."""
 
     def __init__(self, look_ups: LookUps) -> None:
-        # To pyright it may be the stand-in for environments without anyio, which httpx needs.
+        # Pyright takes it for the stub without anyio, which httpx requires.
         self._inner: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAttributeAccessIssue]
         self._look_ups = look_ups
 
@@ -48,7 +49,7 @@ class Network(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """Connect to one of the host's addresses; raises ConnectError and ConnectTimeout."""
+        """Connect to one of the host's addresses. Raises ConnectError and ConnectTimeout."""
         loop = asyncio.get_running_loop()
         deadline = None if timeout is None else loop.time() + timeout
         try:
@@ -69,7 +70,7 @@ class Network(httpcore.AsyncNetworkBackend):
 
 
 def _both_families(addresses: Sequence[str]) -> list[str]:
-    """The addresses of IPv4 and of IPv6 by turns, as one of the two may lead nowhere."""
+    """Alternate IPv4 and IPv6 addresses, as one of the two may be unreachable."""
     seen = Counter[bool]()
 
     def turn(address: str) -> int:
@@ -82,8 +83,8 @@ def _both_families(addresses: Sequence[str]) -> list[str]:
 class BoundedTransport(httpx.AsyncBaseTransport):
     """Sends the requests of an ``httpx.AsyncClient`` through an :class:`HttpClient`.
 
-    Bodies of responses are in memory, up to ``maximum_bytes`` and a little more. The time of a call is that
-    of the client below, or what the one above allows for reading where that is longer.
+    Response bodies are read into memory, up to about ``maximum_bytes``. The time for a call is the longer of
+    the :class:`HttpClient`'s timeout and the read timeout of the request.
     """
 
     def __init__(self, http: HttpClient, maximum_bytes: int) -> None:
@@ -99,32 +100,32 @@ class BoundedTransport(httpx.AsyncBaseTransport):
 
 
 class Deadline(threading.local):
-    """When calls of the current thread end, by ``time.monotonic``."""
+    """The time by which calls of the current thread must end, on the clock ``time.monotonic``."""
 
     at: float = math.inf
 
     def cut(self, timeout: float | None) -> float | None:
-        """The time limit of a read or a write that may take ``timeout`` seconds; None: no limit."""
+        """Shorten the timeout of a read or a write to the time left; None is no limit."""
         left = min(math.inf if timeout is None else timeout, self.at - monotonic())
         if left == math.inf:
             return None
-        return max(left, 0.001)  # 0 would mean not to wait at all, which is another error
+        return max(left, 0.001)  # 0 would make the socket non-blocking
 
 
 def keep_deadline(deadline: Deadline, client: Any) -> None:
-    """Make the calls of a client end at the deadline."""
+    """Make the calls of a client of httpx or httpx2 end at the deadline."""
     _connect_through(client, lambda network: _DeadlineNetwork(network, deadline))
 
 
 def _connect_through(client: Any, replacement: Callable[[Any], object]) -> None:
-    """Replace the networks of a client of httpx or httpx2, which has no parameter for them."""
+    """Replace the network backends of a client of httpx or httpx2, which has no parameter for them."""
     for transport in (client._transport, *client._mounts.values()):  # noqa: SLF001 -- it has no parameter
         if (pool := getattr(transport, "_pool", None)) is not None:
             pool._network_backend = replacement(pool._network_backend)  # noqa: SLF001 -- as above
 
 
 class _DeadlineNetwork(httpcore.NetworkBackend):
-    """Opens connections that keep a deadline."""
+    """Opens connections whose operations end at a deadline."""
 
     def __init__(self, inner: httpcore.NetworkBackend, deadline: Deadline) -> None:
         self._inner = inner

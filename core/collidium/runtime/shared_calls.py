@@ -1,4 +1,4 @@
-"""One call for all who ask the same at once, and a cache of its results."""
+"""Shared calls: concurrent callers with the same key share one call, and its result may be cached."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ V = TypeVar("V")
 
 
 class SharedCalls(Generic[K, V]):
-    """Runs a call once for a key, however many wait for it; an error goes to all of them and is not kept.
+    """Runs one call for all concurrent callers with the same key. All get its error, which is not cached.
 
     Parameters
     ----------
     kept
-        Where results are kept, such as a ``cachetools.TTLCache``, whose bounds hold; default: nowhere.
+        The cache of results, such as a ``cachetools.TTLCache``; default: none.
     name
-        Of the cache in metrics; default: it is not counted.
+        The name of the cache in metrics; default: it is not counted.
     finish
-        Whether a call goes on when the last who waited for it has gone; default: it is cancelled.
+        Whether a call continues when all of its callers were cancelled; default: it is cancelled, too.
     """
 
     def __init__(
@@ -34,15 +34,15 @@ class SharedCalls(Generic[K, V]):
         self._waiting: dict[K, int] = {}
 
     def __contains__(self, key: K) -> bool:
-        """Whether a result for ``key`` is kept, or its call under way."""
+        """Whether the result for ``key`` is cached, or its call is running."""
         return key in self._tasks or (self._kept is not None and key in self._kept)
 
     def __len__(self) -> int:
-        """Calls under way."""
+        """Number of running calls."""
         return len(self._tasks)
 
     async def run(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
-        """Return what is kept for ``key``, or the result of its call, which ``call`` starts if need be."""
+        """Return the cached result for ``key``, or that of the running call, or else that of ``call``."""
         if self._kept is not None:
             try:
                 result = self._kept[key]
@@ -79,20 +79,19 @@ class SharedCalls(Generic[K, V]):
     async def _result(self, key: K, called: Awaitable[V]) -> V:
         result = await called
         if self._kept is not None:
-            with suppress(ValueError):  # larger than all that may be kept
+            with suppress(ValueError):  # larger than the cache
                 self._kept[key] = result
         return result
 
     def _forget(self, key: K, task: asyncio.Task[V]) -> None:
         if self._tasks.get(key) is task:
             del self._tasks[key], self._waiting[key]
-        # Asking for the error marks it as seen, also where every caller has gone.
         if task.done() and not task.cancelled():
-            task.exception()
+            task.exception()  # retrieved, as all callers may have been cancelled
 
 
 def _counter(name: str) -> Callable[[str], None]:
-    from collidium.runtime.metrics import CACHE  # servers alone count
+    from collidium.runtime.metrics import CACHE  # not imported by clients
 
     counters = {result: CACHE.labels(name, result) for result in ("hit", "miss")}
     return lambda result: counters[result].inc()

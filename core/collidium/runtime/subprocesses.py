@@ -1,4 +1,4 @@
-"""Commands, each in a session of its own, and what a process asks of its kernel for itself (prctl(2))."""
+"""Commands in sessions of their own, and settings of this process in the kernel (prctl(2))."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def run(
     directory: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command to its end, and read what it writes.
+    """Run a command to its end and return its output.
 
-    An interrupt at the terminal does not reach it. Raises subprocess.TimeoutExpired where it, or a process
-    that has its output, goes on for more than ``seconds``, and OSError where it cannot be started. After
-    any error nothing of its session is left.
+    An interrupt at the terminal does not reach it. Raises subprocess.TimeoutExpired if the command, or a
+    process that inherited its output, runs for more than ``seconds``, and OSError if it cannot be started.
+    After any error its whole session is killed.
     """
     with subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
         words,
@@ -42,15 +42,15 @@ def run(
         start_new_session=True,
     ) as process:
         try:
-            printed, complaint = process.communicate(timeout=seconds)
+            output, errors = process.communicate(timeout=seconds)
         except BaseException:
             signal_group(process.pid, signal.SIGKILL)
             raise
-    return subprocess.CompletedProcess(words, process.returncode, printed, complaint)
+    return subprocess.CompletedProcess(words, process.returncode, output, errors)
 
 
 def end(process: subprocess.Popen[bytes], seconds: float) -> None:
-    """End a process that leads a session, by force after ``seconds``, and all that is left of the session."""
+    """Terminate the leader of a session, kill it after ``seconds``, and kill the rest of the session."""
     try:
         if process.poll() is None:
             signal_group(process.pid, signal.SIGTERM)
@@ -62,27 +62,24 @@ def end(process: subprocess.Popen[bytes], seconds: float) -> None:
 
 
 def signal_group(leader: int, number: signal.Signals) -> None:
-    """Send a signal to a process group, if any of it is left."""
+    """Send a signal to a process group, if it still exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
 
-# -- what is asked of the kernel; other systems than Linux go without -----------------------------------
-
-
 def end_with_parent(parent: int) -> None:
-    """Have the kernel kill this process when its parent, whose id that is, ends."""
+    """Make the kernel kill this process when its parent, whose process id that is, ends. Linux only."""
     prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it ended before this was set
+    if os.getppid() != parent:  # the parent ended before this was set
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def hide_memory() -> None:
-    """Keep other processes of the same user from reading this one's memory and initial environment."""
+    """Keep processes of the same user from reading this one's memory and initial environment. Linux only."""
     prctl(_PR_SET_DUMPABLE, 0)
 
 
 def prctl(option: int, value: int) -> None:
-    """Ask the kernel something about this process; other systems than Linux go without."""
+    """Call prctl(2) on Linux."""
     if sys.platform == "linux":
         _libc.prctl(option, value, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Waiting: wake signals, pauses before retries, and blocking work in threads that no one has to wait for."""
+"""Wake signals, pauses before retries, and blocking work in threads."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ Result = TypeVar("Result")
 
 
 class WakeSignal:
-    """Notified when there may be something to do."""
+    """Wakes waiters of this process when there may be something to do."""
 
     def __init__(self) -> None:
         self._waiters: set[Waiter] = set()
 
     def notify(self) -> None:
-        """Wake every waiter, also one that is busy now."""
+        """Wake every waiter; the next wait of a busy one returns at once."""
         for waiter in self._waiters:
             waiter.wake()
 
     @contextmanager
     def waiter(self) -> Iterator[Waiter]:
-        """Give a waiter that is woken while the context lasts."""
+        """Return a waiter that is woken while the context lasts."""
         waiter = Waiter()
         self._waiters.add(waiter)
         try:
@@ -46,11 +46,11 @@ class Waiter:
         self._woken = asyncio.Event()
 
     def wake(self) -> None:
-        """Let the wait under way, or the next one, end at once."""
+        """Let the current or the next wait return at once."""
         self._woken.set()
 
     async def wait(self, seconds: float) -> None:
-        """Return when woken since the last wait, or after that many seconds."""
+        """Return when woken since the last wait, or after ``seconds``."""
         # Not wait_for: in Python 3.11 it swallows a cancellation that comes together with the signal.
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
@@ -60,33 +60,33 @@ class Waiter:
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """Waits that double up to ``longest``, each drawn from the upper half of its span."""
+    """Exponential backoff with jitter: spans double up to ``longest``; a pause is a half to a whole span."""
 
     first: timedelta = timedelta(seconds=1)
     longest: timedelta = timedelta(minutes=5)
 
     def pause(self, attempts: int) -> timedelta:
-        """The wait after so many failures in a row, at least one; with jitter, so that none march in step."""
-        # The exponent is bounded before it is used: attempts may go on for days.
+        """Return the pause after ``attempts`` consecutive failures, at least 1."""
+        # The exponent is bounded to avoid overflow.
         span = min(self.first * 2.0 ** min(attempts - 1, 40), self.longest)
         return span * random.uniform(0.5, 1)  # noqa: S311 -- nothing to guess
 
 
 async def in_thread(work: Callable[[], Result], name: str) -> Result:
-    """``work()`` in a daemon thread of its own, called ``collidium-`` and ``name``.
+    """Return the result of ``work()``, run in a daemon thread of its own called ``collidium-`` and ``name``.
 
-    Unlike with asyncio.to_thread, a cancelled caller leaves at once and the loop's end does not wait for the
-    work: an upload may be waiting an hour for its score, a look-up for a name server that is away. Raises
-    Unavailable where the system has no more threads.
+    Unlike with asyncio.to_thread, neither a cancelled caller nor the end of the event loop waits for the
+    thread: a look-up may wait a long time for an unresponsive name server. Raises Unavailable if the system
+    has no more threads.
     """
     future: Future[Result] = Future()
-    # From here on it takes a result even when no caller waits any more.
+    # A running future accepts a result also after its caller was cancelled.
     future.set_running_or_notify_cancel()
 
     def run() -> None:
         try:
             result = work()
-        except BaseException as error:  # whatever it is, it belongs to who waits
+        except BaseException as error:  # raised by the waiting caller
             future.set_exception(error)
         else:
             future.set_result(result)
@@ -100,7 +100,7 @@ async def in_thread(work: Callable[[], Result], name: str) -> Result:
 
 @asynccontextmanager
 async def entered_in_thread(context: AbstractContextManager[Result]) -> AsyncIterator[Result]:
-    """A context whose beginning and end block, such as one that writes files: threads enter and leave it."""
+    """Enter and leave a blocking context, such as one that writes files, in threads."""
     value = await asyncio.to_thread(context.__enter__)
     try:
         yield value

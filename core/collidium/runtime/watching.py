@@ -1,4 +1,4 @@
-"""Watching what goes on in the background: its record as server-sent events, until it has ended."""
+"""Streams of server-sent events that show a record whenever it changes, until it has ended."""
 
 from __future__ import annotations
 
@@ -17,28 +17,29 @@ from collidium.runtime.shared_calls import SharedCalls
 
 logger = logging.getLogger(__name__)
 
-#: Seconds between two looks at what is watched, and for how long others that watch it share one. A look at a
-#: request lets the follower poll its job, and a later one finds what is new: within two seconds
-#: (``2 * (LOOK_SECONDS + SHARED_SECONDS) + follower.IDLE_SECONDS``, and what the calls take). Evaluations
+#: Seconds between two reads of a record, and for which streams share one read. Reading a request makes the
+#: follower poll its job, and a later read finds the result: a change shows within two seconds
+#: (``2 * (LOOK_SECONDS + SHARED_SECONDS) + follower.IDLE_SECONDS``, and the time of the calls). Evaluations
 #: write their progress each second.
 LOOK_SECONDS: Final = 0.5
 SHARED_SECONDS: Final = 0.2
-#: Streams of one account that a process serves at once, and how long one lasts before its client calls again.
+#: Maximum number of concurrent streams of an account in a process, and the duration of a stream, after which
+#: its client calls again.
 STREAMS: Final = 8
 STREAM_SECONDS: Final = 300.0
-#: Records whose last look is kept.
+#: Maximum number of cached reads.
 _KEPT: Final = 1000
 
 
 class Watched(Protocol):
-    """A record of something that ends."""
+    """A record that can be watched."""
 
     @property
     def has_ended(self) -> bool: ...
 
 
 class Watching:
-    """The streams of one process. No stream holds a connection of the database between two looks."""
+    """The streams of one process. No stream holds a database connection between two reads."""
 
     def __init__(self, encode: Callable[[Any], bytes]) -> None:
         self._encode = encode
@@ -50,9 +51,10 @@ class Watching:
     def stream(
         self, key: str, account_id: int, look: Callable[[], Awaitable[Watched]]
     ) -> AsyncIterator[bytes]:
-        """Server-sent events: what ``look`` returns as JSON whenever it has changed, until it has ended.
+        """Return server-sent events: the record of ``look`` as JSON whenever it changes, until it has ended.
 
-        Looks of one ``key`` are shared. Raises TooManyRequests beyond STREAMS of an account.
+        Streams with the same ``key`` share their reads. Raises TooManyRequests if the account has
+        ``STREAMS`` already.
         """
         if self._streams[account_id] >= STREAMS:
             raise TooManyRequests(f"at most {STREAMS} streams at once; close one of them", retry_after=5)
@@ -64,11 +66,11 @@ class Watching:
         self._streams[account_id] += 1
         try:
             last, until = b"", monotonic() + STREAM_SECONDS
-            # Many may have been let in at once, before any of them began.
+            # Several streams may have been admitted before any of them was counted.
             while self._streams[account_id] <= STREAMS and monotonic() < until:
                 found = await self._looks.run(key, look)
                 now = self._encode(found)
-                # A comment shows a client that has gone.
+                # Sending a comment fails if the client has disconnected.
                 yield b":\n\n" if now == last else b"data: " + now + b"\n\n"
                 last = now
                 if found.has_ended or self.stopping.is_set():
@@ -77,7 +79,7 @@ class Watching:
                     async with asyncio.timeout(LOOK_SECONDS):
                         await self.stopping.wait()
         except Exception as error:
-            # Most likely the database is away; the client calls again.
+            # Most likely the database is unreachable. The client calls again.
             logger.warning("a stream of %s ended: %s", key, error)
         finally:
             self._streams[account_id] -= 1

@@ -19,7 +19,7 @@ from collidium import outbox, settings
 from collidium.outbox.deliverer import Deliverer
 from collidium.outbox.sending import Sender
 from collidium.records import WebhookDelivery
-from collidium.runtime.addresses import Resolve
+from collidium.runtime.look_ups import Resolve
 from collidium.secrets import Secrets
 
 #: A name that only the tests' resolver knows.

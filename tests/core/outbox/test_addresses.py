@@ -17,7 +17,7 @@ from tests.core.outbox.receiver import Receiver, receiving
 from collidium import settings
 from collidium.errors import InvalidInput
 from collidium.outbox import canonical_url, require_reachable
-from collidium.runtime.addresses import is_public
+from collidium.runtime.public_addresses import is_public
 
 PUBLIC = ["8.8.8.8", "93.184.215.14", "2606:2800:21f:cb07:6820:80da:af6b:8b2c", "2001:4860:4860::8888"]
 

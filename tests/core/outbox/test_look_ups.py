@@ -18,7 +18,7 @@ from collidium import settings
 from collidium.errors import InvalidInput, TooManyRequests, Unavailable
 from collidium.outbox import require_reachable
 from collidium.outbox.sending import Sender
-from collidium.runtime.addresses import MAXIMUM, LookUps
+from collidium.runtime.look_ups import MAXIMUM, LookUps
 
 DEFAULTS = settings.load()
 

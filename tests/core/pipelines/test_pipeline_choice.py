@@ -91,7 +91,7 @@ def test_a_client_without_an_engine_is_none(
     client.chmod(0o755)
     monkeypatch.setenv("PATH", str(client.parent), prepend=":")
     assert machine.chosen() == ("odd", "podman")
-    with pytest.raises(CannotSimulate, match="docker does not answer: Cannot connect"):
+    with pytest.raises(CannotSimulate, match="docker does not respond: Cannot connect"):
         machine.choose("odd", "docker")
 
 

@@ -53,5 +53,5 @@ def test_a_line_that_cannot_be_made_is_logged_all_the_same(capsys: pytest.Captur
     finally:
         logging.basicConfig(handlers=before, level=level, force=True)
     line, *more = capsys.readouterr().err.splitlines()
-    assert line.endswith("storage: %s (what it is about cannot be shown)")
+    assert line.endswith("storage: %s (its arguments cannot be formatted)")
     assert not more

@@ -179,7 +179,7 @@ async def test_an_engine_that_goes_away_is_waited_for(
         assert statuses[completed] == JobStatus(JobState.COMPLETED, (await runner.poll(completed)).node_hours)
         assert isinstance(statuses[runs], RunnerUnavailable)
         assert (await runner.poll(waits)).state == JobState.QUEUED
-        with unavailable("no container engine answers", operators="podman"):
+        with unavailable("no container engine responds", operators="podman"):
             await make_runner().submit(order())
     assert (await runner.poll(runs)).state == JobState.RUNNING
     await runner.cancel(runs)
@@ -216,7 +216,7 @@ def docker_without_engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 @pytest.mark.usefixtures("podman", "docker_without_engine")
 def test_a_client_without_an_engine_is_not_chosen() -> None:
     assert Engines("auto").choose() == Engine("podman", rootless=os.getuid() != 0)
-    with unavailable("no container engine answers", operators="docker does not answer: Cannot connect"):
+    with unavailable("no container engine responds", operators="docker does not respond: Cannot connect"):
         Engines("docker").choose()
 
 
@@ -226,7 +226,7 @@ async def test_without_any_engine_all_problems_are_reported(
 ) -> None:
     runner, job = make_runner(container_runtime="auto"), order()
     monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}")
-    with unavailable("no container engine", operators="docker does not answer: .*; podman is not installed"):
+    with unavailable("no container engine", operators="docker does not respond: .*; podman is not installed"):
         await runner.submit(job)
     assert await runner.find(job.request_id) is None
 

@@ -1,11 +1,11 @@
-"""Where services may redirect to, as httpx follows them."""
+"""Redirects that httpx follows, and those that are rejected."""
 
 from __future__ import annotations
 
 import httpx
 import pytest
 
-from collidium.runtime import addresses
+from collidium.runtime import public_addresses
 
 #: What a resolver knows.
 HOSTS = {
@@ -22,11 +22,11 @@ HOSTS = {
 @pytest.fixture(autouse=True)
 def resolver(monkeypatch: pytest.MonkeyPatch) -> None:
     known = {host.strip("[]"): [address] for host, address in HOSTS.items()}
-    monkeypatch.setattr(addresses, "look_up", lambda host: known.get(host, []))
+    monkeypatch.setattr(public_addresses, "look_up", lambda host: known.get(host, []))
 
 
 def followed(start: str, *targets: str) -> list[str]:
-    """The addresses that are asked, where each answer but the last redirects to the next."""
+    """Return the URLs that are requested when each response but the last redirects to the next."""
     asked: list[str] = []
 
     def answer(request: httpx.Request) -> httpx.Response:
@@ -35,7 +35,7 @@ def followed(start: str, *targets: str) -> list[str]:
             return httpx.Response(204)
         return httpx.Response(302, headers={"Location": targets[len(asked) - 1]})
 
-    hooks = {"response": [addresses.refuse_redirect]}
+    hooks = {"response": [public_addresses.refuse_redirect]}
     transport = httpx.MockTransport(answer)
     with httpx.Client(transport=transport, follow_redirects=True, event_hooks=hooks) as client:
         try:
