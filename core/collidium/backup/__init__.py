@@ -1,8 +1,9 @@
-"""``collidium backup`` and ``restore``: the database, then files, of which all that it names are checked.
+"""``collidium backup`` and ``restore``.
 
-A backup is made next to its place and moved there when whole. What an interrupted one has copied stays there
-for the next one, but for databases, which are one moment. It is restored into a place that is empty: files,
-then the database, which names no others.
+A backup copies the database first, then the files, and checks those that the database names. It is made next
+to its target and moved there when complete. Files that an interrupted backup has copied are used by the next
+one; databases are copied again. A backup is restored into an empty data directory and database: first the
+files, then the database.
 """
 
 from __future__ import annotations
@@ -51,25 +52,25 @@ from collidium.settings import Settings
 
 __all__ = ["Backup", "make", "restore"]
 
-#: Next to the places of backups: the one that is being made, or was interrupted.
+#: Directory of a running or interrupted backup, next to its target.
 UNFINISHED: Final = "unfinished-backup"
 _REFUSED: Final = "the backup was not restored"
 
 
 async def make(settings: Settings, target: Path, progress: Progress | None = None) -> Backup:
-    """Back up a platform, which may be running, to a directory that does not exist yet.
+    """Back up a platform, which may be running, to a new directory.
 
-    Files are stored before the database names them, and are copied after it: none is missing. What an
-    interrupted backup to the same parent directory has copied is read again, not copied. Raises InvalidInput
-    for a target that exists, Conflict while another is made next to it, and ConfigurationError where
-    something cannot be read or there is no room.
+    The platform stores files before the database names them, and they are copied after the database, so none
+    is missing. Files that an interrupted backup to the same parent directory has copied are verified instead
+    of copied. Raises InvalidInput if the target exists, Conflict while another backup to the parent directory
+    runs, and ConfigurationError if something cannot be read or there is not enough space.
     """
     unfinished = target.parent / UNFINISHED
     directory = unfinished / "backup"
     await asyncio.to_thread(_prepare, settings, target, unfinished)
     with locked(unfinished, wait=False) as is_ours:
         if not is_ours:
-            raise Conflict(f"another backup is made in {target.parent} now")
+            raise Conflict(f"another backup in {target.parent} is running")
         make_private(directory)
         backup = await _make(settings, directory, progress)
         await asyncio.to_thread(_finish, backup, directory, target)
@@ -90,7 +91,7 @@ async def _make(settings: Settings, directory: Path, progress: Progress | None) 
     files[copy.name] = await asyncio.to_thread(described, copy)
     await asyncio.to_thread(_delete_others, directory, files)
     missing = await missing_files(named, files, settings)
-    if missing:  # unless their owners were erased since
+    if missing:  # unless their owners were erased in the meantime
         async with database.connected(settings.database):
             still = await named_files()
         missing = tuple(path for path in missing if path in still)
@@ -111,15 +112,15 @@ def _prepare(settings: Settings, target: Path, unfinished: Path) -> None:
 
 
 def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dict[str, File]:
-    """Copy databases of the data directory, then all else."""
+    """Copy the files of the data directory, SQLite databases first."""
     found = sorted(kept_files(settings.data_dir), key=lambda path: path.suffix != ".sqlite3")
     total = 0
     for path in found:
-        with suppress(FileNotFoundError):  # deleted since, with what named it
+        with suppress(FileNotFoundError):  # deleted in the meantime
             total += path.stat().st_size
     free = disk_usage(directory).free + sum(path.stat().st_size for path in _files(directory))
     if total > free:
-        raise ConfigurationError(f"{directory.parent} has room for {free:,} of {total:,} bytes")
+        raise ConfigurationError(f"{directory.parent} has space for {free:,} of {total:,} bytes")
     count = counting(progress, total)
     files = {}
     for path in found:
@@ -137,7 +138,7 @@ def _copy(settings: Settings, directory: Path, progress: Progress | None) -> dic
 
 
 def _delete_others(directory: Path, files: Collection[str]) -> None:
-    """Delete what an interrupted backup has copied that is not kept any more."""
+    """Delete files that an interrupted backup has copied and this one does not include."""
     for path in _files(directory):
         if str(path.relative_to(directory)) not in files:
             path.unlink()
@@ -154,11 +155,11 @@ def _finish(backup: Backup, directory: Path, target: Path) -> None:
 
 
 async def restore(settings: Settings, source: Path, progress: Progress | None = None) -> Backup:
-    """Restore a backup into the empty data directory and database of the settings.
+    """Restore a backup into the empty data directory and database of the settings, and migrate the schema.
 
-    The schema is brought up to this release. Returns the backup, with the files that are missing now. Raises
-    InvalidInput, with all reasons, for an incomplete backup and where there is something already; then
-    nothing was written. Raises ConfigurationError for a file that is damaged, and where the database fails.
+    Returns the backup with the files that are missing now. Raises InvalidInput, with all reasons and before
+    anything is written, if the backup is incomplete or the target is not empty, and ConfigurationError for a
+    damaged file or a failure of the database.
     """
     backup = _read(source)
     problems = await asyncio.to_thread(_problems, backup, source, settings)
@@ -176,7 +177,7 @@ async def restore(settings: Settings, source: Path, progress: Progress | None = 
         reached("restore.copied")
         try:
             await _put_in_place(settings, scratch / DATABASES[backup.database], scratch)
-        except BaseException:  # raised again; what was empty is empty again
+        except BaseException:  # raised again, with the data directory empty
             for name in KEPT:
                 await asyncio.to_thread(_remove, settings.data_dir / name)
             raise
@@ -200,14 +201,14 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
     if backup.storage != settings.storage:
         problems.append(f"it is of storage {backup.storage}; the settings name {settings.storage}")
     if settings.sqlite_file is not None:
-        # SQLite would apply the log of a database that was deleted to the one that is restored.
+        # SQLite would apply the log of a deleted database to the restored one.
         database_files = (Path(f"{settings.sqlite_file}{end}") for end in ("", "-wal", "-journal"))
         problems += [f"there is a database already: {path}" for path in database_files if path.exists()]
     if there := next(kept_files(settings.data_dir), None):
         problems.append(f"the data directory is not empty: {there}")
     for name, file in backup.files.items():
         path, parts = source / name, PurePosixPath(name).parts
-        # It becomes a path of this machine, where links in the backup lead nowhere.
+        # The name becomes a path of this machine: reject links and paths that leave the backup.
         if ".." in parts or parts[:1] == ("/",) or path.resolve() != source.resolve().joinpath(*parts):
             problems.append(f"{name} leads out of the backup")
         elif not path.is_file() or path.stat().st_size != file.bytes:
@@ -216,7 +217,7 @@ def _problems(backup: Backup, source: Path, settings: Settings) -> list[str]:
 
 
 async def _storage_problems(settings: Settings) -> list[str]:
-    """Why the storage, which has the files of the backup, cannot be used."""
+    """Return why the storage, which has the files of the backup, cannot be used."""
     storage = storage_of(settings)
     try:
         await storage.check()
@@ -236,7 +237,7 @@ def _copy_back(backup: Backup, source: Path, scratch: Path, progress: Progress |
 
 
 async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:
-    """Move files to their places, then the database: nothing serves files that have none."""
+    """Move the files to their places, then the database, without which nothing serves them."""
     for name in KEPT:
         if (scratch / name).exists():
             await asyncio.to_thread(_remove, settings.data_dir / name)
@@ -253,7 +254,7 @@ async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:
 
 
 def _remove(path: Path) -> None:
-    """Delete a file or a directory, which holds nothing that is kept."""
+    """Delete a file or a directory, if it exists."""
     if path.is_dir():
         shutil.rmtree(path)
     else:

@@ -1,6 +1,6 @@
-"""What a backup holds, which stored files the database names, and copies of the database.
+"""The content of backups: files of the data directory, stored files that the database names, the database.
 
-SQLite is copied by ``VACUUM INTO``, PostgreSQL by ``pg_dump`` and ``pg_restore``.
+SQLite is copied with ``VACUUM INTO``, PostgreSQL with ``pg_dump`` and ``pg_restore``.
 """
 
 from __future__ import annotations
@@ -30,15 +30,16 @@ from collidium.runtime.logs import last_line
 from collidium.settings import Settings
 
 MANIFEST: Final = "manifest.json"
-#: The database of the platform; another name than any file below the data directory has.
+#: Name of the database in a backup, different from all files of the data directory.
 DATABASES: Final = {"sqlite": "database.sqlite3", "postgresql": "database.dump"}
-#: Below the data directory. All else there is scratch, a cache, or belongs to jobs of this machine.
+#: What is copied from the data directory. Other files are temporary, caches, or belong to jobs of this
+#: machine.
 KEPT: Final = ("storage", "hub", "seed/state.json", "secret-key", "admin-token")
-#: Directories of files that are being received.
+#: Directories of incomplete uploads.
 _INCOMING: Final = frozenset({"INCOMING", "uploads"})
 _CHUNK: Final = 1024**2
 
-#: Called with the bytes copied so far, and of all.
+#: Called with the number of bytes copied so far, and the total.
 Progress = Callable[[int, int], None]
 
 
@@ -50,29 +51,29 @@ class File(msgspec.Struct, frozen=True):
 
 
 class Backup(msgspec.Struct, frozen=True):
-    """What a backup holds; ``manifest.json`` in its directory, which is written last."""
+    """The manifest of a backup, ``manifest.json`` in its directory, written last."""
 
     release: str
     made_at: str
     #: ``sqlite`` or ``postgresql``.
     database: str
-    #: The storage backend. Files of any other than ``local`` are checked, not copied.
+    #: The storage backend. Files of backends other than ``local`` are checked, not copied.
     storage: str
     #: By path in the backup.
     files: Mapping[str, File]
-    #: How many stored files the database names.
+    #: Number of stored files that the database names.
     keys: int
-    #: Those that were not there, or damaged.
+    #: Stored files that were missing or damaged.
     missing: tuple[str, ...] = ()
 
 
 def kind_of(settings: Settings) -> str:
-    """The kind of database of the settings, as in :attr:`Backup.database`."""
+    """Return the kind of the settings' database, as in :attr:`Backup.database`."""
     return "sqlite" if settings.sqlite_file else "postgresql"
 
 
 def kept_files(data_dir: Path) -> Iterator[Path]:
-    """Everything below the data directory that a backup copies; SQLite databases are among them."""
+    """Yield the files of the data directory that a backup copies, including SQLite databases."""
     for name in KEPT:
         path = data_dir / name
         if path.is_file():
@@ -87,7 +88,7 @@ def _is_scratch(name: str) -> bool:
 
 
 async def named_files() -> dict[str, str]:
-    """SHA-256 of the files in the storage that the connected database names, by key; empty if unknown."""
+    """Return the SHA-256, empty if unknown, of each file in the storage that the database names, by key."""
     stored = await scorings.stored_predictions() | await simulations.stored_files()
     stored |= {scorings.storage_key(sha256): sha256 for sha256 in await model_files.stored_predictions()}
     return stored | await truth_versions.stored_files() | await model_files.stored_models()
@@ -96,7 +97,7 @@ async def named_files() -> dict[str, str]:
 async def missing_files(
     named: Mapping[str, str], files: Mapping[str, File], settings: Settings
 ) -> tuple[str, ...]:
-    """Keys of files that the backup lacks or has damaged; where it has none, that the storage lacks."""
+    """Return the keys of files that are missing or damaged in the backup, or missing in another storage."""
     if settings.storage == "local":
         found = {key: files.get(f"storage/{key}") for key in named}
         return tuple(key for key, file in found.items() if not file or named[key] not in {"", file.sha256})
@@ -108,12 +109,12 @@ async def missing_files(
 
 
 def storage_of(settings: Settings) -> Storage:
-    """The storage that the settings name."""
+    """Return the storage of the settings."""
     return plugins.load(settings.plugins_blocked).storages(settings).get(settings.storage)
 
 
 def counting(progress: Progress | None, total: int) -> Callable[[int], None]:
-    """Return what takes bytes that were copied, and reports them with those before."""
+    """Return a function that adds copied bytes and reports their sum as progress."""
     done = 0
 
     def count(number: int) -> None:
@@ -126,14 +127,14 @@ def counting(progress: Progress | None, total: int) -> Callable[[int], None]:
 
 
 def described(path: Path) -> File:
-    """A file that is there."""
+    """Return the size and checksum of an existing file."""
     return File(path.stat().st_size, durable.sha256_of(path))
 
 
 def copied(source: Path, target: Path, count: Callable[[int], None]) -> File:
-    """Copy a file, safe on disk; ``count`` is called with the bytes of each part.
+    """Copy a file durably; ``count`` is called with the number of bytes of each part.
 
-    A copy of the same size and time that is there is read again, and not written.
+    An existing copy with the same size and time is read, and not written.
     """
     state = source.stat()
     if _is_copy(target, state):
@@ -149,7 +150,7 @@ def copied(source: Path, target: Path, count: Callable[[int], None]) -> File:
             count(len(part))
         writing.flush()
         os.fsync(writing.fileno())
-    os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))  # last: it says that the copy is whole
+    os.utime(target, ns=(state.st_atime_ns, state.st_mtime_ns))  # last: marks a complete copy
     return File(size, sha256.hexdigest())
 
 
@@ -161,7 +162,7 @@ def _is_copy(target: Path, state: os.stat_result) -> bool:
 
 
 def copy_sqlite(source: Path, target: Path) -> None:
-    """Copy one moment of a database that others write to; they wait for no more than a look at the log."""
+    """Copy a consistent snapshot of a database without blocking its writers."""
     with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as db:
         db.execute("VACUUM INTO ?", (str(target),))
     descriptor = os.open(target, os.O_RDONLY)
@@ -172,7 +173,7 @@ def copy_sqlite(source: Path, target: Path) -> None:
 
 
 async def snapshot(settings: Settings, target: Path) -> dict[str, str]:
-    """Write one moment of the platform's database to ``target``; return the files that it names then."""
+    """Write a consistent snapshot of the platform's database; return the files that it names."""
     if settings.sqlite_file is None:
         return await _dump(settings.database, target)
     await asyncio.to_thread(copy_sqlite, settings.sqlite_file, target)
@@ -186,7 +187,7 @@ async def _dump(url: str, target: Path) -> dict[str, str]:
         await database.require_known_schema()
         async with in_transaction() as transaction:
             await transaction.execute_query("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
-            # It waits for the dump, for longer than some servers allow.
+            # The transaction is idle during the dump, for longer than some servers allow.
             await transaction.execute_query("SET LOCAL idle_in_transaction_session_timeout = 0")
             rows = await transaction.execute_query_dict("SELECT pg_export_snapshot() AS name")
             options = ("--format=custom", "--no-owner", "--no-privileges", f"--snapshot={rows[0]['name']}")
@@ -195,14 +196,14 @@ async def _dump(url: str, target: Path) -> dict[str, str]:
 
 
 async def load(url: str, source: Path) -> None:
-    """Fill an empty PostgreSQL database, whole or not at all."""
+    """Load a dump into an empty PostgreSQL database in one transaction."""
     options = ("--single-transaction", "--exit-on-error", "--no-owner", "--no-privileges")
     name = f"--dbname={_credentials(url)['database']}"
     await asyncio.to_thread(_run, url, "pg_restore", *options, name, str(source))
 
 
 async def tables(url: str) -> int:
-    """How many tables a PostgreSQL database has, but for its own."""
+    """Return the number of tables of a PostgreSQL database, without system tables."""
     async with database.connected(url):
         rows = await database.rows_of(
             "SELECT count(*) AS number FROM pg_tables "
@@ -217,7 +218,7 @@ def _credentials(url: str) -> Mapping[str, Any]:
 
 
 def _run(url: str, program: str, *arguments: str) -> None:
-    """Run a program of PostgreSQL, the password in its environment. Raises ConfigurationError."""
+    """Run a program of PostgreSQL with the password in its environment. Raises ConfigurationError."""
     found = _credentials(url)
     names = {"PGHOST": "host", "PGPORT": "port", "PGUSER": "user", "PGPASSWORD": "password"}
     names |= {"PGDATABASE": "database"}

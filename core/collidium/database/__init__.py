@@ -1,4 +1,4 @@
-"""The database: connections and dialects, transactions, the schema and its migrations."""
+"""The database: connections to SQLite or PostgreSQL, transactions, schema and migrations."""
 
 from collidium.database.connections import (
     APP,

@@ -1,4 +1,4 @@
-"""Connections to the database, SQLite or PostgreSQL with one schema, and transactions on them."""
+"""Connections to the database, SQLite or PostgreSQL, and transactions."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from collidium.settings import sqlite_path
 APP = "collidium"
 MIGRATIONS = "collidium.database.migrations"
 BUSY_TIMEOUT_MS = 20_000
-#: Size to which the file of the write-ahead log is cut when the log starts anew: four times its usual one, so
-#: that it is not cut. Tortoise's 16 KiB make each commit extend the file, which costs the kernel twice what
-#: overwriting does.
+#: Size to which SQLite truncates the write-ahead log after a checkpoint: four times its usual size, so that
+#: it seldom does. After truncation to Tortoise's 16 KiB each commit extends the file, which takes twice as
+#: long as overwriting it.
 LOG_BYTES = 16 * 1024**2
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -37,25 +37,26 @@ R = TypeVar("R")
 
 @dataclass(slots=True)
 class _Transaction:
-    """A transaction that may have ended: tasks started inside it inherit this, and may outlive it."""
+    """The transaction of a task. Tasks started inside inherit it, and may run after it has ended."""
 
-    #: The connection that it was begun on.
+    #: The connection on which it began.
     outside: BaseDBAsyncClient
     open: bool = True
-    committed: list[Callable[[], object]] = field(default_factory=list)
+    #: Called after the commit.
+    callbacks: list[Callable[[], object]] = field(default_factory=list)
 
 
 _transaction: ContextVar[_Transaction | None] = ContextVar("transaction", default=None)
 
-#: Transactions under way, so that the connection stays open until they have ended.
+#: Running transactions: connections are closed after they have ended.
 _running: set[asyncio.Future[Any]] = set()
 
 
 def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """Run ``function`` in one transaction, or in the caller's when one is under way.
+    """Run ``function`` in a transaction, or in that of the caller if there is one.
 
-    The transaction lives in a task of its own: a caller who is cancelled (a client that hangs up) neither
-    tears it nor leaves a connection behind; it commits or rolls back as if the caller had waited.
+    The transaction runs in a task of its own. If the caller is cancelled, for example because its client
+    disconnects, the transaction still runs to its end and releases its connection.
     """
 
     @functools.wraps(function)
@@ -76,7 +77,7 @@ def transactional(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[
 
 
 async def _run(function: Callable[[], Awaitable[R]]) -> R:
-    """Run a function in a transaction that begins here, then what waits for its commit."""
+    """Run a function in a new transaction, then the callbacks for its commit."""
     transaction = _Transaction(get_connection("default"))
     _transaction.set(transaction)
     try:
@@ -84,25 +85,25 @@ async def _run(function: Callable[[], Awaitable[R]]) -> R:
             result = await function()
     finally:
         transaction.open = False
-    for callback in transaction.committed:
+    for callback in transaction.callbacks:
         callback()
     return result
 
 
 def transactional_at_once(function: Callable[P, Awaitable[R]]) -> Callable[P, Awaitable[R]]:
-    """The same for a ``function`` that awaits nothing but the database.
+    """Run ``function`` as :func:`transactional` does, but faster; it must await only the database.
 
-    On SQLite it runs in the database's thread, from BEGIN to COMMIT: the way to the thread and back, which
-    takes longer than most statements, is made once, and needs no task.
+    On SQLite the whole transaction runs in the database's thread. Switching to the thread and back, which
+    takes longer than most statements, happens once, and no task is needed.
     """
-    elsewhere = transactional(function)
+    in_task = transactional(function)
 
     @functools.wraps(function)
     async def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         outer = _transaction.get()
         client = outer.outside if outer is not None else get_connection("default")
         if (outer is not None and outer.open) or not isinstance(client, ImmediateSqliteClient):
-            return await elsewhere(*args, **kwargs)
+            return await in_task(*args, **kwargs)
         return await _run_in_thread(client, functools.partial(function, *args, **kwargs))
 
     return wrapper
@@ -119,32 +120,31 @@ async def _run_in_thread(client: ImmediateSqliteClient, function: Callable[[], A
             transaction.open = False
 
     def committed() -> None:
-        for callback in transaction.committed:
+        for callback in transaction.callbacks:
             loop.call_soon_threadsafe(callback)
 
     return await client.transaction_at_once(in_thread, committed)
 
 
 def on_commit(callback: Callable[[], object]) -> None:
-    """Call ``callback`` once the transaction under way has committed; never when it rolls back.
+    """Call ``callback`` after the current transaction has committed, or at once outside of a transaction.
 
-    For what others in this process should hear soon. It must be quick and must not raise; outside of a
-    transaction it is called at once.
+    It must be quick and must not raise. It is not called if the transaction rolls back or the process ends.
     """
     transaction = _transaction.get()
     if transaction is not None and transaction.open:
-        transaction.committed.append(callback)
+        transaction.callbacks.append(callback)
     else:
         callback()
 
 
 async def settled() -> None:
-    """Wait until the transactions under way have ended, however they end."""
+    """Wait until all running transactions have ended."""
     await asyncio.gather(*_running, return_exceptions=True)
 
 
 def config(url: str) -> dict[str, Any]:
-    """Tortoise's configuration for the database at ``url``; raises ConfigurationError for another kind."""
+    """Return Tortoise's configuration for a database. Raises ConfigurationError for an unknown scheme."""
     scheme = urlsplit(url).scheme
     if path := sqlite_path(url):
         credentials = {
@@ -185,7 +185,7 @@ def config(url: str) -> dict[str, Any]:
 
 @asynccontextmanager
 async def connected(url: str) -> AsyncIterator[None]:
-    """Connect for the duration of the context; every task of this process uses the connection."""
+    """Connect to the database for all tasks of this process while the context lasts."""
     settings = config(url)
     if path := sqlite_path(url):
         try:
@@ -193,11 +193,11 @@ async def connected(url: str) -> AsyncIterator[None]:
             await asyncio.to_thread(use_write_ahead_log, path)
         except (OSError, sqlite3.Error) as error:
             raise ConfigurationError(f"the database {path} cannot be opened: {error}") from error
-    # Kept by connection name, although a process may speak to both kinds in turn.
+    # Its keys are connection names, although a process may use both kinds of databases in turn.
     EXECUTOR_CACHE.clear()
     await Tortoise.init(config=settings, _enable_global_fallback=True)
     try:
-        if path:  # before a caller can be cancelled meanwhile: Tortoise would keep its lock for ever
+        if path:  # now, as Tortoise would never release its lock if a later caller were cancelled here
             await connection().create_connection(with_db=True)
         yield
     finally:
@@ -206,16 +206,16 @@ async def connected(url: str) -> AsyncIterator[None]:
 
 
 def connection() -> BaseDBAsyncClient:
-    """The connection of this task: the transaction's where there is one."""
+    """Return the connection of this task, which is that of its transaction, if any."""
     return get_connection("default")
 
 
 def occupancy() -> dict[str, int]:
-    """How many connections to PostgreSQL this process has, by state; none to SQLite."""
+    """Return the number of connections to PostgreSQL of this process, by state; nothing for SQLite."""
     found: dict[str, int] = getattr(connection(), "occupancy", dict)()
     return found
 
 
 async def ping() -> None:
-    """Ask the database something; raises when it does not answer."""
+    """Run a trivial query; raises if the database does not respond."""
     await connection().execute_query("SELECT 1")

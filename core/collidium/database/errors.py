@@ -1,8 +1,7 @@
-"""What a query or a transaction raises when it is the database that cannot do its work now.
+"""Recognises errors of a database that is unavailable, as opposed to errors in queries.
 
-A database that ends shows it in many ways, depending on the moment: an error message, a connection that
-breaks, a protocol that is out of step with what has just been read, a connection that is closed when the
-transaction is to be rolled back.
+A database that stops causes different errors, depending on the moment: an error message, a broken connection,
+a protocol error, a closed connection when the transaction is rolled back.
 """
 
 from __future__ import annotations
@@ -32,9 +31,9 @@ _SQLITE_CODES: Final = frozenset(
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether the database cannot do its work now; False for what is wrong with the question, and for bugs.
+    """Whether an error means that the database is unavailable; False for errors in queries and for bugs.
 
-    What was asked may have been done all the same: the fate of a COMMIT that was never answered is unknown.
+    The statement may have been executed nevertheless: the outcome of a COMMIT without a response is unknown.
     """
     if isinstance(error, DBConnectionError):
         return True
@@ -42,17 +41,17 @@ def is_away(error: BaseException) -> bool:
         # Tortoise wraps what the driver raised.
         return any(isinstance(cause, Exception) and is_away(cause) for cause in error.args)
     if type(error).__module__.partition(".")[0] == "asyncpg":
-        # Not where SQLite is used: to import asyncpg takes its time.
+        # Not imported for SQLite, as importing asyncpg is slow.
         from collidium.database import postgres
 
         return postgres.is_away(error)
     if isinstance(error, sqlite3.Error):
-        # The low byte is the kind, the rest is the detail.
+        # The low byte is the primary code.
         return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_OK) & 0xFF in _SQLITE_CODES
     return isinstance(error, OSError) and _comes_from_driver(error)
 
 
 def _comes_from_driver(error: OSError) -> bool:
-    """asyncpg passes on what a socket raises: refused, reset, timed out, a name that does not resolve."""
+    """Whether a driver raised the error: asyncpg passes on errors of sockets and of name resolution."""
     modules = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
     return any(module.partition(".")[0] in _DRIVERS for module in modules)

@@ -1,4 +1,4 @@
-"""A loop over work in the database that any number of processes may run, each on what it has leased."""
+"""A loop that leases due work in the database. Any number of processes may run it at once."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ Work = TypeVar("Work")
 
 logger = logging.getLogger(__name__)
 
-#: How soon to look again when the database was away.
+#: The pauses while the database is unavailable.
 RECOVERY: Final = Backoff(first=timedelta(seconds=0.5), longest=timedelta(seconds=10))
 
 
 class LeasedLoop(ABC, Generic[Work]):
-    """Leases what is due and works on each in a task of its own; a killed process leaves it to others.
+    """Leases due work and does it in tasks; other processes take over the work of a killed one.
 
     Parameters
     ----------
     name
         For the log.
     signal
-        Notified when there may be something to do.
+        Notified when work may be due.
     idle_seconds
-        Time between two looks into the database without a notification.
+        Time between two queries when there is no notification.
     """
 
     def __init__(self, name: str, signal: WakeSignal, idle_seconds: float) -> None:
@@ -43,11 +43,11 @@ class LeasedLoop(ABC, Generic[Work]):
 
     @abstractmethod
     async def take(self) -> bool:
-        """Lease what is due, as far as there is room, and begin it; whether there may be more."""
+        """Lease as much due work as there is room for, begin it, and return whether there may be more."""
 
     @asynccontextmanager
     async def running(self, seconds: float = 0) -> AsyncIterator[None]:
-        """Run in the background while the context lasts, and ``stop`` at its end."""
+        """Run in the background while the context lasts, then :meth:`stop`."""
         task = asyncio.create_task(self.run(), name=self._name)
         try:
             yield
@@ -57,7 +57,7 @@ class LeasedLoop(ABC, Generic[Work]):
             await self.stop(seconds)
 
     async def run(self) -> None:
-        """Work on what is due, for ever."""
+        """Take due work until cancelled."""
         failures = 0
         with self._signal.waiter() as self._waiter:
             while True:
@@ -66,23 +66,22 @@ class LeasedLoop(ABC, Generic[Work]):
                         self._waiter.wake()
                     failures, pause = 0, self._idle_seconds
                 except Exception as error:
-                    # Whatever it is, the loop must go on.
                     failures += 1
                     pause = RECOVERY.pause(failures).total_seconds()
                     logger.warning(
-                        *("%s: cannot see what is due: %s; again in %.0f s", self._name, error, pause),
+                        *("%s: due work cannot be read: %s; again in %.0f s", self._name, error, pause),
                         exc_info=not is_away(error),
                     )
                 await self._waiter.wait(pause)
 
     def begin(self, job: Coroutine[Any, Any, None], work: Work) -> None:
-        """Do ``job`` in the background; there is room for more when it has ended."""
+        """Run ``job`` in the background, and :meth:`take` again when it has ended."""
         task = asyncio.create_task(job)
         self._under_way[task] = work
         task.add_done_callback(self._end)
 
     async def stop(self, seconds: float = 0) -> None:
-        """Wait so long for what is under way, and then leave it to others."""
+        """Wait up to ``seconds`` for running jobs, then cancel them."""
         if self._under_way:
             _, late = await asyncio.wait(list(self._under_way), timeout=seconds)
             for task in late:
@@ -93,14 +92,14 @@ class LeasedLoop(ABC, Generic[Work]):
         del self._under_way[task]
         self._waiter.wake()
         if not task.cancelled() and (error := task.exception()) is not None:
-            # The database is away, for example: when the lease is over the work is taken again.
-            logger.error("%s: what became of it cannot be written down", self._name, exc_info=error)
+            # Most likely the database is unavailable: the work is taken again when its lease expires.
+            logger.error("%s: the outcome of a job cannot be recorded", self._name, exc_info=error)
 
 
 async def renewing(
     work: Coroutine[Any, Any, None], renew: Callable[[], Awaitable[None]], seconds: float
 ) -> None:
-    """Await work, and call ``renew`` every so many seconds; an error of ``renew`` cancels the work."""
+    """Await ``work``, and call ``renew`` every ``seconds``; an error of ``renew`` cancels the work."""
     task = asyncio.create_task(work)
     try:
         while not (await asyncio.wait({task}, timeout=seconds))[0]:

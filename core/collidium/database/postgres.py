@@ -1,7 +1,8 @@
-"""Tortoise's PostgreSQL backend: a transaction that cannot begin gives its connection back to the pool.
+"""Tortoise's PostgreSQL backend, with a fix: a transaction that cannot begin releases its connection.
 
-Tortoise's own keeps it for ever. A PostgreSQL that ends under load makes transactions fail in that moment;
-once as many have failed as the pool has connections, every later one would wait without end.
+Tortoise leaks that connection. When PostgreSQL stops under load, transactions fail to begin; once as many
+have failed as the pool has connections, all later ones would wait forever. Also recognises asyncpg's errors
+of an unavailable database.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from tortoise.backends.base.client import TransactionContext, TransactionContext
 
 
 class PooledTransaction(TransactionWrapper):
-    """A transaction that leaves its connection when it cannot begin."""
+    """A transaction that releases its connection if it cannot begin."""
 
     def __init__(self, client: PooledPostgresClient) -> None:
         super().__init__(client)
@@ -23,32 +24,31 @@ class PooledTransaction(TransactionWrapper):
     async def begin(self) -> None:
         try:
             await super().begin()
-        except BaseException:  # raised again, once the connection is back
-            await self._client.give_back(self._connection)
+        except BaseException:  # raised again
+            await self._client.release(self._connection)
             raise
 
 
-async def _keep(connection: Any) -> None:
-    """Return a connection to the pool as it is: nothing here changes a session.
+async def _no_reset(connection: Any) -> None:
+    """Do not reset a connection that returns to the pool, as no code here changes session settings.
 
-    asyncpg itself rolls back what was left open. The statements that it would send take a round trip more
-    after each query.
+    asyncpg's reset would take a round trip after each query. It rolls back open transactions even without.
     """
 
 
 class PooledPostgresClient(AsyncpgDBClient):
-    """PostgreSQL client that loses no connection."""
+    """PostgreSQL client that leaks no connection."""
 
     async def create_pool(self, **options: Any) -> Any:
-        return await super().create_pool(reset=_keep, **options)
+        return await super().create_pool(reset=_no_reset, **options)
 
-    async def give_back(self, connection: Any) -> None:
-        """Return a connection that was taken from the pool."""
+    async def release(self, connection: Any) -> None:
+        """Return a connection to the pool."""
         if self._pool is not None:
             await self._pool.release(connection)
 
     def occupancy(self) -> dict[str, int]:
-        """How many connections of the pool are used and idle, and how many there may be."""
+        """Return the number of used and idle connections of the pool, and its limit."""
         if self._pool is None:
             return {}
         size, idle = self._pool.get_size(), self._pool.get_idle_size()
@@ -58,25 +58,25 @@ class PooledPostgresClient(AsyncpgDBClient):
         return TransactionContextPooled(PooledTransaction(self), self._pool_init_lock)
 
 
-#: What PostgreSQL's answer is about when it is not about the statement.
+#: Error codes that do not concern the statement.
 #: https://www.postgresql.org/docs/current/errcodes-appendix.html
 _POSTGRESQL_CLASSES: Final = (
-    "08",  # the connection
-    "53",  # memory, disk or connections have run out
-    "57",  # an operator or the system intervened: shutdown, start, cancellation
-    "58",  # the system below PostgreSQL
+    "08",  # connection
+    "53",  # insufficient resources: memory, disk, connections
+    "57",  # operator intervention: shutdown, start, cancellation
+    "58",  # system error outside of PostgreSQL
 )
 _POSTGRESQL_STATES: Final = (
-    "40P01",  # rolled back to end a deadlock
+    "40P01",  # deadlock detected
     "25006",  # read-only: a standby that is not promoted yet
-    "25P03",  # the session was ended because its transaction idled
-    "25P04",  # the same because its transaction took too long
-    "55P03",  # a lock was not given in time
+    "25P03",  # idle-in-transaction timeout
+    "25P04",  # transaction timeout
+    "55P03",  # lock timeout
 )
-#: After these the session is over, whatever it was about.
+#: Severities that end the session.
 _ENDS_THE_SESSION: Final = frozenset({"FATAL", "PANIC"})
 
-#: asyncpg's own errors that are about what was asked, among those about a connection's state.
+#: Errors of asyncpg itself that concern the query; others concern the state of the connection.
 _ABOUT_THE_QUERY: Final = (
     ValueError,  # arguments and options
     asyncpg.UnsupportedClientFeatureError,
@@ -86,21 +86,17 @@ _ABOUT_THE_QUERY: Final = (
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether an error of asyncpg means that the database cannot do its work now."""
+    """Whether an error of asyncpg means that the database is unavailable."""
     if isinstance(error, asyncpg.PostgresError):
-        return _is_no_answer(error)
+        state = getattr(error, "sqlstate", None) or ""
+        return (
+            getattr(error, "severity_en", None) in _ENDS_THE_SESSION
+            or state.startswith(_POSTGRESQL_CLASSES)
+            or state in _POSTGRESQL_STATES
+        )
     if isinstance(error, (asyncpg.InterfaceError, asyncpg.InternalClientError)):
         return not isinstance(error, _ABOUT_THE_QUERY)
     return False
-
-
-def _is_no_answer(error: asyncpg.PostgresError) -> bool:
-    state = getattr(error, "sqlstate", None) or ""
-    return (
-        getattr(error, "severity_en", None) in _ENDS_THE_SESSION
-        or state.startswith(_POSTGRESQL_CLASSES)
-        or state in _POSTGRESQL_STATES
-    )
 
 
 client_class = PooledPostgresClient

@@ -1,4 +1,4 @@
-"""The schema: migrations applied in one transaction, and what is wrong with a database that lacks some."""
+"""The schema: apply missing migrations, and check a database for those that this release needs."""
 
 from __future__ import annotations
 
@@ -24,40 +24,38 @@ from collidium.files.held import lock
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Tortoise's table of the migrations that were applied.
+#: Tortoise's table of applied migrations.
 RECORDS = "tortoise_migrations"
-#: Any number, the same in every process: the advisory lock that a migration holds on PostgreSQL.
+#: The key of the advisory lock for migrations on PostgreSQL; an arbitrary number.
 MIGRATION_LOCK = 7266021
 
 
 async def migrate(url: str) -> None:
-    """Bring the schema up to this release. Safe to repeat, and to run from several processes at once.
+    """Migrate the schema to this release. Safe to repeat and to run concurrently.
 
-    All missing migrations and their records are one transaction: when the process is killed, or one of them
-    fails, the schema stays what it was.
+    All missing migrations and their records are applied in one transaction.
     """
     async with _reachable(url), _migration_lock():
         schema = await _schema()
         if schema.unknown or schema.unrecorded:
             raise ConfigurationError("the database cannot be migrated: " + "; ".join(schema.problems))
         if schema.missing:
-            # Without targets it makes the table of records only. Not in the transaction, which PostgreSQL
-            # would abort: the executor looks for the table, and a failed look is an error.
+            # Without targets this creates the table of records only. Not inside the transaction: the executor
+            # queries the table first, and PostgreSQL aborts a transaction whose query fails.
             await _executor().migrate(targets=[])
             async with in_transaction():
                 guards = await _triggers()
                 await _executor().migrate()
                 if lost := guards - await _triggers():
-                    # SQLite alters a column by another table, which takes the old one's place.
+                    # Altering a column in SQLite replaces the table.
                     raise ConfigurationError(f"a migration dropped triggers: {', '.join(sorted(lost))}")
 
 
 @asynccontextmanager
 async def opened(settings: Settings) -> AsyncIterator[None]:
-    """Connect to the database of the settings, which has to have this release's schema.
+    """Connect to the database of the settings and require the schema of this release.
 
-    The embedded SQLite database is brought up to it; any other is its operator's to migrate. Raises
-    ConfigurationError.
+    The embedded SQLite database is migrated; operators migrate others. Raises ConfigurationError.
     """
     if not settings.database_url:
         await migrate(settings.database)
@@ -67,14 +65,14 @@ async def opened(settings: Settings) -> AsyncIterator[None]:
 
 
 async def check(url: str) -> list[str]:
-    """What is wrong with the schema, a line each; nothing when it is the one this release knows."""
+    """Return the problems of the schema, empty if it is that of this release."""
     async with _reachable(url):
         return (await _schema()).problems
 
 
 async def require_known_schema() -> None:
     """Raise ConfigurationError unless the connected database has exactly this release's schema."""
-    await _require_answer()  # or its silence would be taken for an empty schema
+    await _require_response()  # or an unavailable database would be taken for an empty one
     if problems := (await _schema()).problems:
         raise ConfigurationError("the database cannot be used: " + "; ".join(problems))
 
@@ -82,11 +80,11 @@ async def require_known_schema() -> None:
 @asynccontextmanager
 async def _reachable(url: str) -> AsyncIterator[None]:
     async with connected(url):
-        await _require_answer()
+        await _require_response()
         yield
 
 
-async def _require_answer() -> None:
+async def _require_response() -> None:
     try:
         await ping()
     except Exception as error:
@@ -101,13 +99,13 @@ def _executor() -> MigrationExecutor:
 
 @dataclass(frozen=True, slots=True)
 class _Schema:
-    """The migrations that this release knows and the database lacks, and the other way round."""
+    """Differences between the migrations of this release and those of the database."""
 
     missing: list[str]
     unknown: list[str]
-    #: Tables that exist, although the migrations that create them are missing.
+    #: Tables that exist although the migrations that create them are missing.
     unrecorded: list[str]
-    #: What to delete to start anew.
+    #: What to delete to start over.
     place: str
 
     @property
@@ -133,7 +131,7 @@ class _Schema:
 
 
 async def _schema() -> _Schema:
-    # Tables before records: migrations that are applied in between are not taken for unrecorded ones.
+    # Read tables before records: then a migration applied in between is not taken for an unrecorded one.
     client = connection()
     tables = await _names(
         "SELECT name FROM sqlite_master WHERE type = 'table'"
@@ -157,7 +155,7 @@ async def _schema() -> _Schema:
 
 
 async def _triggers() -> set[str]:
-    """The triggers of SQLite; PostgreSQL keeps a table's when it is altered."""
+    """Return the triggers of SQLite; PostgreSQL keeps those of altered tables."""
     if not isinstance(connection(), SqliteClient):
         return set()
     return await _names("SELECT name FROM sqlite_master WHERE type = 'trigger'")
@@ -169,10 +167,10 @@ async def _names(query: str) -> set[str]:
 
 @asynccontextmanager
 async def _migration_lock() -> AsyncIterator[None]:
-    """Held while migrating, so that two processes never migrate at once."""
+    """Hold the lock for migrations, so that two processes never migrate at once."""
     client = connection()
     if isinstance(client, SqliteClient):
-        # A file's lock is waited for as long as it takes, SQLite's own for BUSY_TIMEOUT_MS.
+        # A file lock, as SQLite's own lock would time out after BUSY_TIMEOUT_MS.
         file = os.open(f"{client.filename}.migration-lock", os.O_RDWR | os.O_CREAT, 0o600)
         try:
             await asyncio.to_thread(lock, file, wait=True)

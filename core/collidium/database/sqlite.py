@@ -1,12 +1,12 @@
-"""Tortoise's SQLite backend: transactions take the write lock when they begin, reads by key a short way.
+"""Tortoise's SQLite backend with immediate transactions, and with fast transactions and reads by key.
 
-SQLite has no row locks: a transaction that reads and then writes is refused ("database is locked") when
-another process wrote in between, however long the busy timeout. With ``BEGIN IMMEDIATE`` it waits for its
-turn instead, and what it reads stays true until it commits, which is what ``SELECT … FOR UPDATE`` gives on
-PostgreSQL.
+SQLite has no row locks: a transaction that reads and then writes fails ("database is locked") if another
+process wrote in between, whatever the busy timeout. With ``BEGIN IMMEDIATE`` it waits for its turn instead,
+and what it reads stays current until it commits, as with ``SELECT … FOR UPDATE`` on PostgreSQL.
 
-Tortoise asks SQLite in a thread. To find a row by its key takes microseconds, the way to the thread and back
-twenty times as long: such reads take the short way.
+Tortoise runs SQLite in a thread. Finding a row by its key takes microseconds, switching to the thread and
+back twenty times as long, so such reads run on the event loop, and some transactions run in the thread
+entirely.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 class ImmediateTransaction(SqliteTransactionWrapper):
-    """A transaction that holds the write lock from its first moment."""
+    """A transaction that takes the write lock when it begins."""
 
     async def begin(self) -> None:
         try:
@@ -41,7 +41,7 @@ class ImmediateTransaction(SqliteTransactionWrapper):
             raise TransactionManagementError(error) from error
 
     async def execute_script(self, query: str) -> None:
-        """Run the statements one by one: sqlite3's own way of running a script commits first."""
+        """Run the statements one by one, as sqlite3's ``executescript`` commits first."""
         for statement in split_statements(query):
             await self.execute_query(statement)
 
@@ -50,7 +50,7 @@ class ImmediateTransaction(SqliteTransactionWrapper):
 
 
 class ImmediateContext(SqliteTransactionContext):
-    """Gives the connection back when a transaction cannot begin; Tortoise's own keeps it locked for ever."""
+    """Unlocks the connection if a transaction cannot begin; Tortoise's own context leaves it locked."""
 
     __slots__ = ()
 
@@ -60,7 +60,7 @@ class ImmediateContext(SqliteTransactionContext):
             await self.ensure_connection()
             self.token = get_connections().set(self.connection_name, self.connection)
             await self.connection.begin()
-        except BaseException:  # raised again, once others have their turn
+        except BaseException:  # raised again
             self._trxlock.release()
             raise
         return self.connection
@@ -75,7 +75,7 @@ class ImmediateSqliteClient(SqliteClient):
 
     @property
     def at_once(self) -> ReadsAtOnce:
-        """For reads of a row by its key, outside of transactions."""
+        """A client that reads on the event loop, for reads of a row by its key outside of transactions."""
         if self._at_once is None:
             self._at_once = ReadsAtOnce(self)
         return self._at_once
@@ -83,10 +83,10 @@ class ImmediateSqliteClient(SqliteClient):
     async def transaction_at_once(
         self, function: Callable[[], Awaitable[T]], committed: Callable[[], object]
     ) -> T:
-        """Run ``function``, which awaits this database alone, in a transaction in the database's thread.
+        """Run ``function``, which must await only this database, in a transaction in the database's thread.
 
-        ``committed`` is called there after it. Once queued it runs to its end, whatever becomes of the
-        caller.
+        ``committed`` is called there after the commit. The transaction runs to its end even if the caller is
+        cancelled.
         """
         loop = asyncio.get_running_loop()
         ended: asyncio.Future[T] = loop.create_future()
@@ -95,13 +95,13 @@ class ImmediateSqliteClient(SqliteClient):
         def run() -> T:
             return context.run(_transaction_here, self, loop, function, committed)
 
-        async with self._lock:  # no other transaction has begun and not ended
-            # Any function may be run there, but aiosqlite gives it no public name.
+        async with self._lock:  # no other transaction is open
+            # aiosqlite can run any function in its thread, but has no public method for it.
             cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001
         return await ended
 
     async def close(self) -> None:
-        # Before the connection that writes: the last one puts the log away.
+        # Before the connection that writes: the last to close removes the write-ahead log.
         if self._at_once is not None:
             await self._at_once.close()
             self._at_once = None
@@ -111,15 +111,15 @@ class ImmediateSqliteClient(SqliteClient):
         return ImmediateContext(ImmediateTransaction(self), self._lock)
 
 
-# Tortoise takes ten times as long to read a moment from its text.
+# Ten times as fast as Tortoise's conversion.
 sqlite3.register_converter("TIMESTAMP", lambda text: datetime.fromisoformat(text.decode()))
 
 
 class ReadsAtOnce(SqliteClient):
-    """The same database through a connection of its own, asked on the event loop.
+    """The same database through another connection, which runs on the event loop.
 
-    With a write-ahead log no writer keeps a reader waiting. Where something does, as the recovery
-    of the log after a power cut, the read is left to the thread.
+    With a write-ahead log readers do not wait for writers. If they must wait, for example for the recovery of
+    the log after a power cut, the read runs in the thread.
     """
 
     def __init__(self, client: ImmediateSqliteClient) -> None:
@@ -136,8 +136,8 @@ class ReadsAtOnce(SqliteClient):
         try:
             rows = self._reader.execute(query, values or ()).fetchall()
         except sqlite3.OperationalError:
-            slowly: tuple[int, Sequence[dict[str, Any]]] = await self._client.execute_query(query, values)
-            return slowly
+            found: tuple[int, Sequence[dict[str, Any]]] = await self._client.execute_query(query, values)
+            return found
         return len(rows), rows
 
     async def close(self) -> None:
@@ -145,7 +145,7 @@ class ReadsAtOnce(SqliteClient):
 
 
 class ConnectionHere:
-    """aiosqlite's connection as far as Tortoise uses it, asked in the database's thread."""
+    """The methods of an aiosqlite connection that Tortoise uses, for calls in the database's thread."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -179,7 +179,7 @@ def _transaction_here(
     function: Callable[[], Awaitable[T]],
     committed: Callable[[], object],
 ) -> T:
-    asyncio.set_event_loop(loop)  # Tortoise makes futures that have their result at once
+    asyncio.set_event_loop(loop)  # Tortoise creates completed futures
     transaction = ImmediateTransaction(client)
     here = ConnectionHere(transaction._connection._conn)  # noqa: SLF001 -- aiosqlite has no other way
     transaction._connection = cast(Connection, here)  # noqa: SLF001 -- aiosqlite has no other way
@@ -190,7 +190,7 @@ def _transaction_here(
         try:
             result = await function()
             await transaction.commit()
-        except BaseException:  # raised again, once nothing is left of it
+        except BaseException:  # raised again
             await transaction.rollback()
             raise
         committed()
@@ -203,15 +203,15 @@ def _transaction_here(
         ended: T = end.value
         return ended
     coroutine.close()
-    raise RuntimeError("a transaction in the database's thread awaits nothing but the database")
+    raise RuntimeError("a transaction in the database's thread must await only the database")
 
 
 def split_statements(script: str) -> Iterator[str]:
-    """Split where SQLite itself sees the end of a statement: not in triggers, strings and comments."""
+    """Split a script into statements, but not at semicolons in triggers, strings and comments."""
     statement = ""
-    *pieces, rest = script.split(";")
-    for piece in pieces:
-        statement += piece + ";"
+    *parts, rest = script.split(";")
+    for part in parts:
+        statement += part + ";"
         if sqlite3.complete_statement(statement):
             yield statement
             statement = ""

@@ -1,4 +1,4 @@
-"""Statements of SQL for both databases: several in one round trip, insertions, values as they are stored."""
+"""SQL statements for both databases: several in one round trip, insertions, fast reads by key."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ M = TypeVar("M", bound=Model)
 
 @dataclass(frozen=True, slots=True)
 class Statement:
-    """SQL with a ``?`` for each value, for :func:`together`."""
+    """SQL with a ``?`` for each value; for :func:`together`."""
 
     sql: str
     values: Sequence[Any] = ()
 
 
 async def together(*statements: Statement) -> dict[str, Any]:
-    """Run statements in one round trip, and return the first row of each, the columns of all in one mapping.
+    """Run statements in one round trip; return the columns of the first row of each in one mapping.
 
-    On PostgreSQL they are one statement: none sees what another changes, and what returns nothing runs last.
+    On PostgreSQL they are combined into one statement: none sees the changes of another, and those that
+    return nothing run last.
     """
     client = connection()
     found: dict[str, Any] = {}
@@ -48,7 +49,7 @@ async def together(*statements: Statement) -> dict[str, Any]:
 
 @functools.cache
 def _joined(queries: tuple[str, ...]) -> str:
-    named = {f"s{place}": query for place, query in enumerate(queries)}
+    named = {f"s{number}": query for number, query in enumerate(queries)}
     returning = [name for name, query in named.items() if query.startswith("SELECT") or "RETURNING" in query]
     parts = ", ".join(f"{name} AS ({query})" for name, query in named.items())
     columns = ", ".join(f"{name}.*" for name in returning) or "1"
@@ -57,9 +58,9 @@ def _joined(queries: tuple[str, ...]) -> str:
 
 
 def unsaved(model: type[M], **values: Any) -> M:
-    """Return a new row, faster than by the constructor, which checks what is checked when it is written.
+    """Return a new row, faster than the constructor, whose checks are repeated when the row is written.
 
-    Not for models whose defaults are called or can be changed: all rows share them.
+    Not for models with callable or mutable defaults, as all rows share them.
     """
     return model.construct(**(_defaults(model) | values))
 
@@ -71,7 +72,7 @@ def _defaults(model: type[Model]) -> dict[str, Any]:
 
 
 def insertion(row: Model) -> Statement:
-    """The statement that inserts a new row, whose key the database makes."""
+    """Return the statement that inserts a new row, whose primary key the database generates."""
     sql, names = _inserting(type(row))
     fields = row._meta.fields_map  # noqa: SLF001 -- Tortoise has no other way
     return Statement(sql, [fields[name].to_db_value(getattr(row, name), row) for name in names])
@@ -87,17 +88,17 @@ def _inserting(model: type[Model]) -> tuple[str, list[str]]:
 
 
 def stored(model: type[Model], field: str, value: object) -> Any:
-    """A field's value as the database keeps it."""
+    """Return a field's value as the database stores it."""
     return model._meta.fields_map[field].to_db_value(value, model)  # noqa: SLF001 -- Tortoise has no other way
 
 
 def loaded(model: type[Model], field: str, value: object) -> Any:
-    """A field's value from how the database keeps it."""
+    """Return a field's value from what the database stores."""
     return model._meta.fields_map[field].to_python_value(value)  # noqa: SLF001 -- Tortoise has no other way
 
 
 async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
-    """The rows of a SELECT that has a ``?`` for each value, on either database."""
+    """Return the rows of a SELECT with a ``?`` for each value."""
     client = connection()
     if not isinstance(client, SqliteClient):
         query = _numbered(query)
@@ -106,16 +107,16 @@ async def rows_of(query: str, *values: object) -> Sequence[Mapping[str, Any]]:
 
 
 def _numbered(query: str) -> str:
-    """The query with PostgreSQL's placeholders."""
+    """Replace ``?`` by PostgreSQL's placeholders."""
     number = count(1)
     return re.sub(r"\?", lambda _: f"${next(number)}", query)
 
 
 class RowByKey(Generic[M]):
-    """Reads the row with a unique ``column``, or few rows with the same, as the database has them now.
+    """Fast reads of the rows with a value of ``column``, sorted by ``order``.
 
-    The statement is made once: Tortoise would build the same one for every read, which takes longer than
-    the read. On SQLite, outside of transactions, no thread is asked. ``order`` is that of :meth:`all`.
+    The SQL is built once, as building it takes longer than the read. On SQLite, outside of transactions, the
+    read runs on the event loop and not in a thread.
     """
 
     def __init__(self, model: type[M], column: str, order: str = "") -> None:
@@ -125,12 +126,12 @@ class RowByKey(Generic[M]):
         self._statements: dict[str, str] = {}
 
     async def get_or_none(self, key: str) -> M | None:
-        """The row, or None where there is none."""
+        """Return the first row, None if there is none."""
         rows = await self.all(key)
         return rows[0] if rows else None
 
     async def all(self, key: str | int) -> list[M]:
-        """The rows, in their order."""
+        """Return all rows."""
         client = connection()
         if isinstance(client, ImmediateSqliteClient):
             client = client.at_once

@@ -1,1 +1,1 @@
-"""Files on local disk: written durably, held under a lock, and the data directory."""
+"""Files on local disk: durable writes, locked temporary files, and the data directory."""

@@ -1,7 +1,4 @@
-"""The data directory: for the account that the platform runs as, whatever its umask lets others read.
-
-What killed processes left in it is swept up by those that come after.
-"""
+"""The data directory: private to the platform's account, and cleaned of what killed processes left."""
 
 from __future__ import annotations
 
@@ -17,19 +14,19 @@ from collidium.files.held import delete_older, sweep
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: Below the data directory; the hub and the admin token see to themselves.
+#: Private directories below the data directory, besides those that the hub and the admin token create.
 PRIVATE = ("truth", "storage", "uploads", "outputs")
-#: What runners make there once they are used.
+#: Directories that runners create.
 OF_RUNNERS = ("mock-jobs", "container-jobs", "slurm")
-#: Records of jobs, with the last lines of their logs; those of the mock runner from when they began.
+#: Records of jobs with the ends of their logs; the mock runner writes its own when a job begins.
 OF_ENDED_JOBS = ("mock-jobs/*", "container-jobs/ended/*", "local-jobs/ended/*")
 
 
 def prepare(settings: Settings) -> None:
-    """Make what is missing for its owner alone, close to others what they could read, and sweep.
+    """Create missing directories, make existing ones private, and sweep.
 
-    Files that this process makes from now on are for its owner alone. A data directory that is there keeps
-    its mode: it may hold other things, too. Raises ConfigurationError when something of it cannot be had.
+    Sets the umask, so that files of this process are private. An existing data directory keeps its mode, as
+    it may have other content. Raises ConfigurationError.
     """
     os.umask(0o077)
     try:
@@ -51,7 +48,7 @@ def _prepare(settings: Settings) -> None:
 
 
 def make_database_file(settings: Settings) -> None:
-    """Make the file of an SQLite database when absent, for its owner alone."""
+    """Create the file of an SQLite database if absent, and make it private."""
     if path := settings.sqlite_file:
         make_private(path.parent)
         make_private_file(path)
@@ -59,19 +56,20 @@ def make_database_file(settings: Settings) -> None:
 
 
 def partial_uploads(settings: Settings) -> Path:
-    """Where the bytes of uploads lie that come in several requests."""
+    """Return the directory of uploads in several requests."""
     return settings.uploads / "partial"
 
 
 def metrics_directory(settings: Settings) -> Path:
-    """Where server processes that share a port count together."""
+    """Return the directory in which the workers of a server share their metrics."""
     return settings.data_dir / "metrics"
 
 
 def sweep_old(settings: Settings, before: float, uploads_before: float) -> None:
-    """Delete what killed processes left, and what ended before a moment, in seconds since 1970.
+    """Delete what killed processes left, and old files; times are in seconds since 1970.
 
-    That are records of jobs, and uploads that nothing was appended to since ``uploads_before``.
+    Old files are records of jobs that ended before ``before``, and uploads without additions since
+    ``uploads_before``.
     """
     _sweep(settings)
     delete_older(partial_uploads(settings).glob("*"), uploads_before)
@@ -87,17 +85,17 @@ def _sweep(settings: Settings) -> None:
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory for its owner alone; one that is there stays as it is."""
+    """Create a private directory; an existing one stays as it is."""
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def make_private_file(path: Path) -> None:
-    """Make a file for its owner alone when absent. SQLite gives a journal the mode of its database."""
+    """Create a private file if absent. SQLite gives a journal the mode of its database."""
     os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
 
 
 def make_secret_file(path: Path, secret: str) -> bool:
-    """Write a secret as a line, unless there is a file already; whether it was written."""
+    """Write a secret and a line end unless the file exists; return whether it was written."""
     make_private(path.parent)
     return write_once(path, secret + "\n")
 

@@ -1,4 +1,4 @@
-"""Files that are there whole and survive a power cut, or are not there; and files that are mostly holes."""
+"""Atomic file writes that survive a power cut; checksums, full disks and sparse files."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from pathlib import Path
 from secrets import token_hex
 from typing import BinaryIO, Final
 
-#: No space, none in the quota, or files may not be as large.
+#: Disk full, quota exceeded, or file too large.
 _NO_ROOM: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 #: Unit of ``st_blocks``, whatever the file system.
 _BLOCK_BYTES: Final = 512
-#: How many times its bytes on disk a file may be long: some file systems compress.
+#: Maximum compression by file systems.
 _COMPRESSION: Final = 8
-#: Smaller files are never sparse: some file systems keep them without a block.
+#: Smaller files do not count as sparse, as some file systems store them without a block.
 _SMALL: Final = 1024**2
 
 
 def write_once(path: Path, text: str) -> bool:
-    """Write a file, readable by its owner alone, unless there is one already; whether it was written.
+    """Write a private file unless it exists; return whether it was written.
 
-    Of those that write at the same moment, threads or processes, one does. Blocks on the disk.
+    Of concurrent threads or processes, exactly one writes it. Blocks on the disk.
     """
     if path.exists():
         return False
-    # Unlike a rename, a link never replaces what is there already.
+    # Unlike a rename, a link never replaces an existing file.
     try:
         with _new_file(path, path.hardlink_to, 0o600) as file:
             file.write(text.encode())
@@ -39,23 +39,23 @@ def write_once(path: Path, text: str) -> bool:
 
 
 def replace(path: Path, text: str, mode: int = 0o666) -> None:
-    """Write a file in place of whatever there is, as :func:`replacing` does."""
+    """Write or replace a file, as :func:`replacing` does."""
     with replacing(path, mode) as file:
         file.write(text.encode())
 
 
 def replacing(path: Path, mode: int = 0o666) -> AbstractContextManager[BinaryIO]:
-    """Open a new file that takes the place of ``path`` when the context ends, whole and safe on disk.
+    """Open a new file that replaces ``path`` atomically and durably when the context ends.
 
-    Where the context or the disk fails, what was at ``path`` stays. ``mode`` is less the umask. Blocks on the
-    disk.
+    If the context or the disk fails, ``path`` stays as it was. ``mode`` is subject to the umask. Blocks on
+    the disk.
     """
     return _new_file(path, lambda new: new.replace(path), mode)
 
 
 @contextmanager
 def _new_file(path: Path, name: Callable[[Path], object], mode: int) -> Iterator[BinaryIO]:
-    """A file next to ``path``, which ``name`` gives its name once it is on disk."""
+    """Open a file next to ``path``; ``name`` gives it its name once it is on disk."""
     new = path.with_name(f".{path.name}.{token_hex(8)}")
     with open(new, "xb", opener=partial(os.open, mode=mode)) as file:
         try:
@@ -69,7 +69,7 @@ def _new_file(path: Path, name: Callable[[Path], object], mode: int) -> Iterator
 
 
 def is_full(error: OSError) -> bool:
-    """Whether a write failed because there is no room for more."""
+    """Whether a write failed for lack of space."""
     return error.errno in _NO_ROOM
 
 
@@ -83,7 +83,7 @@ def sync_directory(directory: Path) -> None:
 
 
 def bytes_taken(status: os.stat_result) -> int:
-    """Return how many bytes a file takes: what it holds, or what it has on disk if that is more."""
+    """Return the size of a file, or its size on disk if that is larger."""
     return max(status.st_size, _BLOCK_BYTES * status.st_blocks)
 
 
@@ -93,6 +93,6 @@ def is_sparse(status: os.stat_result) -> bool:
 
 
 def sha256_of(path: Path) -> str:
-    """The checksum of a file, in hexadecimal. Blocks."""
+    """Return the SHA-256 of a file in hexadecimal. Blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

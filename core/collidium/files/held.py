@@ -1,7 +1,8 @@
-"""Locks between processes, and files in use: held by a lock, swept up when their process was killed.
+"""Locks between processes, and temporary files that are locked while in use.
 
-Code that writes below a directory that outlives the process takes a :class:`HeldFile` or a
-:func:`held_directory` there; a process that starts calls :func:`sweep` on the same directory.
+Code that writes to a directory that outlives the process uses a :class:`HeldFile` or a
+:func:`held_directory`. A process that starts calls :func:`sweep` on that directory, which deletes those of
+killed processes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from collidium.runtime.waiting import entered_in_thread
 def lock(descriptor: int, *, wait: bool = False) -> bool:
     """Lock an open file or directory until its last descriptor is closed.
 
-    Returns False where another has locked it and ``wait`` is not set.
+    Returns False if it is locked already and ``wait`` is not set.
     """
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -36,7 +37,7 @@ def lock(descriptor: int, *, wait: bool = False) -> bool:
 
 @contextmanager
 def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
-    """Lock a directory, or a file that is made when absent, within the context; see :func:`lock`."""
+    """Lock a directory, or a file that is created if absent, while the context lasts; see :func:`lock`."""
     flags = os.O_RDONLY if path.is_dir() else os.O_RDWR | os.O_CREAT
     descriptor = os.open(path, flags, 0o600)
     try:
@@ -45,19 +46,19 @@ def locked(path: Path, *, wait: bool = True) -> Iterator[bool]:
         os.close(descriptor)
 
 
-#: Bytes 18 and 19 of a database define how it is written and read: 2 is by a write-ahead log.
+#: Bytes 18 and 19 of a database are its write and read versions: 2 means a write-ahead log.
 #: Source: the SQLite documentation, "Database File Format", 1.3.
 _VERSIONS: Final = slice(18, 20)
 _BY_LOG: Final = b"\x02\x02"
 
 
 def use_write_ahead_log(path: Path) -> None:
-    """Switch the database at ``path``, which may be new; nothing happens to one that is switched.
+    """Switch the database at ``path``, which may be new, to a write-ahead log. Idempotent.
 
-    Two processes that switch at once meet "database is locked", whatever their busy timeouts: SQLite does
-    not wait there. So only one at a time does it, held by a lock on the directory.
+    Of two processes that switch at once, one would get "database is locked", as SQLite does not wait there.
+    So this locks the directory.
     """
-    import sqlite3  # 3 ms, and most who lock need no database
+    import sqlite3  # takes 3 ms, and most users of this module need no database
 
     with locked(path.parent):
         if not _is_switched(path):
@@ -73,23 +74,24 @@ def _is_switched(path: Path) -> bool:
         return False
 
 
-# -- files and directories in use -------------------------------------------------------------------------
+# -- temporary files and directories ----------------------------------------------------------------------
 
 PREFIX: Final = "held-"
 FILE: Final = ".part"
-#: A directory is next to the file whose lock holds it, under the same name but for this.
+#: A directory is next to its lock file, with the same name except for this suffix.
 DIRECTORY: Final = ".scratch"
 
 
-#: Bytes that files which stay leave on the disk (of a small one a twentieth), for the database and all else.
+#: Bytes on the disk that a :class:`GrowingFile` leaves free for the database and other files; at most a
+#: twentieth of the disk.
 ROOM: Final = 5 * 1024**3
 
 
 class HeldFile:
-    """A new file below ``directory``, hashed while it is written, that is not swept while it is held.
+    """A temporary file, hashed while it is written, that is not swept until it is let go.
 
-    Writing and letting go may happen in different threads: a cancelled request lets go of its file while a
-    thread may still be writing to it.
+    It may be written and let go in different threads: a cancelled request lets go of its file while a thread
+    may still be writing.
     """
 
     def __init__(self, path: Path, descriptor: int) -> None:
@@ -102,7 +104,7 @@ class HeldFile:
 
     @classmethod
     def create(cls, directory: Path) -> Self:
-        """Make an empty file, readable by its owner alone, and hold it."""
+        """Create and lock an empty private file."""
         return cls(*_make(directory))
 
     @property
@@ -110,7 +112,7 @@ class HeldFile:
         return self._sha256.hexdigest()
 
     def write(self, data: bytes, limit: int) -> None:
-        """Append; raises TooLarge past ``limit`` bytes in all, and Unavailable when the disk is full."""
+        """Append. Raises TooLarge beyond ``limit`` bytes in all, and Unavailable if the disk is full."""
         with self._lock:
             if not self._held:
                 return
@@ -121,7 +123,7 @@ class HeldFile:
             self.size += len(data)
 
     def move_to(self, destination: Path) -> None:
-        """Give the file, safe on disk, its place; a file that is there is replaced."""
+        """Move the file durably to ``destination``, replacing an existing file."""
         os.fsync(self._descriptor)
         destination.parent.mkdir(parents=True, exist_ok=True)
         self.path.replace(destination)
@@ -137,16 +139,13 @@ class HeldFile:
 
 
 class GrowingFile(HeldFile):
-    """A file that several requests append to, one at a time, each where the one before ended.
-
-    It stays when it is let go, safe on disk.
-    """
+    """A file that several requests append to, one at a time. It stays on disk when it is let go."""
 
     @classmethod
     def open(cls, path: Path) -> Self | None:
-        """Open a file, which is made when absent, at its end; None while another holds it."""
+        """Open a file at its end, creating it if absent; None while it is held elsewhere."""
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
-        # Deleted after it was opened: what is appended would be lost.
+        # A file without links was deleted after it was opened: additions would be lost.
         if not lock(descriptor) or not os.fstat(descriptor).st_nlink:
             os.close(descriptor)
             return None
@@ -157,7 +156,7 @@ class GrowingFile(HeldFile):
     _start = 0
 
     def write(self, data: bytes, limit: int) -> None:
-        """As of any file, but Unavailable already where little room is left: others let go of theirs soon."""
+        """Append as :class:`HeldFile` does. Raises Unavailable also if less than ``ROOM`` is left."""
         usage = shutil.disk_usage(self.path.parent)
         if usage.free < min(ROOM, usage.total // 20):
             raise _no_room()
@@ -165,7 +164,7 @@ class GrowingFile(HeldFile):
 
     @property
     def sha256(self) -> str:
-        """The checksum of all of it; reads the file again where it was not written by this process alone."""
+        """The checksum of the whole file, which is read again if an earlier request wrote part of it."""
         return super().sha256 if self._start == 0 else sha256_of(self.path)
 
     def let_go(self) -> None:
@@ -178,7 +177,7 @@ class GrowingFile(HeldFile):
 
 
 def durable_size(path: Path) -> int:
-    """How many bytes of a file, which may be missing, survive a power cut."""
+    """Sync a file to disk and return its size, 0 if it is missing."""
     try:
         with path.open("rb") as file:
             os.fsync(file.fileno())
@@ -189,10 +188,7 @@ def durable_size(path: Path) -> int:
 
 @contextmanager
 def held_directory(directory: Path) -> Iterator[Path]:
-    """A new directory below ``directory``, for its owner alone, that is not swept within the context.
-
-    It is deleted in the end, unless it was moved away.
-    """
+    """Create a private temporary directory; delete it at the end, unless it was moved away."""
     file, descriptor = _make(directory)
     try:
         held = _directory_of(file)
@@ -204,27 +200,24 @@ def held_directory(directory: Path) -> Iterator[Path]:
 
 
 def scratch_directory(directory: Path) -> AbstractAsyncContextManager[Path]:
-    """A :func:`held_directory` for the event loop: threads make and delete it."""
+    """Return a :func:`held_directory` for the event loop, created and deleted in threads."""
     return entered_in_thread(held_directory(directory))
 
 
 @contextmanager
 def work_directory(directory: Path) -> Iterator[Path]:
-    """A :func:`held_directory` in one that is for this alone: swept before, and gone with the last in it."""
+    """Create a :func:`held_directory` in a directory of its own, which is deleted with the last one."""
     sweep(directory)
     try:
         with held_directory(directory) as held:
             yield held
     finally:
-        with suppress(OSError):  # another process may be at work there
+        with suppress(OSError):  # another process may use it
             directory.rmdir()
 
 
 def sweep(directory: Path) -> int:
-    """Delete what killed processes held below ``directory``, which may be missing.
-
-    Returns how many files or directories. Safe at any time.
-    """
+    """Delete temporary files and directories of killed processes; return their number. Safe at any time."""
     swept = 0
     for path in directory.glob(f"{PREFIX}*{FILE}"):
         try:
@@ -240,7 +233,7 @@ def sweep(directory: Path) -> int:
 
 
 def delete_older(paths: Iterable[Path], before: float) -> None:
-    """Delete files that were last written before, in seconds since 1970, and that no process has locked."""
+    """Delete unlocked files that were last written before a time in seconds since 1970."""
     for path in paths:
         with suppress(FileNotFoundError), path.open("rb") as file:
             if os.fstat(file.fileno()).st_mtime < before and lock(file.fileno()):
@@ -251,7 +244,7 @@ def _make(directory: Path) -> tuple[Path, int]:
     directory.mkdir(parents=True, exist_ok=True)
     while True:
         descriptor, name = tempfile.mkstemp(prefix=PREFIX, suffix=FILE, dir=directory)
-        # A sweep may have seen the file before it was held: then it is gone, or about to be.
+        # A sweep may have seen the file before it was locked: then it is, or will be, deleted.
         if lock(descriptor) and os.fstat(descriptor).st_nlink:
             return Path(name), descriptor
         os.close(descriptor)
@@ -263,9 +256,9 @@ def _directory_of(file: Path) -> Path:
 
 
 def _delete(file: Path) -> bool:
-    """Delete a file and its directory; whether both are gone.
+    """Delete a file and its directory; return whether both are gone.
 
-    Where a thread still writes to the directory both stay, for a later sweep.
+    If a thread still writes to the directory, both stay for a later sweep.
     """
     directory = _directory_of(file)
     shutil.rmtree(directory, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Events, written in the transaction that makes them true and delivered as webhooks and e-mail."""
+"""The outbox: events, written in the transaction that causes them and delivered as webhooks and e-mail."""
 
 from collidium.outbox import recipients
 from collidium.outbox.deliverer import delivering

@@ -1,7 +1,7 @@
-"""Delivers what was announced, to webhooks and as e-mail: a loop that any number of processes may run.
+"""The loop that delivers events to webhooks and as e-mail. Any number of processes may run it.
 
-A killed process loses nothing: what it had taken is taken again when its lease is over, so a receiver may
-hear of an event more than once, always with the same id.
+Deliveries of a killed process are taken again when their lease has expired, so a receiver may get an event
+more than once, always with the same id.
 """
 
 from __future__ import annotations
@@ -32,24 +32,24 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-#: A receiver that takes an event later than that is slow: it holds slots that others wait for.
+#: A receiver that takes longer is slow, which counts as a failure.
 PROMPT_SECONDS: Final = 2.0
-#: Seconds between two looks into the database without a notification.
+#: Seconds between two queries when there is no notification.
 IDLE_SECONDS: Final = 2.0
-#: How long deliveries under way may go on when the process ends.
+#: Time for running deliveries to finish when the process ends.
 ENDING_SECONDS: Final = 3.0
 PAUSES: Final = Backoff(first=timedelta(seconds=5), longest=timedelta(hours=1))
 
 
 @asynccontextmanager
 async def delivering(settings: Settings, secrets: Secrets) -> AsyncIterator[None]:
-    """Deliver in the background while the context lasts; what is under way then is left to others."""
+    """Deliver in the background while the context lasts."""
     async with Deliverer(Sender(settings), secrets, settings).running(ENDING_SECONDS):
         yield
 
 
 class Deliverer(LeasedLoop[Attempt]):
-    """Takes deliveries that are due and attempts each in a task of its own."""
+    """Leases due deliveries and attempts each in a task."""
 
     def __init__(
         self,
@@ -64,12 +64,12 @@ class Deliverer(LeasedLoop[Attempt]):
         self._secrets = secrets
         self._clock = clock
         self._give_up = timedelta(seconds=settings.webhook_give_up_seconds)
-        # Longer than any attempt takes, so that no other process starts one meanwhile.
+        # Longer than any attempt, so that no other process starts one at the same time.
         self._lease = timedelta(seconds=settings.webhook_timeout_seconds + settings.lease_seconds)
         self._memory = Memory()
 
     async def deliver_due(self) -> int:
-        """Attempt everything that is due now, and wait for it; how many attempts that were."""
+        """Attempt all deliveries that are due, and return the number of attempts."""
         attempts = 0
         while await self.take():
             attempts += len(self._under_way)
@@ -94,11 +94,11 @@ class Deliverer(LeasedLoop[Attempt]):
         try:
             outcome = await self._send(attempt)
         except Exception:
-            # Whatever it is, it counts as an attempt that failed: else there would be no end to them.
+            # Counts as a failed attempt, so that the delivery is given up eventually.
             logger.exception("delivery %d", attempt.row.id)
             outcome = Outcome(None, "the platform could not send it")
         late = asyncio.get_running_loop().time() - started > PROMPT_SECONDS
-        # Known at once, also where the database is away and nothing can be written down.
+        # Remembered before the database is written, which may be unreachable.
         if outcome.error is None and not late:
             self._memory.answered(attempt.receiver)
             failures = 0
@@ -133,9 +133,9 @@ class Deliverer(LeasedLoop[Attempt]):
         )
 
     async def _settle(self, attempt: Attempt, outcome: Outcome, failures: int) -> None:
-        """Write down what became of an attempt, the receiver's last of so many failures in a row."""
+        """Record the outcome of an attempt; ``failures`` is the number of the receiver's consecutive ones."""
         moment = self._clock()
-        # Neither the URL nor its path: people put secrets there.
+        # Log no URL: it may contain secrets.
         which = f"delivery {attempt.row.id} of {attempt.row.event.reference}"
         if outcome.error is None:
             await deliveries.delivered(attempt, outcome.status, moment)
@@ -152,6 +152,7 @@ class Deliverer(LeasedLoop[Attempt]):
         why = f"{outcome.error} ({outcome.cause})" if outcome.cause else outcome.error
         logger.info("%s: %s; %s", which, why, f"again at {again}" if again else "given up")
         if not (outcome.final or outcome.ours):
-            # By the receiver's failures: an event that it never takes must not hold up the others for long.
+            # By the receiver's failures, so that one event that it rejects does not delay the others for
+            # long.
             until = again if again and attempt.row.attempts <= failures else moment + PAUSES.pause(failures)
             await deliveries.put_off(attempt.receiver, moment, until)

@@ -1,7 +1,7 @@
-"""The deliveries: who takes which, what became of it, and the log that their owner reads.
+"""Deliveries in the database: leasing due ones, recording outcomes, the log for their owner, pruning.
 
-A delivery is taken for a while (a lease): another process may take it again when that is over, because the
-first was killed. Attempts are counted when they begin, so the count also identifies the latest attempt.
+A process leases a delivery. When the lease expires, because the process was killed, another may take it. An
+attempt is counted when it begins, so the count also identifies the latest attempt.
 """
 
 from __future__ import annotations
@@ -26,15 +26,17 @@ PENDING: Final = "pending"
 DELIVERED: Final = "delivered"
 GIVEN_UP: Final = "given_up"
 
-#: Nothing ever waits longer than this: what seems to was written before the clock was set back.
+#: No next attempt lies further ahead than this. One that does was written before the clock was set back, and
+#: is due.
 HORIZON: Final = timedelta(hours=2)
-#: How many of those that are due are looked at to choose from, and of them of one account.
+#: Maximum number of due deliveries to choose from, and of those of one account.
 WINDOW: Final = 1000
 WINDOW_EACH: Final = 8
-#: How many are put off, or called up, at once.
+#: Maximum number of deliveries that are moved or deleted at once.
 MAX_MOVED: Final = 1000
 
-#: What is due: each account's first before any account's second, and so for the hosts of an account.
+#: The due deliveries: the first of each account before the second of any, and likewise for the hosts of an
+#: account.
 _DUE: Final = """
 SELECT id, account_id, host FROM (
     SELECT id, account_id, host, next_attempt_at,
@@ -51,24 +53,22 @@ WHERE of_account <= ? ORDER BY of_account, next_attempt_at, id LIMIT ?
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """One attempt to deliver, taken by this process."""
+    """An attempt to deliver, leased by this process."""
 
     #: With its event, and with this attempt counted.
     row: Delivery
-    #: What is needed to send it, None where the account removed it: the webhook's encrypted secret, or
-    #: the e-mail address.
+    #: The webhook's encrypted secret or the e-mail address; None if the account has removed it.
     means: str | None = field(repr=False)
-    #: Whether the account was banned when this was taken: then nothing is sent.
+    #: Whether the account is banned: then nothing is sent.
     banned: bool
 
     @property
     def receiver(self) -> Receiver:
-        """Whose it is, and where it goes."""
         return Receiver(self.row.account_id, self.row.host)
 
 
 async def log_of(account_id: int, *, limit: int, before: int | None = None) -> list[WebhookDelivery]:
-    """Up to ``limit`` deliveries of an account, newest first, those with an id below ``before``."""
+    """Return up to ``limit`` deliveries of an account with ids below ``before``, newest first."""
     query = Delivery.filter(account_id=account_id).select_related("event")
     if before is not None:
         query = query.filter(id__lt=before)
@@ -76,30 +76,30 @@ async def log_of(account_id: int, *, limit: int, before: int | None = None) -> l
 
 
 async def backlog() -> int:
-    """How many deliveries are still to be made."""
+    """Return the number of pending deliveries."""
     return await Delivery.filter(state=PENDING).count()
 
 
 async def overdue_seconds() -> float:
-    """How long the delivery waits that is due for longest; 0 where none is."""
+    """Return how long the first due delivery has been waiting, else 0."""
     moment = now()
     waiting = Delivery.filter(state=PENDING, next_attempt_at__lte=moment).order_by("next_attempt_at").limit(1)
     due: list[datetime] = [at for (at,) in await waiting.values_list("next_attempt_at")]
     return (moment - due[0]).total_seconds() if due else 0.0
 
 
-# -- taking ------------------------------------------------------------------------------------------
+# -- leases ------------------------------------------------------------------------------------------
 
 
 async def take(
     moment: datetime, lease: timedelta, choose: Callable[[Sequence[Due]], Sequence[Due]]
 ) -> list[Attempt]:
-    """Take the deliveries that ``choose`` chooses of those that are due, as long as ``lease``.
+    """Lease the due deliveries that ``choose`` selects, for the time ``lease``.
 
-    It is shown up to :data:`WINDOW`: the first of every account before the second of any, so that no backlog
-    hides another account's deliveries; then those that wait for longest first.
+    ``choose`` gets up to :data:`WINDOW`: the first of each account before the second of any, so that no
+    backlog hides other accounts' deliveries; the oldest first among these.
     """
-    # Outside of the transaction that takes: on SQLite that would lock the database for a read.
+    # Outside of the transaction, which would lock the whole database in SQLite.
     rows = await rows_of(_DUE, PENDING, moment, moment + HORIZON, WINDOW_EACH, WINDOW_EACH, WINDOW)
     due = [Due(row["id"], Receiver(row["account_id"], row["host"])) for row in rows]
     chosen = [delivery.id for delivery in choose(due)]
@@ -109,7 +109,7 @@ async def take(
 @transactional
 async def _lease(ids: list[int], moment: datetime, lease: timedelta) -> list[Attempt]:
     free = _due(moment).filter(id__in=ids).order_by("next_attempt_at", "id")
-    # Not with their events: PostgreSQL would lock those, too.
+    # Without their events, which PostgreSQL would lock, too.
     rows = await free.select_for_update(skip_locked=True)
     await Delivery.filter(id__in=[row.id for row in rows]).update(
         attempts=F("attempts") + 1, next_attempt_at=moment + lease
@@ -138,20 +138,20 @@ def _due(moment: datetime) -> QuerySet[Delivery]:
     return Delivery.filter(due, state=PENDING)
 
 
-# -- what became of it ---------------------------------------------------------------------------------
+# -- outcomes ------------------------------------------------------------------------------------------
 
 
 async def delivered(attempt: Attempt, status: int | None, moment: datetime) -> None:
-    """The receiver took it; true also when the lease ran out meanwhile."""
+    """Record a success, also if the lease has expired."""
     await Delivery.filter(id=attempt.row.id, state=PENDING).update(
         state=DELIVERED, last_status=status, last_error=None, next_attempt_at=None, delivered_at=moment
     )
 
 
 async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_at: datetime | None) -> None:
-    """The attempt failed; without a next one the delivery is given up.
+    """Record a failure; without a next attempt the delivery is given up.
 
-    Where the lease ran out and another process took the delivery, that one decides.
+    If another process has taken the delivery, this changes nothing.
     """
     latest = Delivery.filter(id=attempt.row.id, state=PENDING, attempts=attempt.row.attempts)
     await latest.update(
@@ -163,17 +163,17 @@ async def failed(attempt: Attempt, status: int | None, error: str, next_attempt_
 
 
 async def put_off(receiver: Receiver, moment: datetime, until: datetime) -> None:
-    """Let what is due and was not tried wait until then, as another delivery to the receiver has failed."""
+    """Postpone due deliveries to a receiver that were not attempted yet, after a failure of another."""
     await _move(receiver, until, Q(next_attempt_at__lte=moment))
 
 
 async def call_up(receiver: Receiver, moment: datetime) -> None:
-    """Make due what was put off, as the receiver took another delivery."""
+    """Make postponed deliveries to a receiver due, after a success of another."""
     await _move(receiver, moment, Q(next_attempt_at__gt=moment))
 
 
 async def _move(receiver: Receiver, moment: datetime, which: Q) -> None:
-    # What was tried has its own time: it may be under way.
+    # Attempted ones have their own time, and may be running.
     untried = Delivery.filter(
         which, account_id=receiver.account_id, host=receiver.host, state=PENDING, attempts=0
     )
@@ -183,24 +183,24 @@ async def _move(receiver: Receiver, moment: datetime, which: Q) -> None:
 
 @transactional
 async def _set_due(deliveries: QuerySet[Delivery], moment: datetime) -> None:
-    # Locked in one order and without waiting: of two processes that move the same, none waits for the other.
+    # Skip locked rows, so that processes that move the same deliveries do not wait for each other.
     locked = deliveries.order_by("id").limit(MAX_MOVED).select_for_update(skip_locked=True)
     ids = [row.id for row in await locked.only("id")]
     await Delivery.filter(id__in=ids).update(next_attempt_at=moment)
 
 
 async def give_up_all(account_id: int, why: str, *, mail: bool) -> None:
-    """Give up whatever of an account is still to be delivered as e-mail, or to webhooks."""
+    """Give up an account's pending deliveries, either those by e-mail or those to webhooks."""
     pending = Delivery.filter(Q(url=MAIL) if mail else ~Q(url=MAIL), account_id=account_id, state=PENDING)
     await pending.update(state=GIVEN_UP, last_error=why, next_attempt_at=None)
 
 
-# -- what is over ------------------------------------------------------------------------------------------
+# -- pruning -----------------------------------------------------------------------------------------------
 
 
 async def prune(before: datetime) -> int:
-    """Delete older deliveries that were made or given up, and their events; how many deliveries."""
-    # By ids, which rise with time: what is young is not looked at.
+    """Delete older deliveries that are not pending, and their events; return the number of deliveries."""
+    # By ids, which increase with time, so that newer rows are not read.
     youngest = await Delivery.filter(created_at__gte=before).order_by("id").only("id").first()
     old = Delivery.exclude(state=PENDING)
     if youngest is not None:
@@ -213,7 +213,7 @@ async def prune(before: datetime) -> int:
 
 @transactional
 async def _prune(old: QuerySet[Delivery]) -> int:
-    # Without waiting: of two processes that prune, none waits for the other.
+    # Skip locked rows, so that processes that prune do not wait for each other.
     rows = (
         await old.order_by("id").limit(MAX_MOVED).select_for_update(skip_locked=True).only("id", "event_id")
     )

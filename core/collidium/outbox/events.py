@@ -1,4 +1,4 @@
-"""Announces what happened: the event and its deliveries are written in the transaction that makes it true."""
+"""Announce events: write an event and its deliveries in the transaction that causes it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from collidium.runtime.waiting import WakeSignal
 
 Kind = Literal["scored", "disqualified", "deadline", "closed", "results", "job"]
 
-#: The kinds of events that an account may switch on and off, and their types in what is sent.
+#: The kinds of events that an account may switch on and off, and the ``type`` that receivers get.
 TYPES: Final[Mapping[Kind, str]] = {
     "scored": "submission.scored",
     "disqualified": "submission.disqualified",
@@ -28,14 +28,14 @@ TYPES: Final[Mapping[Kind, str]] = {
     "results": "challenge.results",
     "job": "simulation.completed",
 }
-#: The type of the event that an account has given an e-mail address, sent there alone.
+#: The type of the event that asks to confirm a new e-mail address.
 CONFIRM: Final = "address.given"
 #: The URL of deliveries by e-mail.
 MAIL: Final = "mailto:"
-#: Accounts that are looked up, and rows that are written, at once.
+#: Maximum number of accounts in a query, and of rows in an insertion.
 BATCH: Final = 1000
 
-#: Notified in this process when something was announced and has been committed.
+#: Notified in this process when an event has been committed.
 announced: Final = WakeSignal()
 
 
@@ -48,21 +48,22 @@ async def announce(
     *,
     url: str | None = None,
 ) -> None:
-    """Write an event, to be delivered to the receivers of accounts; called once for each that happens.
+    """Write an event and its deliveries to the receivers of accounts.
 
     Parameters
     ----------
     kind
-        An account that switched it off receives it at ``url`` alone.
+        Accounts that switched it off receive it at ``url`` only.
     account_ids
-        Each account's registered URL and confirmed e-mail address receive it. Where there are none, nothing
-        is written.
+        Each account's registered URL and confirmed e-mail address receive it. If there are none, nothing is
+        written.
     reference
-        The request, submission or challenge that it is about.
+        The id of the request, submission or challenge.
     record
-        What receivers are sent, in JSON's own types: ``reference`` as the accounts read it.
+        The record of ``reference`` as its owners read it, in JSON types.
     url
-        Another URL of one account; nothing is sent there without a webhook, whose secret signs it.
+        Another URL of a single account. It is used only if the account has a webhook, whose secret signs the
+        event.
     """
     receivers: list[tuple[int, str]] = []
     for start in range(0, len(account_ids), BATCH):
@@ -86,7 +87,7 @@ async def announce(
 async def write(
     type_: str, receivers: Sequence[tuple[int, str]], reference: str, record: Mapping[str, Any]
 ) -> None:
-    """Write an event for accounts at URLs."""
+    """Write an event, and a delivery for each account and URL."""
     moment = now()
     event = await OutboxEvent.create(
         id=f"evt_{uuid.uuid4().hex}",

@@ -1,4 +1,4 @@
-"""Sends events as e-mail: what is written for each, and one attempt to hand it to the mail server."""
+"""Events as e-mail: their texts, and an attempt to send one to the mail server."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ if TYPE_CHECKING:
     from collidium.secrets import Secrets
     from collidium.settings import Settings
 
-#: Where the links lead; the token is in the query, which is never logged.
+#: The path of links. Their token is in the query, which is never logged.
 LINK_PATH: Final = "/mail"
-#: Long lines stay whole: folded, Python encodes addresses of links beyond recognition.
+#: Long lines are not folded, as Python would encode the URLs of links unreadably.
 _POLICY: Final = SMTP.clone(max_line_length=900, cte_type="7bit")
-#: How long to wait for the answer to a good-bye.
+#: How long to wait for the response to QUIT.
 _QUIT_SECONDS: Final = 1.0
-#: From this code of SMTP on a rejection is for good.
+#: SMTP codes from this one on are permanent.
 _PERMANENT: Final = 500
-#: Which rejections of a recipient are about the address (RFC 3463: there is no such mailbox or domain, or it
-#: is disabled), and which codes are without such a status. Others are a relay's, of whomever one writes to.
+#: Rejections that concern the recipient's address (RFC 3463: no such mailbox or domain, or disabled), and the
+#: codes that do if there is no such status. With others, a relay rejects all recipients.
 _STATUS: Final = re.compile(r"\d\.\d+\.\d+")
 _ADDRESS_STATUS: Final = re.compile(r"5\.(1\.([1-6]|10)|2\.1)")
 _ADDRESS_CODES: Final = frozenset({550, 551, 553})
@@ -50,8 +50,8 @@ class Mailer:
         self._secrets = secrets
 
     async def send(self, attempt: Attempt, address: str) -> Outcome:
-        """Send an event to an address; failures are returned, not raised."""
-        # Here: most commands and servers send none.
+        """Send an event to an address. Failures are returned, not raised."""
+        # Imported here, as most commands and servers send no e-mail.
         from aiosmtplib import SMTP, SMTPDataError, SMTPException, SMTPRecipientsRefused
 
         server = self._server
@@ -84,11 +84,11 @@ class Mailer:
         except SMTPDataError as error:
             return Outcome(error.code, "the mail server rejects the message", final=error.code >= _PERMANENT)
         except (SMTPException, OSError, ValueError) as error:
-            # Neither its words, which may be those of a server that was sent a password, nor the account's.
+            # Not its message, which may contain a password or an address.
             cause = f"{type(error).__name__} {getattr(error, 'code', '')}".rstrip()
             return Outcome(None, "the mail server could not be used", cause, ours=True)
         finally:
-            # Apart from the above: what was taken stays so, however the connection ends.
+            # Separate from the above: an accepted message is sent, however the connection ends.
             with suppress(SMTPException, OSError):
                 await client.quit(timeout=_QUIT_SECONDS)
             client.close()
@@ -131,11 +131,12 @@ def _is_about_address(code: int, message: str) -> bool:
 
 
 def _printable(line: str) -> str:
-    """Text of users in a line of its own, however they wrote it."""
+    """Replace control characters in a user's text, so that it stays on one line."""
     return "".join(character if character.isprintable() else " " for character in line)
 
 
-# -- what is written -----------------------------------------------------------------------------------------
+# -- texts
+# -----------------------------------------------------------------------------------------------------
 
 Text = tuple[str, list[str]]
 
@@ -190,6 +191,6 @@ _TEXTS: Final[Mapping[str, Callable[[Mapping[str, Any]], Text]]] = {
     TYPES["disqualified"]: _disqualified,
     TYPES["deadline"]: _of_challenge("{title} closes on {closes}", "Submissions are taken until {closes}."),
     TYPES["closed"]: _of_challenge("{title} has closed", "It took submissions until {closes}."),
-    TYPES["results"]: _of_challenge("{title} has its final results", "The final results are in force."),
+    TYPES["results"]: _of_challenge("{title} has its final results", "The final results are published."),
     TYPES["job"]: _job,
 }

@@ -13,7 +13,7 @@ class Webhook(Model):
 
     id = fields.BigIntField(primary_key=True)
     account_id = fields.BigIntField(unique=True)
-    # None: only the URLs that come with requests receive events.
+    # If None, only URLs that come with requests receive events.
     url = fields.CharField(max_length=2000, null=True)
     # The signing secret, encrypted with the platform's key.
     secret = fields.TextField()
@@ -29,9 +29,9 @@ class Recipient(Model):
     id = fields.BigIntField(primary_key=True)
     account_id = fields.BigIntField(unique=True)
     address = fields.CharField(max_length=254, null=True)
-    # When a link that was sent there was followed. None: nothing but such a link is sent.
+    # When the link sent to the address was followed. If None, only such links are sent to it.
     confirmed_at = fields.DatetimeField(null=True)
-    # How often in a row the address was rejected for good.
+    # Number of consecutive permanent rejections.
     rejections = fields.IntField(default=0)
     # Kinds of events that are not sent.
     off: Any = fields.JSONField(default=list)
@@ -43,12 +43,12 @@ class Recipient(Model):
 class OutboxEvent(Model):
     """An event, as it is sent to every receiver."""
 
-    # The webhook-id header, by which receivers know a repetition.
+    # The webhook-id header, by which receivers recognise repetitions.
     id = fields.CharField(max_length=40, primary_key=True)
     type = fields.CharField(max_length=64)
-    # What it is about: a request, a submission or a challenge.
+    # The id of a request, a submission or a challenge.
     reference = fields.CharField(max_length=64)
-    # The JSON that is sent: text, so that every delivery has the same bytes.
+    # The JSON as text, so that all deliveries have the same bytes.
     body = fields.TextField()
     created_at = fields.DatetimeField()
 
@@ -65,17 +65,16 @@ class Delivery(Model):
     )
     event_id: str
     account_id = fields.BigIntField()
-    # ``mailto:`` without an address: the one that the account has when it is sent.
+    # ``mailto:`` for the e-mail address that the account has when it is sent.
     url = fields.CharField(max_length=2000)
-    # Host of the URL.
     host = fields.CharField(max_length=255, default="")
     state = fields.CharField(max_length=16, default="pending")
-    # Attempts started: the count also identifies the latest.
+    # Number of attempts that were started; it also identifies the latest.
     attempts = fields.IntField(default=0)
     last_status = fields.IntField(null=True)
     last_error = fields.CharField(max_length=500, null=True)
     created_at = fields.DatetimeField()
-    # When a pending delivery is tried next. While it is under way: when another process takes over.
+    # When a pending delivery is attempted next; during an attempt, when its lease expires.
     next_attempt_at = fields.DatetimeField(null=True)
     delivered_at = fields.DatetimeField(null=True)
 

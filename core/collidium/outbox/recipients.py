@@ -1,4 +1,4 @@
-"""What accounts are notified of, and at which e-mail address: set, confirmed by a link there, removed."""
+"""Notification settings of accounts, and their e-mail addresses: set, confirmed by a link, removed."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from collidium.secrets import Secrets
     from collidium.settings import Settings
 
-#: How often in a row an address is rejected for good before nothing more is sent to it.
+#: After this many consecutive permanent rejections nothing more is sent to an address.
 MAX_REJECTIONS: Final = 3
-#: Links for confirmation that an account may have sent in a day: each may go to another person.
+#: Maximum number of confirmation links that an account may have sent in a day: each may go to someone else.
 CONFIRMATIONS_A_DAY: Final = 5
-#: How long such a link is valid.
+#: How long a confirmation link is valid.
 CONFIRMABLE: Final = timedelta(days=3)
 LONGEST_ADDRESS: Final = 254
 _ATOM: Final = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+"
 _LABEL: Final = r"[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?"
-#: Without quotes, comments, encoded words (which the email package decodes) and address literals; a domain
-#: has a dot.
+#: No quotes, comments, address literals or encoded words, which the email package decodes; a domain must
+#: have a dot.
 _ADDRESS: Final = re.compile(rf"(?=[^@]{{1,64}}@)(?!.*=\?){_ATOM}(\.{_ATOM})*@{_LABEL}(\.{_LABEL})+")
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_=-]{1,2000}")
 
@@ -39,7 +39,7 @@ Action = Literal["confirm", "unsubscribe"]
 
 
 class Link(NamedTuple):
-    """What a link in an e-mail does, when its reader says so."""
+    """The action of a link in an e-mail, which its reader confirms on a page."""
 
     action: Action
     account_id: int
@@ -47,7 +47,7 @@ class Link(NamedTuple):
 
 
 async def find(account_id: int) -> records.Notifications:
-    """What an account is notified of."""
+    """Return the notification settings of an account."""
     return _view(await Recipient.get_or_none(account_id=account_id) or Recipient(account_id=account_id))
 
 
@@ -60,9 +60,9 @@ async def change(
     email: str | None = None,
     keep_email: bool = False,
 ) -> records.Notifications:
-    """Switch kinds of events on and off, and set the e-mail address, to which a link is sent first.
+    """Switch kinds of events on and off, and set the e-mail address, to which a confirmation link is sent.
 
-    Raises InvalidInput for what is no address, TooManyRequests after too many links, and Conflict where the
+    Raises InvalidInput for an invalid address, TooManyRequests after too many links, and Conflict if the
     platform sends no e-mail.
     """
     if email is not None and (len(email) > LONGEST_ADDRESS or not _ADDRESS.fullmatch(email)):
@@ -70,21 +70,17 @@ async def change(
         raise InvalidInput(f"email: {problem['detail']}", errors=[problem])
     await Recipient.bulk_create([Recipient(account_id=account_id)], ignore_conflicts=True)
     row = await Recipient.select_for_update().get(account_id=account_id)
-    row.off = sorted((set(row.off) | {kind for kind in kinds if not kinds[kind]}) - set(_on(kinds)))
+    row.off = sorted(kind for kind in TYPES if not kinds.get(kind, kind not in row.off))
     if not keep_email and (email != row.address or row.confirmed_at is None):
         row.address, row.confirmed_at, row.rejections = email, None, 0
         await deliveries.give_up_all(account_id, "the e-mail address was changed", mail=True)
         if email is not None:
-            await _ask(account_id, settings)
+            await _send_confirmation(account_id, settings)
     await row.save()
     return _view(row)
 
 
-def _on(kinds: Mapping[Kind, bool]) -> list[Kind]:
-    return [kind for kind in kinds if kinds[kind]]
-
-
-async def _ask(account_id: int, settings: Settings) -> None:
+async def _send_confirmation(account_id: int, settings: Settings) -> None:
     if settings.smtp_url is None:
         raise Conflict("this server sends no e-mail; webhooks it has (PUT /v1/me/webhook)")
     day = timedelta(days=1)
@@ -111,13 +107,13 @@ def _view(row: Recipient) -> records.Notifications:
 
 
 def token_for(link: Link, secrets: Secrets, moment: datetime) -> str:
-    """A token that proves that its bearer reads what is sent to the address."""
+    """Return the token of a link, which proves that its bearer reads mail to the address."""
     ends = int((moment + CONFIRMABLE).timestamp())
     return secrets.encrypt(f"{link.action} {link.account_id} {ends} {link.address}")
 
 
 def link_of(token: str, secrets: Secrets) -> Link:
-    """What a token is for; raises NotFound for one that is not valid, and Conflict for one that is over."""
+    """Return the link of a token. Raises NotFound for an invalid token, and Conflict for an expired one."""
     try:
         text = secrets.decrypt(token) if _TOKEN.fullmatch(token) else ""
     except LostKey:
@@ -134,7 +130,7 @@ def link_of(token: str, secrets: Secrets) -> Link:
 
 @transactional
 async def follow(link: Link) -> None:
-    """Do what a link is for, however often; raises Conflict where the address is not set now."""
+    """Confirm or unsubscribe an address. Safe to repeat. Raises Conflict if it is not the current address."""
     row = await Recipient.select_for_update().get_or_none(account_id=link.account_id)
     is_set = row is not None and row.address == link.address
     if link.action == "unsubscribe":
@@ -150,17 +146,17 @@ async def follow(link: Link) -> None:
         await row.save(update_fields=["confirmed_at", "rejections"])
 
 
-# -- what became of e-mail ---------------------------------------------------------------------------------
+# -- outcomes of e-mail ------------------------------------------------------------------------------------
 
 
 async def accepted(account_id: int) -> None:
-    """Note that the account's address took an e-mail."""
+    """Record that the mail server accepted an e-mail to the account's address."""
     await Recipient.filter(account_id=account_id, rejections__gt=0).update(rejections=0)
 
 
 @transactional
 async def rejected(account_id: int, address: str) -> None:
-    """Note that an address was rejected for good; after :data:`MAX_REJECTIONS` nothing more is sent to it."""
+    """Record a permanent rejection; after :data:`MAX_REJECTIONS` nothing more is sent to the address."""
     row = await Recipient.select_for_update().get_or_none(account_id=account_id, address=address)
     if row is None:
         return

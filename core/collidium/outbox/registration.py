@@ -1,4 +1,4 @@
-"""Webhooks of accounts: URL and signing secret."""
+"""Registration of webhooks: their URL and signing secret."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 if TYPE_CHECKING:
     from collidium.secrets import Secrets
 
-#: As the Standard Webhooks scheme wants it: 24 to 64 random bytes.
+#: Standard Webhooks requires 24 to 64 random bytes.
 SECRET_BYTES: Final = 32
 
 
@@ -30,13 +30,13 @@ async def register(
     keep_url: bool = False,
     rotate_secret: bool = False,
 ) -> records.Webhook:
-    """Set an account's webhook, and make a signing secret when there is none or another one is wanted.
+    """Set an account's webhook; create a signing secret if there is none, or for ``rotate_secret``.
 
-    ``url`` is canonical and reachable (``outbox.urls``); ``keep_url`` leaves the one that is set.
+    ``url`` must be canonical and reachable (``outbox.urls``); ``keep_url`` leaves the current one.
     """
     secret = _new_secret()
     sealed = secrets.encrypt(secret)
-    # Not "look, then create": of two first calls at once one would fail.
+    # Insert first: of two concurrent first calls that read and then create, one would fail.
     row = Webhook(account_id=account_id, secret=sealed, created_at=now())
     await Webhook.bulk_create([row], ignore_conflicts=True)
     webhook = await Webhook.select_for_update().get_or_none(account_id=account_id)
@@ -51,7 +51,7 @@ async def register(
 
 
 async def find(account_id: int) -> records.Webhook:
-    """The account's webhook; raises NotFound."""
+    """Return the account's webhook. Raises NotFound."""
     webhook = await Webhook.get_or_none(account_id=account_id)
     if webhook is None:
         raise NotFound("there is no webhook: set one with PUT /v1/me/webhook")
@@ -60,7 +60,7 @@ async def find(account_id: int) -> records.Webhook:
 
 @transactional
 async def remove(account_id: int) -> bool:
-    """Forget URL and secret, give up what is still to be delivered; whether there was a webhook."""
+    """Delete an account's webhook, give up its pending deliveries; return whether there was a webhook."""
     removed = await Webhook.filter(account_id=account_id).delete()
     await deliveries.give_up_all(account_id, "the webhook was removed", mail=False)
     return removed > 0
@@ -68,7 +68,7 @@ async def remove(account_id: int) -> bool:
 
 @transactional
 async def forget(account_id: int) -> None:
-    """Delete an account's webhook and e-mail address, and the events that were for it alone."""
+    """Delete an account's webhook, e-mail address and deliveries, and the events that only it received."""
     sent = Delivery.filter(account_id=account_id)
     events = await sent.values_list("event_id", flat=True)
     await sent.delete()
@@ -78,7 +78,7 @@ async def forget(account_id: int) -> None:
 
 
 async def require_secret(account_id: int) -> None:
-    """Raise InvalidInput for an account without a signing secret: nothing could be signed for it."""
+    """Raise InvalidInput for an account without a signing secret."""
     if not await Webhook.exists(account_id=account_id):
         detail = (
             "webhook_url: there is no signing secret yet; make one with PUT /v1/me/webhook (without url it "

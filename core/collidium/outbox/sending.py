@@ -1,4 +1,4 @@
-"""Sends one attempt: signed, over TLS, to an address that was checked, and returns the outcome."""
+"""Send an event to a webhook: signed, over TLS, to an address that was checked."""
 
 from __future__ import annotations
 
@@ -24,61 +24,60 @@ from collidium.runtime.look_ups import LookUps, Resolve
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: So many addresses of a host are tried, each for its part of the time.
+#: Maximum number of addresses of a host that are tried, in equal shares of the time.
 MAX_ADDRESSES: Final = 3
-#: Deliveries under way at once to one address, of all receivers that have not answered before: names cost
-#: nothing, and any number of them may lead to one address that asked for nothing.
+#: Maximum number of concurrent deliveries to one address by receivers without a recent success: any number of
+#: host names may resolve to the address of a victim.
 MAX_PER_ADDRESS: Final = 8
-#: Bytes of an answer up to the end of its head, informational answers included; several times what servers
-#: let a head be.
+#: Maximum size of the head of a response, including informational responses.
 LONGEST_HEAD: Final = 32 * 1024
-#: Bytes that are parsed without a turn of the event loop between: many receivers may answer at once.
+#: Maximum number of bytes that are parsed before other tasks run.
 MAX_READ_BYTES: Final = 1024
-#: The error of whatever goes wrong before an HTTP response: more would reveal which ports are open.
+#: The error for any failure before an HTTP response: more would reveal which ports are open.
 NO_ANSWER: Final = "no HTTPS answer"
-#: What httpcore raises, and what it lets through.
+#: The errors of httpcore, and those that it does not wrap.
 _FAILURES: Final = (
     httpcore.NetworkError,
     httpcore.ProtocolError,
     httpcore.TimeoutException,
     httpx.InvalidURL,
     OSError,  # TimeoutError among them
-    ValueError,  # of names that the encoding of names, or TLS, does not take
+    ValueError,  # a host name that IDNA or TLS does not accept
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a receiver answered, or why there is no answer; ``error`` is None where it took the event."""
+    """The outcome of an attempt; ``error`` is None if the receiver took the event."""
 
     status: int | None
-    #: For the log that the receiver's owner reads.
+    #: For the receiver's owner.
     error: str | None
-    #: What went wrong, for the platform's own log; nothing of the URL.
+    #: Details for the platform's log, without the URL.
     cause: str = ""
-    #: Whether the receiver was not even tried, as this process had no room for it.
+    #: Whether the platform failed, and not the receiver.
     ours: bool = False
-    #: Whether trying again is in vain.
+    #: Whether a retry is useless.
     final: bool = False
 
 
 class Sender:
-    """Sends events; one long-lived instance per process.
+    """Sends events; one instance per process.
 
-    It connects to an address that was checked a moment before, as a second look-up could lead elsewhere; the
-    certificate is still that of the host name, by the authorities of ``SSL_CERT_FILE``, else httpx's.
+    It connects to the addresses that were checked, as a second look-up could return others. The certificate
+    must be valid for the host name, by the authorities of ``SSL_CERT_FILE``, else those of httpx.
     """
 
     def __init__(self, settings: Settings, resolve: Resolve | None = None) -> None:
         self._private = settings.webhook_private_addresses
         self._seconds = settings.webhook_timeout_seconds
-        # Look-ups of its own: hosts that deliveries wait for block no registration. Others again
-        # for who answered before: names that lead nowhere do not keep them waiting.
+        # Separate from the look-ups of registrations, so that slow hosts do not block these; and separate for
+        # receivers with a recent success, so that hosts that cannot be found do not delay them.
         self._resolve = resolve or LookUps().look_up
         self._resolve_answering = resolve or LookUps().look_up
         self._context: ssl.SSLContext | None = None
         self._network = BoundedNetwork()
-        # Held by those who use them, so there are never more than attempts under way.
+        # Kept by the running attempts that use them.
         self._places: WeakValueDictionary[bytes, asyncio.Semaphore] = WeakValueDictionary()
 
     async def send(
@@ -92,13 +91,13 @@ class Sender:
         moment: datetime,
         answering: bool = False,
     ) -> Outcome:
-        """Send an account's event, signed at ``moment``; failures of receivers are returned, not raised.
+        """Send an event, signed at ``moment``. Failures are returned, not raised.
 
-        Receivers that are not known to be ``answering`` share :data:`MAX_PER_ADDRESS` places at an address.
+        Receivers that are not ``answering`` share :data:`MAX_PER_ADDRESS` deliveries to one address.
         """
-        moment = moment.astimezone(UTC)  # the signature takes it for that
+        moment = moment.astimezone(UTC)  # required by the signature
         headers = {
-            "Accept": "*/*",  # some firewalls want it
+            "Accept": "*/*",  # some firewalls require it
             "Content-Type": "application/json",
             "User-Agent": f"collidium/{__version__}",
             "webhook-id": event_id,
@@ -139,30 +138,30 @@ class Sender:
 
     @asynccontextmanager
     async def _place(self, address: bytes, *, answering: bool) -> AsyncIterator[None]:
-        """A place at an address; who answers needs none. Raises Unavailable."""
+        """Wait for a free place at an address, unless ``answering``. Raises Unavailable."""
         if answering:
             yield
             return
         place = self._places.setdefault(address, asyncio.Semaphore(MAX_PER_ADDRESS))
         try:
-            # That leaves the time of one connection.
+            # This leaves enough time for one connection.
             async with asyncio.timeout(self._seconds * (1 - 1 / MAX_ADDRESSES)):
                 await place.acquire()
         except TimeoutError:
-            raise Unavailable("too many deliveries to its address are under way") from None
+            raise Unavailable("too many deliveries to its address are running") from None
         try:
             yield
         finally:
             place.release()
 
     async def _post_to(self, address: httpcore.URL, host: str, headers: dict[str, str], body: bytes) -> int:
-        """The answer's status; the rest of the answer is not read, as nothing depends on it."""
-        if self._context is None:  # in a thread, by the first delivery: reading all authorities takes 50 ms
+        """Return the status of the response; its body is not read."""
+        if self._context is None:  # in a thread, as loading the certificates takes 50 ms
             self._context = await asyncio.to_thread(httpx.create_ssl_context)
         timeout = {"connect": self._seconds / MAX_ADDRESSES, "read": self._seconds, "write": self._seconds}
         extensions = {"sni_hostname": host, "timeout": timeout}
-        # No pool: one leaks connections whose request is cancelled (encode/httpcore#1093), and a connection
-        # that was made for one host must never carry what is meant for another at its address.
+        # No pool: it leaks the connections of cancelled requests (encode/httpcore#1093), and must never reuse
+        # a connection for another host at the same address.
         async with (
             httpcore.AsyncHTTPConnection(
                 address.origin, ssl_context=self._context, network_backend=self._network
@@ -183,7 +182,7 @@ def _outcome(status: int) -> Outcome:
 
 
 def _kinds(failure: BaseException) -> str:
-    """The kinds of error that led to another; not their messages, which hold names and what was answered."""
+    """Return the types of a chain of errors, without their messages, which contain names and responses."""
     kinds = []
     cause: BaseException | None = failure
     while cause is not None:
@@ -193,18 +192,18 @@ def _kinds(failure: BaseException) -> str:
 
 
 class HeadTooLong(httpcore.ReadError):
-    """The answer's head does not end in time."""
+    """The head of the response is longer than :data:`LONGEST_HEAD`."""
 
 
 class BoundedNetwork(httpcore.AsyncNetworkBackend):
-    """Connections that end after :data:`LONGEST_HEAD` bytes: for who reads no body.
+    """Opens connections from which at most :data:`LONGEST_HEAD` bytes are read.
 
-    HTTP libraries read informational answers (``103 Early Hints``) for as long as they come, and a whole
-    buffer of them between two turns of the event loop: one receiver could hold up everything else.
+    HTTP libraries read any number of informational responses (``103 Early Hints``), whole buffers at once: a
+    receiver could block the event loop.
     """
 
     def __init__(self) -> None:
-        # To pyright it may be the stand-in for environments without anyio, which httpx needs.
+        # Pyright takes it for the stub without anyio, which httpx requires.
         self._inner: httpcore.AsyncNetworkBackend = httpcore.AnyIOBackend()  # pyright: ignore[reportAttributeAccessIssue]
 
     async def connect_tcp(
@@ -215,11 +214,11 @@ class BoundedNetwork(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        """A connection; raises ConnectError and ConnectTimeout."""
+        """Open a connection. Raises ConnectError and ConnectTimeout."""
         try:
             stream = await self._inner.connect_tcp(host, port, timeout, local_address, socket_options)
         except ExceptionGroup as errors:
-            # So anyio hands on what is no OSError: for a port that there is not an OverflowError.
+            # anyio raises this for other errors than OSError, such as OverflowError for an invalid port.
             raise httpcore.ConnectError from errors
         return _BoundedStream(stream)
 
@@ -232,7 +231,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
     async def read(self, max_bytes: int, timeout: float | None = None) -> bytes:  # noqa: ASYNC109 -- as above
         if not self._left:
             raise HeadTooLong
-        # What has arrived already is read without one.
+        # Reading data that has arrived does not yield to other tasks.
         await asyncio.sleep(0)
         part = await self._inner.read(min(max_bytes, self._left, MAX_READ_BYTES), timeout)
         self._left -= len(part)
@@ -253,7 +252,7 @@ class _BoundedStream(httpcore.AsyncNetworkStream):
         try:
             return _BoundedStream(await self._inner.start_tls(ssl_context, server_hostname, timeout))
         except asyncio.CancelledError:
-            # httpcore closes it after other failures only; no other code knows of it.
+            # httpcore closes the connection after other failures only.
             await self._inner.aclose()
             raise
 

@@ -1,7 +1,6 @@
-"""Decides which deliveries a process starts next. Nothing here waits, sends or reads the database.
+"""Fair scheduling: which deliveries a process starts next. No I/O.
 
-A receiver is an account and a host: of two accounts that send to one host, as customers of one provider do,
-one may fail while the other works.
+A receiver is an account and a host: of two accounts with the same host, one may fail while the other works.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from typing import Final, NamedTuple
 
 from cachetools import LRUCache
 
-#: Receivers and accounts that a process remembers; those that it has not met for longest are forgotten.
+#: Maximum number of receivers and accounts that a process remembers, the most recently used ones.
 REMEMBERED: Final = 10_000
 
 
 class Receiver(NamedTuple):
-    """Where an account's deliveries go."""
+    """An account, and a host that receives its deliveries."""
 
     account_id: int
     host: str
@@ -35,31 +34,31 @@ class Due:
 
 
 class Standing(IntEnum):
-    """What a process knows of a receiver, best first."""
+    """The standing of a receiver with a process, best first."""
 
     #: It took its last event promptly.
     ANSWERING = 0
     NEW = 1
-    #: It, or where it is new the account's last, took its last event late or not at all.
+    #: It took its last event late or not at all; or it is new, and the account's last receiver did so.
     FAILING = 2
 
 
 class Limits(NamedTuple):
-    """Deliveries under way at once in one process: in all, of one account, and to one host."""
+    """Maximum number of concurrent deliveries of a process: in all, of one account, and to one host."""
 
     process: int
     account: int
     host: int
 
 
-#: Each limits the deliveries of that standing and of worse ones together: what fails leaves room for what is
-#: new, and both leave room for what answers.
+#: Each limits the deliveries of its standing and worse ones together, so that failing receivers leave room
+#: for new ones, and both for answering ones.
 LIMITS: Final = {
     Standing.ANSWERING: Limits(process=64, account=4, host=16),
     Standing.NEW: Limits(process=48, account=1, host=8),
     Standing.FAILING: Limits(process=16, account=1, host=2),
 }
-#: With so many deliveries under way, the places that are left are for accounts that have none under way.
+#: With this many deliveries running, only accounts without a running delivery may start more.
 FIRST_ONLY: Final = 48
 _IN_ALL: Final = "in all"
 
@@ -70,24 +69,23 @@ def in_turn(
     standing: Callable[[Receiver], Standing],
     last_turns: Mapping[int, int],
 ) -> list[Due]:
-    """Choose the deliveries to start now, one after the other as :data:`LIMITS` and :data:`FIRST_ONLY` allow.
+    """Choose the deliveries to start now, within :data:`LIMITS` and :data:`FIRST_ONLY`.
 
-    The next place goes to the account with the fewest deliveries under way, of several to the one whose last
-    turn is longest ago; of its deliveries to the one whose host has the fewest of them under way, then to the
-    first in ``due``.
+    Each goes to the account with the fewest running deliveries, then to the one whose last turn is longest
+    ago; among its deliveries, to the receiver with the fewest running ones, then to the first in ``due``.
 
     Parameters
     ----------
     due
-        The deliveries to choose from, those that wait for longest first.
+        The deliveries to choose from, oldest first.
     under_way
-        The receiver of each delivery that this process makes already.
+        The receivers of the deliveries that this process is making.
     standing
-        Returns what is known of a receiver.
+        Returns the standing of a receiver.
     last_turns
-        A number by account that grows from turn to turn; an account without one never had a turn.
+        By account, a number that grows from turn to turn; absent if it had none.
     """
-    #: Under way by what is limited, and by account and receiver.
+    #: Running deliveries by limit, account and receiver.
     counts: Counter[object] = Counter()
 
     def start(receiver: Receiver) -> None:
@@ -110,7 +108,7 @@ def in_turn(
             heapreplace(waiting, (now, position))
             continue
         heappop(waiting)
-        # What has no room now has none for the rest of this choice: counts only grow.
+        # A delivery that exceeds a limit now does so for the rest of this call, as counts only grow.
         limits = _limits(delivery.receiver, standing(delivery.receiver))
         if counts[delivery.receiver.account_id]:
             limits[_IN_ALL] = FIRST_ONLY
@@ -121,7 +119,7 @@ def in_turn(
 
 
 def _limits(receiver: Receiver, standing: Standing) -> dict[object, int]:
-    """All limits that a delivery counts for: those of its standing and of better ones."""
+    """Return the limits that a delivery counts towards: those of its standing and better ones."""
     return {
         (limiting, kind, limited): limit
         for limiting in Standing
@@ -131,16 +129,16 @@ def _limits(receiver: Receiver, standing: Standing) -> dict[object, int]:
 
 
 class Memory:
-    """What one process remembers of receivers, and of whose turn it was; bounded."""
+    """A process's memory of the failures of receivers and the turns of accounts."""
 
     def __init__(self) -> None:
-        #: Failures in a row, by receiver and by account.
+        #: Consecutive failures by receiver, and of the last receiver by account.
         self._failures: LRUCache[Receiver | int, int] = LRUCache(REMEMBERED)
         self._turns = 0
         self.last_turns: LRUCache[int, int] = LRUCache(REMEMBERED)
 
     def standing(self, receiver: Receiver) -> Standing:
-        """What is known of a receiver."""
+        """Return the standing of a receiver."""
         failures = self._failures.get(receiver)
         if failures == 0:
             return Standing.ANSWERING
@@ -149,16 +147,16 @@ class Memory:
         return Standing.NEW
 
     def turn_of(self, account_id: int) -> None:
-        """Note that a delivery of the account was started."""
+        """Record that a delivery of the account was started."""
         self._turns += 1
         self.last_turns[account_id] = self._turns
 
     def answered(self, receiver: Receiver) -> None:
-        """Note that the receiver took an event promptly."""
+        """Record a prompt success."""
         self._failures[receiver] = self._failures[receiver.account_id] = 0
 
     def failed(self, receiver: Receiver) -> int:
-        """Note that it did not; how often in a row that is."""
+        """Record a failure; return the number of consecutive ones."""
         self._failures[receiver.account_id] = 1
         self._failures[receiver] = self._failures.get(receiver, 0) + 1
         return self._failures[receiver]

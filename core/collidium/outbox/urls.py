@@ -1,4 +1,4 @@
-"""What a webhook's URL must be like, and where it may lead: to the public internet alone."""
+"""Validation of webhook URLs: their form, and that their hosts have public addresses only."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ from collidium.runtime.public_addresses import is_public
 if TYPE_CHECKING:
     from collidium.settings import Settings
 
-#: That of those who give a URL and wait for the answer.
+#: The look-ups for registrations, whose callers wait for the response.
 look_up: Final[Resolve] = LookUps().look_up
 
 
 class Refused(Exception):
-    """Nothing is sent to this host; the message gives the reason, and no address of the server's network."""
+    """No event is sent to this URL. The message gives the reason, without addresses of hosts."""
 
 
 async def addresses_of(
     host: str, port: int, account_id: int | None, *, private: bool, resolve: Resolve, seconds: float
 ) -> list[str]:
-    """Where to connect for ``host``, looked up for an account, if one asks.
+    """Look up the addresses of ``host``, on behalf of an account or of none.
 
-    Raises Refused for a host with any address that is not allowed, Unavailable where nothing can be looked up
-    now.
+    Raises Refused if there is none or any is not allowed, Unavailable and TooManyRequests.
     """
     try:
         async with asyncio.timeout(seconds):
@@ -56,9 +55,9 @@ LOOK_UP_SECONDS: Final = 5.0
 
 
 def canonical_url(url: str, *, field: str = "webhook_url") -> str:
-    """The URL in the form in which it is kept; raises InvalidInput for one that no event is sent to.
+    """Return the normalised URL. Raises InvalidInput for ``field`` if its form is not allowed.
 
-    Nothing is looked up: the same text always gets the same answer. ``field`` is what the caller gave it as.
+    Its host is not looked up, so the result depends on the text alone.
     """
     try:
         return str(_parsed(url))
@@ -74,10 +73,10 @@ async def require_reachable(
     field: str = "webhook_url",
     resolve: Resolve = look_up,
 ) -> None:
-    """Look up the host of a URL; raises InvalidInput where it leads nowhere, or to a private address.
+    """Raise InvalidInput if the host of a URL has no addresses, or any that are not public.
 
-    What it leads to is looked at again before each delivery. One look-up of ``account_id``'s is under way at
-    a time; raises Unavailable where that, or those of others, do not end soon.
+    This is checked again before each delivery. Raises TooManyRequests while another look-up for the account
+    is running, and Unavailable if there are too many.
     """
     try:
         parsed = _parsed(url)
@@ -99,7 +98,7 @@ def _unusable(field: str, refused: Refused) -> InvalidInput:
 
 
 def host_of(url: httpx.URL) -> str:
-    """The host as resolvers and certificates know it."""
+    """Return the host as resolvers and certificates use it."""
     return url.raw_host.decode("ascii").removesuffix(".")
 
 
@@ -117,9 +116,9 @@ def _parsed(url: str) -> httpx.URL:
     if len(url) > LONGEST_URL:
         raise Refused(f"it is longer than {LONGEST_URL} characters")
     try:
-        # Twice: with HTTPS:// in capitals the first keeps a redundant :443.
+        # Twice: after HTTPS:// in capitals, the first keeps a redundant :443.
         parsed = httpx.URL(str(httpx.URL(url)))
-    except (httpx.InvalidURL, ValueError):  # text that no encoding takes, too
+    except (httpx.InvalidURL, ValueError):  # ValueError for text that cannot be encoded
         raise Refused("it is not a URL") from None
     if parsed.scheme != "https" or not _is_host(host_of(parsed)):
         raise Refused("it must begin with https:// and name a host")

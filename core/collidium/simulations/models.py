@@ -12,9 +12,9 @@ from tortoise.models import Model
 
 
 class SimulationRequest(Model):
-    """An accepted order.
+    """An order of events that was paid for, and what became of it.
 
-    A trigger of the database prevents changes to the state of a request that has ended.
+    The database refuses to change how a request ended.
     """
 
     id = fields.BigIntField(primary_key=True)
@@ -95,7 +95,7 @@ class SimulationRequest(Model):
 
 
 class HistoryLine(Model):
-    """An entry of a request's timeline: a new state, or a new reason."""
+    """A moment in the life of a request: a state it came to, or something worth telling on the way."""
 
     id = fields.BigIntField(primary_key=True)
     request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
@@ -111,7 +111,7 @@ class HistoryLine(Model):
 
 
 class StoredPart(Model):
-    """The files of a part in the storage backend, until the whole output is collected, or deleted."""
+    """The files of a part in the storage backend, until the output of the request is whole, or deleted."""
 
     id = fields.BigIntField(primary_key=True)
     request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
@@ -129,7 +129,7 @@ class StoredPart(Model):
 
 
 class Reader(Model):
-    """An account whose order was answered with another account's request, and that may read it."""
+    """An account that was answered with another account's request, and may read it."""
 
     id = fields.BigIntField(primary_key=True)
     request: fields.ForeignKeyRelation[SimulationRequest] = fields.ForeignKeyField(
@@ -144,7 +144,7 @@ class Reader(Model):
 
 
 class UsageTotal(Model):
-    """A running total of a month, of a day, or of an account or a channel in a month."""
+    """A running total: of a month, of a day, or of an account or a channel in a month."""
 
     # ``<kind>:<period>:<key>``.
     id = fields.CharField(max_length=120, primary_key=True)
@@ -163,7 +163,7 @@ class UsageTotal(Model):
 
 
 class Follower(Model):
-    """A process that serves or follows requests, and when the last of its lanes looked for work."""
+    """A process that serves or follows requests, and since when every lane of it has looked for work."""
 
     # ``<host>:<process id>``.
     process = fields.CharField(max_length=128, primary_key=True)

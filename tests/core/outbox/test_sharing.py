@@ -174,7 +174,7 @@ async def test_deliveries_survive_a_database_outage(
     rename = database.connection().execute_script
     await rename("ALTER TABLE webhook_deliveries RENAME TO away")
     async with post.deliverer() as deliverer, running(deliverer):
-        await until(lambda: "cannot see what is due" in caplog.text)
+        await until(lambda: "due work cannot be read" in caplog.text)
         await rename("ALTER TABLE away RENAME TO webhook_deliveries")
         await until(lambda: len(receiver.received) == 1)
     assert [d.state for d in await post.log()] == ["delivered"]
