@@ -1,1 +1,1 @@
-"""Runners that come with the platform, registered like third-party ones."""
+"""The built-in runners, registered like third-party ones."""

@@ -1,6 +1,6 @@
-"""The pipeline's command, a setting with placeholders; names of jobs; and the progress that commands report.
+"""The pipeline's command with its placeholders, the names of jobs, and the progress that commands report.
 
-Progress is read from ``COLLIDIUM_PROGRESS_FILE``, which is untrusted.
+Commands write their progress to ``COLLIDIUM_PROGRESS_FILE``, which is untrusted input.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collidium.contracts.runner import Job, JobProgress, RunnerRefused
 from collidium.errors import ConfigurationError
 from collidium.runtime.logs import single_line
 
-#: What may stand in braces.
+#: The placeholders of commands.
 PLACEHOLDERS: Final = ("channel", "events", "pileup", "seed", "vary", "first_event", "output", "request_id")
 
 _LINE_ENDS: Final = {"\n": "\\n", "\r": "\\r"}
@@ -28,32 +28,32 @@ _LINE_ENDS: Final = {"\n": "\\n", "\r": "\\r"}
 #: Request ids that can name files, containers and jobs of a batch system.
 REQUEST_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
-#: Text, then the placeholder that follows it, if one does.
-Piece = tuple[str, str | None]
+#: Text, and the placeholder that follows it, if any.
+Segment = tuple[str, str | None]
 
-#: The file in a folder of the job.
+#: Name of the progress file.
 NAME: Final = "progress.json"
+#: Maximum size of a progress file, and of plausible numbers in it.
 _LONGEST: Final = 4096
-#: Limits of what makes sense.
 _STAGES: Final = 1000
 _SECONDS: Final = 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class PipelineCommand:
-    """The command's words, each in pieces."""
+    """The words of a command, each split into segments."""
 
-    words: tuple[tuple[Piece, ...], ...]
+    words: tuple[tuple[Segment, ...], ...]
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Split the command as a shell would.
+        """Split a command as a shell would.
 
-        Raises :class:`~collidium.errors.ConfigurationError` for an unknown placeholder, for a command that
-        does not say where its output goes, and for what cannot be split.
+        Raises :class:`~collidium.errors.ConfigurationError` for invalid quoting, an unknown placeholder, and
+        a command without ``{output}``.
         """
         try:
-            words = tuple(tuple(_pieces(word)) for word in shlex.split(text))
+            words = tuple(tuple(_segments(word)) for word in shlex.split(text))
         except ValueError as error:
             raise ConfigurationError(f"PLATFORM_PIPELINE_COMMAND: {error}") from None
         if not any(name == "output" for word in words for _, name in word):
@@ -62,18 +62,18 @@ class PipelineCommand:
 
     @property
     def program(self) -> str:
-        """The first word, which nothing is filled into."""
+        """The first word, without placeholders."""
         return "".join(text for text, _ in self.words[0])
 
     def arguments(self, values: Mapping[str, object]) -> list[str]:
-        """The words with every placeholder filled in: for a program that is started without a shell."""
+        """Return the words with all placeholders filled in, for a program started without a shell."""
         return [
             "".join(text + ("" if name is None else str(values[name])) for text, name in word)
             for word in self.words
         ]
 
     def of_job(self, job: Job, output: str) -> list[str]:
-        """The words for a job that is computed in one part."""
+        """Return the words for a job in a single part."""
         return self.arguments(
             {
                 "channel": job.channel,
@@ -88,7 +88,7 @@ class PipelineCommand:
         )
 
     def shell(self, values: Mapping[str, object], variables: Mapping[str, str]) -> str:
-        """The command as a shell reads it: values are quoted, ``variables`` stay variables of that name."""
+        """Return the command for a shell: values are quoted, ``variables`` become shell variables."""
 
         def filled(text: str, name: str | None) -> str:
             before = quoted(text) if text else ""
@@ -98,11 +98,11 @@ class PipelineCommand:
                 return f'{before}"${{{variables[name]}}}"'
             return before + quoted(str(values[name]))
 
-        return " ".join("".join(filled(*piece) for piece in word) or "''" for word in self.words)
+        return " ".join("".join(filled(*segment) for segment in word) or "''" for word in self.words)
 
 
 def job_name(request_id: str) -> str:
-    """The name of a request's job where it runs; raises RunnerRefused for an id that cannot name one."""
+    """Return the name of a request's job. Raises RunnerRefused for an id that cannot name one."""
     if not REQUEST_ID.fullmatch(request_id):
         raise RunnerRefused(f"{request_id[:200]!r} cannot name a job")
     return f"collidium-{request_id}"
@@ -116,18 +116,18 @@ def quoted(text: str) -> str:
     return word
 
 
-def _pieces(word: str) -> list[Piece]:
-    pieces: list[Piece] = []
+def _segments(word: str) -> list[Segment]:
+    segments: list[Segment] = []
     for text, name, form, conversion in Formatter().parse(word):
         if name is not None and (name not in PLACEHOLDERS or form or conversion):
             known = ", ".join(f"{{{known}}}" for known in PLACEHOLDERS)
             raise ValueError(f"there is no placeholder {{{name}}} (there are: {known})")
-        pieces.append((text, name))
-    return pieces
+        segments.append((text, name))
+    return segments
 
 
 def parse_progress(text: str | bytes) -> JobProgress | None:
-    """Return the progress of a job or a part; None for nonsense."""
+    """Return the progress of a job or a part; None for invalid input."""
     try:
         found = msgspec.json.decode(text, type=JobProgress)
     except (msgspec.MsgspecError, RecursionError, UnicodeError):
@@ -139,7 +139,7 @@ def parse_progress(text: str | bytes) -> JobProgress | None:
 
 
 def read_progress(file: Path) -> JobProgress | None:
-    """As :func:`parse_progress`, of a file; None for what a job may put in its place, such as a pipe."""
+    """Return the progress in a file; None also for anything else that a job may put there, such as a pipe."""
     try:
         with open(file, "rb", opener=_open_no_link) as opened:
             return parse_progress(opened.read(_LONGEST) or "")
@@ -152,7 +152,7 @@ def _open_no_link(path: str, flags: int) -> int:
 
 
 def job_progress(parts: Iterable[JobProgress | None], of: int) -> JobProgress | None:
-    """Return the progress of a job of so many parts from that of those that have begun."""
+    """Combine the progress of the parts that have started to that of a job with ``of`` parts."""
     known = [part for part in parts if part is not None]
     if of == 1 or not known:
         return next(iter(known), None)

@@ -1,8 +1,8 @@
-"""The container runner: the pipeline in a container on the server's own machine, by docker or podman.
+"""The runner ``container``: runs the pipeline in containers of docker or podman on the server's machine.
 
-For labs with one big machine. Each job is one container named ``collidium-<request_id>``, which outlives the
-process that started it; what is to be known of jobs lies below ``container-jobs`` in the data directory, so
-that any process of this machine follows them. Every process that follows requests must run on this machine.
+Each job is a container named ``collidium-<request_id>``, which may outlive the process that started it. The
+state of jobs is below ``container-jobs`` in the data directory, so that any process of this machine can
+follow them. All processes that follow requests must run on this machine.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from collidium.runtime.containers import options as as_options
 from collidium.settings import Settings
 from collidium_runners import command
 from collidium_runners.command import PipelineCommand, job_name
+from collidium_runners.spool.engine import JobFolders, JobLimits, Run
 from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
-from collidium_runners.spool.spool import JobFolders, JobLimits, Run
 
-#: Where a container finds the folder for its output, and one for what it needs in between.
+#: Paths in a container: the folder for its output, and one for temporary files.
 OUTPUT: Final = "/output"
 SCRATCH: Final = "/tmp"  # noqa: S108 -- the container's own
 
 _LOG_SIZE: Final = "10m"
 _PROCESSES: Final = 4096
-#: The exit code that engines report for a container whose end they missed.
+#: The exit code that engines report for a container whose end they did not see.
 _UNSEEN: Final = 255
 
 
 def run_of(container: Container) -> Run:
-    """How the container's job is."""
+    """Return the state of a container's job."""
     doubt = "or the machine was restarted" if container.exit_code == _UNSEEN else ""
     return Run(**asdict(container), doubt=doubt)
 
 
 def options(name: str, settings: Settings, output: Path, scratch: Path, *, rootless: bool) -> list[str]:
-    """Options of ``create``: nothing of the server is seen but the two folders.
+    """Return the options of ``create``: the container sees only the two folders of the server.
 
     Raises :class:`RunnerUnavailable` for folders that cannot be mounted.
     """
@@ -48,7 +48,7 @@ def options(name: str, settings: Settings, output: Path, scratch: Path, *, rootl
         "--name": [name],
         "--label": ["collidium.job=1"],
         "--pids-limit": [str(_PROCESSES)],
-        # As much with swap as without: no swap.
+        # The same limit with swap means no swap.
         "--memory": [str(settings.container_memory_bytes)],
         "--memory-swap": [str(settings.container_memory_bytes)],
         "--cpus": [f"{settings.container_cpus:g}"] if settings.container_cpus else [],
@@ -106,14 +106,14 @@ class PipelineContainers:
         return self.engine.log(name)
 
     def _must_be_started(self, job: Job, folders: JobFolders) -> bool:
-        """Make the container if it is not there; whether it does not run yet."""
+        """Create the container if it does not exist; return whether it must be started."""
         name = job_name(job.request_id)
         made = self.engine.inspect([name]).get(name)
         if made is None:
             try:
                 self._create(job, folders)
             except RunnerRefused:
-                # The client of a process that was killed may have been faster.
+                # The client of a killed process may have created it in the meantime.
                 made = self.engine.inspect([name]).get(name)
                 if made is None:
                     raise
@@ -133,13 +133,13 @@ class PipelineEngines:
     """The container engines of this machine, for the pipeline of the settings."""
 
     def __init__(self, settings: Settings) -> None:
-        """Raises ConfigurationError for a pipeline command that cannot be filled in."""
+        """Raise ConfigurationError for an invalid pipeline command."""
         self._engines = Engines(settings.container_runtime)
         self._settings = settings
         self._command = PipelineCommand.parse(settings.pipeline_command)
 
     def choose(self) -> PipelineContainers:
-        """The engine of new jobs; raises RunnerUnavailable where none answers or the image is missing."""
+        """Return the engine for new jobs. Raises RunnerUnavailable without an engine or the image."""
         engine = self._engines.choose()
         image = self._settings.container_image
         if not image:
@@ -150,7 +150,7 @@ class PipelineEngines:
         return PipelineContainers(engine, self._settings, self._command)
 
     def get(self, program: str) -> PipelineContainers:
-        """The engine that a job was given to."""
+        """Return the engine of an existing job."""
         return PipelineContainers(self._engines.get(program), self._settings, self._command)
 
 
@@ -161,9 +161,9 @@ class ContainerRunner(SpooledRunner):
 
 
 def container_runner(settings: Settings) -> ContainerRunner:
-    """The runner that the settings describe.
+    """Return the runner for the settings.
 
-    Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
+    Raises :class:`~collidium.errors.ConfigurationError` for an invalid pipeline command.
     """
     limits = JobLimits(
         jobs=settings.container_jobs,

@@ -1,8 +1,8 @@
-"""The mock runner: its jobs pass through their states and compute nothing.
+"""The runner ``mock``: its jobs pass through their states and compute nothing.
 
-For development, tests and demonstrations. ``PLATFORM_MOCK_SECONDS`` says how long a job takes, the first
-third of it in the queue, and ``PLATFORM_MOCK_OUTCOME`` how it ends. Jobs are small files in the data
-directory, so every process of the machine follows the same ones.
+For development, tests and demonstrations. ``PLATFORM_MOCK_SECONDS`` is the duration of a job, the first third
+of it in the queue, and ``PLATFORM_MOCK_OUTCOME`` is its final state. Jobs are small files in the data
+directory, shared by all processes of the machine.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from collidium.files.durable import write_once
 from collidium.hookspecs import hookimpl
 from collidium.settings import Settings
 
-#: The part of its time that a job waits.
+#: Fraction of its duration that a job is queued.
 QUEUED: Final = 1 / 3
 
 _REASONS: Final = {
@@ -29,7 +29,7 @@ _REASONS: Final = {
 
 
 class MockRunner(Runner):
-    """Plays jobs; ``directory`` remembers them, ``seconds`` is how long one takes."""
+    """Simulates the states of jobs that take ``seconds``; their records are in ``directory``."""
 
     name = "mock"
     is_mock: ClassVar[bool] = True
@@ -62,7 +62,7 @@ class MockRunner(Runner):
         cancelled_at = self._cancelled_at(handle)
         until = time.time() if cancelled_at is None else cancelled_at
         passed = (until - record["submitted_at"]) / self._seconds if self._seconds else 1.0
-        # Not before it began: the clock may have been set back.
+        # At least 0, as the clock may have been set back.
         passed = min(max(passed, 0.0), 1.0)
         used = Decimal(record["node_seconds"] * passed / 3600).quantize(Decimal("0.001"))
         if cancelled_at is not None and passed < 1:
@@ -72,7 +72,7 @@ class MockRunner(Runner):
         if passed < 1 or self._outcome == "stalled":
             return JobStatus(JobState.RUNNING, used)
         state = JobState(self._outcome)
-        # Nothing was computed: a completed job costs its estimate.
+        # A completed job reports no usage, so that it costs its estimate.
         return JobStatus(state, None if state == JobState.COMPLETED else used, _REASONS.get(state))
 
     async def progress(self, handle: str) -> JobProgress | None:
@@ -86,7 +86,7 @@ class MockRunner(Runner):
 
     def _cancel(self, handle: str) -> None:
         if self._file(handle).is_file():
-            # Not the file's own time: the kernel stamps files by a clock that lags some milliseconds behind.
+            # Not the file's modification time, whose clock lags behind by some milliseconds.
             write_once(self._cancelled(handle), str(time.time()))
 
     async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:

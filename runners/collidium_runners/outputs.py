@@ -1,8 +1,8 @@
-"""Collects the folders of the parts of a job as shards of tables.
+"""Collect the output of a job: the tables in the folders of its parts become shards.
 
-A part's manifest (:data:`MANIFEST`) has the sha256 of each of its tables, computed where they were written.
+A part's manifest (:data:`MANIFEST`) has the SHA-256 of each of its tables, computed where they were written.
 
-Jobs are untrusted. No link of theirs is followed, to a file or to a folder, and no file with holes is copied.
+The output is untrusted: links to files or folders are not followed, and sparse files are rejected.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from typing import BinaryIO, Final
 from collidium.contracts.runner import RunnerRefused, RunnerUnavailable
 from collidium.files.durable import bytes_taken, is_sparse, sha256_of
 
-#: Files that one part may write.
+#: Maximum number of files of a part.
 MAX_FILES: Final = 10_000
-#: The manifest in the folder of a part, as sha256sum writes it; parts that no batch script ran have none.
+#: The manifest in the folder of a part, in the format of sha256sum; only batch scripts write it.
 MANIFEST: Final = "SHA256SUMS"
-#: With a line for each of so many files it is shorter.
+#: Maximum size of a manifest, more than MAX_FILES lines.
 LONGEST_MANIFEST: Final = 4 * 1024**2
 
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
@@ -41,27 +41,27 @@ class Shard:
     part: int
     file: str
     name: str
-    #: By the part's manifest; None without one.
+    #: From the part's manifest; None without one.
     sha256: str | None = None
 
     def check(self, path: Path) -> None:
-        """Raise RunnerUnavailable for a copy that is not what the part wrote. Blocks."""
+        """Raise RunnerUnavailable if a copy differs from what the part wrote. Blocks."""
         if self.sha256 is not None and self.sha256 != sha256_of(path):
-            raise RunnerUnavailable(f"{self.file} of part {self.part} is not as the part wrote it")
+            raise RunnerUnavailable(f"{self.file} of part {self.part} differs from what the part wrote")
 
 
 def parse_manifest(text: str) -> dict[str, str]:
-    """Return the sha256 of each file that the manifest of a part lists."""
+    """Return the SHA-256 of each file in a part's manifest."""
     return {name: sha256 for sha256, name in _LISTED.findall(text)}
 
 
 def shards(listings: Mapping[int, Collection[str] | None]) -> list[Shard]:
-    """Name the files of parts; ``listings`` are the file names in each part's folder, None without one.
+    """Name the files of parts; ``listings`` are the file names in each part's folder, None if it is missing.
 
-    A table is ``<table>.parquet`` in a part, or shards of it. In the whole it is one file
-    ``<table>.parquet`` if there is one, else shards in the order of the parts. Files that are no tables are
-    left out. Raises :class:`~collidium.contracts.runner.RunnerRefused` when a part is missing, has no table,
-    or has other tables than the first.
+    A table is ``<table>.parquet`` in a part, or several shards. In the whole output it is ``<table>.parquet``
+    if it is a single file, else shards in the order of the parts. Other files are ignored. Raises
+    :class:`~collidium.contracts.runner.RunnerRefused` if a part is missing, has no tables, or has other
+    tables than the first part.
     """
     tables: dict[str, list[tuple[int, str]]] = {}
     first = min(listings)
@@ -83,9 +83,9 @@ def shards(listings: Mapping[int, Collection[str] | None]) -> list[Shard]:
 
 
 def with_checksums(shards: Sequence[Shard], manifests: Mapping[int, Mapping[str, str]]) -> list[Shard]:
-    """Return the shards with what the manifest of each part lists, which is empty for a part without one.
+    """Return the shards with the checksums of the parts' manifests, which are empty for parts without one.
 
-    Raises :class:`~collidium.contracts.runner.RunnerRefused` when a part has other tables than its manifest.
+    Raises :class:`~collidium.contracts.runner.RunnerRefused` if a part has other tables than its manifest.
     """
     files: dict[int, set[str]] = {}
     for shard in shards:
@@ -99,9 +99,9 @@ def with_checksums(shards: Sequence[Shard], manifests: Mapping[int, Mapping[str,
 def gather(source: Path, parts: range, directory: Path, max_bytes: int) -> list[Path]:
     """Write the output of parts, the folders ``source/<part>``, below ``directory``; return its files.
 
-    Files are linked where that is possible, and never copied twice. Blocks on the disk. Raises as
-    :func:`shards`, :func:`require_room`, :func:`with_checksums` and :meth:`Shard.check` do, and RunnerRefused
-    for too many files and for a file with holes.
+    Files are linked if possible, else copied. Blocks on the disk. Raises the errors of :func:`shards`,
+    :func:`require_room`, :func:`with_checksums` and :meth:`Shard.check`, and RunnerRefused for too many files
+    and for a sparse file.
     """
     listings = {part: _listing(source, part) for part in parts}
     named = shards(listings)
@@ -118,13 +118,13 @@ def gather(source: Path, parts: range, directory: Path, max_bytes: int) -> list[
 
 
 def require_room(sizes: Iterable[int], max_bytes: int) -> None:
-    """Raise RunnerRefused for files that have more than ``max_bytes`` together."""
+    """Raise RunnerRefused if the files have more than ``max_bytes`` together."""
     if (size := sum(sizes)) > max_bytes:
         raise RunnerRefused(f"the output has {size} bytes; {max_bytes} are allowed for what was ordered")
 
 
 def has_tables(source: Path, part: int) -> bool:
-    """Return whether there is a parquet file in the folder of a part. Blocks on the disk."""
+    """Whether there is a parquet file in the folder of a part. Blocks on the disk."""
     try:
         return any(name.endswith(".parquet") for name in _files(source, part))
     except (FileNotFoundError, NotADirectoryError):
@@ -165,7 +165,7 @@ def _manifest(source: Path, part: int, listing: Collection[str]) -> dict[str, st
 
 
 def _files(source: Path, part: int) -> Iterator[str]:
-    """The names of the regular files of a part."""
+    """Yield the names of the regular files of a part."""
     with _opened(source, part) as folder, os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_file(follow_symlinks=False):
@@ -174,7 +174,7 @@ def _files(source: Path, part: int) -> Iterator[str]:
 
 @contextmanager
 def _opened(source: Path, part: int) -> Iterator[int]:
-    """The folder of a part. A link in its place, or in that of ``source``, is NotADirectoryError."""
+    """Open the folder of a part. Raises NotADirectoryError if it or ``source`` is a link."""
     above = _open(source)
     try:
         folder = _open(str(part), above)
@@ -190,7 +190,7 @@ def _open(folder: str | Path, above: int | None = None) -> int:
     try:
         return os.open(folder, _FOLDER, dir_fd=above)
     except OSError as error:
-        if error.errno == errno.ELOOP:  # what some systems report of a link
+        if error.errno == errno.ELOOP:  # some systems report this for a link
             raise NotADirectoryError(error.errno, error.strerror, str(folder)) from None
         raise
 
@@ -201,7 +201,7 @@ def _bytes(source: Path, shard: Shard) -> int:
 
 
 def _place(folder: int, name: str, target: Path, left: int) -> int:
-    """Link or copy a file of at most ``left`` bytes to ``target``; return the bytes that it takes."""
+    """Link or copy a file of at most ``left`` bytes to ``target``; return its size."""
     unfinished = target.with_name(f".{target.name}.unfinished")
     unfinished.unlink(missing_ok=True)
     with _regular(folder, name) as file:
@@ -217,17 +217,17 @@ def _place(folder: int, name: str, target: Path, left: int) -> int:
 
 @contextmanager
 def _regular(folder: int, name: str) -> Iterator[BinaryIO]:
-    """Open a file of a part, which may have been replaced by anything since it was listed."""
+    """Open a regular file of a part, which may have been replaced since it was listed."""
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode) or is_sparse(found):
-            raise RunnerRefused(f"the output file {name} has holes, or is no regular file")
+            raise RunnerRefused(f"the output file {name} is sparse or not a regular file")
         yield file
 
 
 def _copy(file: BinaryIO, copy: BinaryIO, left: int) -> int:
-    """Copy a file that may grow meanwhile; return its bytes, or raise RunnerRefused beyond ``left``."""
+    """Copy a file, which may be growing; return its size, or raise RunnerRefused beyond ``left``."""
     size = 0
     while block := file.read(_COPY_BYTES):
         require_room([size := size + len(block)], left)

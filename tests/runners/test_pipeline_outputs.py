@@ -107,7 +107,7 @@ def test_files_are_as_the_manifests_of_parts_list_them(tmp_path: Path) -> None:
         listed(tmp_path / "job", part, particles=f"{part}/particles.parquet")
     assert len(gather(tmp_path / "job", range(2), tmp_path / "out", 2**30)) == 2
     (tmp_path / "job" / "1" / "particles.parquet").write_text("1/particles.parque")
-    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet of part 1 is not as the part wrote it"):
+    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet of part 1 differs from what the part wrote"):
         gather(tmp_path / "job", range(2), tmp_path / "out", 2**30)
 
 
@@ -144,7 +144,7 @@ def test_a_file_with_holes_is_not_gathered(
     write(tmp_path, 0, "particles.parquet")
     os.truncate(tmp_path / "0" / "particles.parquet", 2 * 1024**3)
     monkeypatch.setattr(os, "link", link)
-    with pytest.raises(RunnerRefused, match=r"particles\.parquet has holes"):
+    with pytest.raises(RunnerRefused, match=r"particles\.parquet is sparse"):
         gather(tmp_path, range(1), tmp_path / "out", 2**40)
     assert list((tmp_path / "out").iterdir()) == []
 

@@ -1,4 +1,7 @@
-"""Tables of the outbox: webhooks, recipients of e-mail, events, deliveries. Only this package uses them."""
+"""Tables of the outbox: webhooks, recipients of e-mail, events, deliveries. Only this package uses them.
+
+Docstrings of models are comments of tables: a change needs a migration.
+"""
 
 from __future__ import annotations
 

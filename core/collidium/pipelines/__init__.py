@@ -1,1 +1,1 @@
-"""Simulates events on this machine: which pipeline, where it runs, its stages, and what they leave."""
+"""Simulation of events on this machine: choose a pipeline, run its stages, collect their output."""

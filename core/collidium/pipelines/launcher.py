@@ -1,6 +1,6 @@
-"""``python launcher.py PARENT WORD …``: becomes a command that the kernel ends with its parent (Linux).
+"""``python launcher.py PARENT WORD …``: executes a command that the kernel ends with its parent (Linux).
 
-A program of its own, because code that runs between fork and exec may not run next to threads.
+A separate program, as it is unsafe to run code between fork and exec in a process with threads.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _NOT_EXECUTABLE: Final = 126
 
 
 def main(parent: int, words: list[str]) -> int:
-    """Become the command; returns only when that cannot be, as a shell would."""
+    """Execute the command; if that fails, return the exit code of a shell."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it was killed before this was set
+    if os.getppid() != parent:  # the parent ended before this was set
         return 128 + signal.SIGTERM
     try:
         os.execvp(words[0], words)  # noqa: S606  # a list of words, as it was given

@@ -1,4 +1,4 @@
-"""Runs a command to its end, listens to it, and ends it with all that it started when it must not go on."""
+"""Run a command with a log, a deadline and progress reports, and end all processes that it started."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from typing import IO, Final
 from collidium.pipelines import launcher
 from collidium.runtime.subprocesses import end
 
-#: Between the request to stop and the end by force.
+#: Seconds between SIGTERM and SIGKILL.
 STOP_SECONDS: Final = 2.0
-#: Between two looks at the time while a command is silent.
+#: Seconds between two ticks while a command prints nothing.
 TICK_SECONDS: Final = 0.25
-#: A line may have no end.
+#: Longer lines are split.
 _LONGEST_LINE: Final = 64 * 1024
-#: A command may write without end; what is beyond is lost.
+#: Maximum size of a log; further output is dropped.
 _LOG_BYTES: Final = 64 * 1024**2
 _TAIL_BYTES: Final = 64 * 1024
-#: What is read before the next look at the time: 1 MiB, and a pipe holds 64 KiB.
+#: Number of reads before the next tick: 1 MiB in all, more than the 64 KiB that a pipe holds.
 _CHUNKS: Final = 16
 
 
 class TimeIsOver(Exception):
-    """The command was ended because its time was over."""
+    """The command was ended at its deadline."""
 
 
 @dataclass(slots=True)
 class Log:
-    """What a command wrote, but for lines that ``listen`` takes."""
+    """The output of a command, without lines for which ``listen`` returns True."""
 
     file: IO[bytes]
     listen: Callable[[bytes], bool]
@@ -43,7 +43,7 @@ class Log:
     _line: bytearray = field(default_factory=bytearray)
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes; raises OSError where the disk is full."""
+        """Add output. Raises OSError if the disk is full."""
         self._line += chunk
         while (end := self._line.find(b"\n") + 1) or len(self._line) > _LONGEST_LINE:
             line = bytes(self._line[: end or len(self._line)])
@@ -51,7 +51,7 @@ class Log:
             self._keep(line)
 
     def end(self) -> None:
-        """Take what stands after the last line end."""
+        """Add the rest after the last line end."""
         line, self._line = bytes(self._line), bytearray()
         self._keep(line)
 
@@ -71,11 +71,11 @@ def run(
     tick: Callable[[], None],
     deadline: float | None,
 ) -> int:
-    """Run a command; returns its exit code, above 128 for that of a signal.
+    """Run a command; return its exit code, or 128 plus the number of a signal.
 
-    ``tick`` is called some times in a second. The command and all that it started in its session are ended
-    when the call ends in whatever way, KeyboardInterrupt above all. Raises TimeIsOver at ``deadline``, on
-    the clock of ``time.monotonic``, and OSError for a command that cannot be started or a full disk.
+    ``tick`` is called several times a second. The command and its session are ended when this function ends,
+    also by KeyboardInterrupt. Raises TimeIsOver at ``deadline``, on the clock ``time.monotonic``, and OSError
+    for a command that cannot be started or a full disk.
     """
     process = subprocess.Popen(  # noqa: S603 -- a list of words, never a shell
         _ended_with_us(words),
@@ -84,7 +84,7 @@ def run(
         stderr=subprocess.STDOUT,
         cwd=directory,
         env=dict(environment),
-        # An interrupt at the terminal is for us, who end it.
+        # An interrupt at the terminal reaches this process only, which ends the command.
         start_new_session=True,
     )
     assert process.stdout is not None  # noqa: S101 -- a pipe, see above
@@ -99,7 +99,7 @@ def run(
 
 
 def tail(file: Path, lines: int) -> list[str]:
-    """The last lines of a log that are not empty."""
+    """Return the last lines of a log, without empty ones."""
     try:
         with file.open("rb") as log:
             log.seek(max(log.seek(0, os.SEEK_END) - _TAIL_BYTES, 0))
@@ -116,7 +116,7 @@ def _listen(
     tick: Callable[[], None],
     deadline: float | None,
 ) -> None:
-    """Until the command has ended and what it wrote is read; others may hold the pipe for longer."""
+    """Read output until the command has ended; other processes may keep the pipe open for longer."""
     os.set_blocking(pipe.fileno(), False)
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
@@ -125,9 +125,9 @@ def _listen(
             if not ended:
                 selector.select(TICK_SECONDS)
             chunk = _drain(pipe, log)
-            if ended:  # a look takes more than a pipe holds
+            if ended:  # one drain reads more than a pipe holds
                 return
-            if chunk == b"":  # the other end is closed; the command still runs
+            if chunk == b"":  # the pipe is closed, but the command still runs
                 with suppress(subprocess.TimeoutExpired):
                     process.wait(TICK_SECONDS)
             tick()
@@ -136,7 +136,7 @@ def _listen(
 
 
 def _drain(pipe: IO[bytes], log: Log) -> bytes | None:
-    """Log what is in the pipe, or much of it; returns what the last look found."""
+    """Log what is in the pipe, up to a limit; return the last chunk."""
     chunk = None
     for _ in range(_CHUNKS):
         chunk = _read(pipe)
@@ -147,7 +147,7 @@ def _drain(pipe: IO[bytes], log: Log) -> bytes | None:
 
 
 def _read(pipe: IO[bytes]) -> bytes | None:
-    """What is in the pipe, empty at its end, None where there is nothing now."""
+    """Read from the pipe: empty at its end, None if there is nothing now."""
     try:
         return os.read(pipe.fileno(), 1 << 16)
     except BlockingIOError:
@@ -155,7 +155,7 @@ def _read(pipe: IO[bytes]) -> bytes | None:
 
 
 def _ended_with_us(words: Sequence[str]) -> list[str]:
-    """The command as one that the kernel ends when we are killed, where it does such things."""
+    """Wrap a command so that the kernel ends it when this process is killed. Linux only."""
     if sys.platform != "linux":
         return list(words)
     return [sys.executable, "-I", "-S", launcher.__file__, str(os.getpid()), *words]

@@ -13,15 +13,16 @@ from collidium.datasets.cards import DatasetFile
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
-from collidium.pipelines.choice import AUTO, BUILT_IN, Choice, Containers, Get, Note, choose
+from collidium.pipelines.choice import AUTO, BUILT_IN, Choice, Get, Note, choose
+from collidium.pipelines.les_houches import LesHouches
 from collidium.pipelines.production import (
     CannotSimulate,
-    LesHouches,
     Production,
     StageFailed,
     check_channel,
     check_numbers,
 )
+from collidium.pipelines.runtimes import Containers
 from collidium.pipelines.stages import ReportProgress, Stages
 from collidium.pipelines.work import Work, place
 from collidium.runtime.logs import single_line
@@ -29,22 +30,22 @@ from collidium.runtime.logs import single_line
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """How an order is to be simulated, beyond what decides over the events."""
+    """Options of a simulation that do not change its events."""
 
     #: A pipeline's name, or ``auto``.
     pipeline: str = AUTO
     #: ``docker``, ``podman``, ``none``, or ``auto``.
     runtime: str = AUTO
-    #: None: as many as there are processors, within reason; see :func:`stages.default_processes`.
+    #: None for :func:`stages.default_processes`.
     processes: int | None = None
     time_limit_seconds: float | None = None
-    #: Whether the tables are to lie directly in the directory, without a card.
+    #: Whether to put the tables directly into the directory, without a card.
     flat: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """A dataset that was made on this machine."""
+    """A dataset that was simulated on this machine."""
 
     directory: Path
     config: str
@@ -56,14 +57,14 @@ class Simulated:
     first_event: int
     pipeline: str
     pipeline_version: str
-    #: Where its stages ran: ``docker``, ``podman`` or ``none``.
+    #: ``docker``, ``podman`` or ``none``.
     runtime: str
     #: Paths of the shards below the directory, by table.
     tables: Mapping[str, Sequence[str]]
     size_bytes: int
-    #: How long the last run took.
+    #: Duration of the last run.
     seconds: float
-    #: Whether an earlier run had made it all.
+    #: Whether an earlier run had finished it.
     made_before: bool = False
 
 
@@ -78,12 +79,12 @@ def simulate(
     first_event: int = 0,
     lhe: Path | None = None,
 ) -> Simulated:
-    """Simulate events into ``directory``, or go on with what an earlier run began there. Blocks.
+    """Simulate events into ``directory``, or continue an earlier run there. Blocks.
 
-    Hard processes are those of the Les Houches file ``lhe``, if there is one.
+    Hard processes are read from the Les Houches file ``lhe``, if given.
 
-    Raises UnknownOrder, CannotSimulate and StageFailed; ends whatever runs when it is interrupted, and what
-    is finished stays for the next run.
+    Raises UnknownOrder, CannotSimulate and StageFailed. If interrupted, the running stage is ended, and the
+    next run continues after the finished ones.
     """
     began = time.monotonic()
     limit = options.time_limit_seconds
@@ -167,7 +168,7 @@ def _simulated(
 
 
 def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
-    """What an earlier run made. Raises CannotSimulate where it is no longer as it was."""
+    """Return the result of an earlier run. Raises CannotSimulate if its files have changed."""
     again = f"delete {work.directory} to simulate it again, or choose another --output"
     try:
         values = {name: value for name, value in finished.items() if name not in {"files", "directory"}}
@@ -175,7 +176,7 @@ def _found(finished: Mapping[str, Any], work: Work) -> Simulated:
         files = [DatasetFile(**file) for file in finished["files"]]
         sizes = {work.directory / file.path: file.size_bytes for file in files}
     except (KeyError, TypeError) as error:
-        raise CannotSimulate(f"what was written down of {work.directory} makes no sense: {again}") from error
+        raise CannotSimulate(f"the record of {work.directory} is invalid: {again}") from error
     for path, size in sizes.items():
         if not path.is_file() or path.stat().st_size != size:
             raise CannotSimulate(f"{path} was made here, and is gone or changed since: {again}")
@@ -186,9 +187,9 @@ _LAST_LINES = 6
 
 
 def fetch(choice: Choice, work: Work, note: Note, deadline: float | None) -> None:
-    """Let the engine pull or build what is missing; its log is ``logs/image.log``. Blocks.
+    """Let the engine pull or build missing images, with a log in ``logs/image.log``. Blocks.
 
-    Raises StageFailed with the command to try by hand.
+    Raises StageFailed with the command to try manually, and CannotSimulate at the deadline.
     """
     if not isinstance(choice.runtime, Containers):
         return

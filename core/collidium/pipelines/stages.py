@@ -1,4 +1,4 @@
-"""Runs the stages of a pipeline in their order, from the first that is not finished."""
+"""Run the stages of a pipeline in order, from the first that is not finished."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from collidium.contracts.pipeline import SEED, Stage
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
-from collidium.pipelines.choice import Runtime, end_quietly
 from collidium.pipelines.production import CannotSimulate, Production, StageFailed
+from collidium.pipelines.runtimes import Runtime, end_quietly
 from collidium.pipelines.work import Work
 from collidium.runtime.logs import single_line
 
-#: Last lines of a log, shown with a failure.
+#: Number of last lines of a log that are shown with a failure.
 LAST_LINES: Final = 12
-#: A disk with less is as good as full.
+#: A disk with less free space counts as full.
 _MINIMUM_BYTES: Final = 1024**2
 #: Maximum number of processes of a stage by default: each needs memory.
 _MAX_PROCESSES: Final = 8
@@ -31,19 +31,19 @@ _MAX_PROCESSES: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Stages:
-    """The stages of one simulation, and all that they need."""
+    """The stages of one simulation."""
 
     production: Production
     work: Work
     runtime: Runtime
-    #: None: :func:`default_processes`.
+    #: Number of processes; None for :func:`default_processes`.
     cores: int | None
     report: ReportProgress
     #: When the simulation must have ended, on the clock of ``time.monotonic``.
     deadline: float | None
 
     def run(self) -> None:
-        """Run what is not finished; raises StageFailed and CannotSimulate. Blocks."""
+        """Run the unfinished stages. Raises StageFailed and CannotSimulate. Blocks."""
         todo = self._unfinished()
         if todo:
             self.runtime.clear(self.work.place)
@@ -58,7 +58,7 @@ class Stages:
         return len(self.production.pipeline.stages)
 
     def _unfinished(self) -> list[Stage]:
-        """What is left to do: a stage is no more finished than all before it."""
+        """Return the stages from the first unfinished one on."""
         stages = list(self.production.pipeline.stages)
         while stages and self.work.is_finished(stages[0]):
             stages.pop(0)
@@ -78,7 +78,7 @@ class Stages:
             if is_full(error):
                 raise CannotSimulate(_full(self.work.directory, stage)) from error
             raise StageFailed(f"stage {stage.name} cannot be run: {single_line(str(error))}") from error
-        except BaseException:  # also an interrupt: watchers see where it ended
+        except BaseException:  # also KeyboardInterrupt
             watch.end("failed")
             raise
         watch.end("done")
@@ -130,7 +130,7 @@ class Stages:
 
 
 class _Watch:
-    """Follows the output of one stage and reports its progress."""
+    """Reports the progress of a running stage."""
 
     def __init__(self, stage: Stage, number: int, of: int, expected: float, report: ReportProgress) -> None:
         self._stage, self._number, self._of = stage, number, of
@@ -141,7 +141,7 @@ class _Watch:
         self.tick()
 
     def listen(self, line: bytes) -> bool:
-        """Whether the line reports progress, and belongs in no log."""
+        """Process a line of output; return whether it is a progress report and not part of the log."""
         fraction = reported_fraction(line)
         if fraction is None:
             return False
@@ -176,42 +176,42 @@ def _details(lines: Iterable[str]) -> list[dict[str, str]]:
     return [{"detail": single_line(line)} for line in lines]
 
 
-#: Maximum of an estimate: only the stage itself reports that it is done.
+#: Maximum of a guessed fraction.
 _MAX_GUESS: Final = 0.95
 _PROGRESS: Final = re.compile(rb"collidium-progress (\d{1,12}) (\d{1,12})\s*")
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A stage of a simulation, as seen once."""
+    """A snapshot of a stage."""
 
     stage: Stage
-    #: Which one of how many it is, from 1.
+    #: Its number from 1, and the number of stages.
     number: int
     of: int
     #: ``kept``: an earlier run had finished it.
     state: Literal["kept", "running", "done", "failed"]
-    #: What is done of it, from 0 to 1: reported by it, or ``guessed`` from the time it is expected to take.
+    #: The finished fraction, reported by the stage or ``guessed`` from its expected time.
     fraction: float
     guessed: bool
     elapsed_seconds: float
-    #: Until it is done, None where unknown.
+    #: None if unknown.
     remaining_seconds: float | None
 
 
-#: Called whenever something changes, and some times in a second.
+#: Called with each change, and several times a second.
 ReportProgress = Callable[[Progress], None]
 
 
 def default_processes(stage: Stage, order: Order) -> int:
-    """One for each CPU, at most 8; but one where starting takes longer than the events do."""
+    """Return one per CPU, at most 8; one process if starting them takes longer than the events."""
     if order.events * (1 + order.pileup) * stage.seconds_per_event < stage.overhead_seconds:
         return 1
     return min(len(os.sched_getaffinity(0)), _MAX_PROCESSES)
 
 
 def expected_seconds(stage: Stage, order: Order, processes: int) -> float:
-    """How long a stage is expected to take."""
+    """Return the expected time of a stage."""
     of_events = stage.seconds_per_event * order.events * order.pileup_cost
     return stage.overhead_seconds + of_events / max(1, min(processes, order.events))
 
@@ -227,7 +227,7 @@ def reported_fraction(line: bytes) -> float | None:
 def running(
     stage: Stage, number: int, of: int, reported: float | None, elapsed: float, expected: float
 ) -> Progress:
-    """How far a running stage is, by its own reports, else by the time that it was expected to take."""
+    """Return the progress of a running stage, as reported or else guessed from its expected time."""
     if reported is not None:
         remaining = elapsed * (1 - reported) / reported if reported > 0 else None
         return Progress(stage, number, of, "running", reported, False, elapsed, remaining)

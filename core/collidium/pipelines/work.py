@@ -1,15 +1,15 @@
-"""What a simulation leaves in its output directory: work to go on from, and tables in the end.
+"""The output directory of a simulation: files from which a run can continue, and the tables.
 
 ::
 
-    DIR/.collidium/lock            held while a run works in DIR
-    DIR/.collidium/order.json      what is simulated here
-    DIR/.collidium/work/           what stages read and write, gone when all is done
-    DIR/.collidium/stages/*.json   which stages are finished, with what they left
-    DIR/.collidium/finished.json   what the whole simulation left
+    DIR/.collidium/lock            locked while a run works in DIR
+    DIR/.collidium/order.json      identity of the simulation
+    DIR/.collidium/work/           working directory of stages, deleted when all are finished
+    DIR/.collidium/stages/*.json   finished stages, with a list of their output
+    DIR/.collidium/finished.json   the result of the whole simulation
     DIR/logs/<stage>.log
 
-The tables of the last stage are checked, and come whole or not at all.
+The tables of the last stage are checked and put into DIR atomically.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Work:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Keep others out. Raises CannotSimulate while another process works in the directory."""
+        """Lock the directory. Raises CannotSimulate if another process has locked it."""
         self.hidden.mkdir(parents=True, exist_ok=True)
         with locked(self.hidden / "lock", wait=False) as alone:
             if not alone:
@@ -62,11 +62,11 @@ class Work:
 
     @property
     def started(self) -> Mapping[str, Any] | None:
-        """The identity of what is simulated here, None where nothing was started."""
+        """The identity of the simulation here, None if none was started."""
         return _read(self.hidden / "order.json")
 
     def refuse_anything_else(self, production: Production) -> None:
-        """Raise CannotSimulate where something else is simulated here, or lies here."""
+        """Raise CannotSimulate if the directory has another simulation or other files."""
         started, wanted = self.started, production.identity
         if started is None:
             self._refuse_what_is_there(production)
@@ -79,9 +79,9 @@ class Work:
             )
 
     def begin(self, production: Production) -> None:
-        """Write down what is simulated here."""
+        """Record the simulation."""
         if self.started is None:
-            # Without it the order of the stages that are finished here is unknown.
+            # Without a record it is unknown to which order finished stages belong.
             for path in (self.place, self.hidden / "stages"):
                 _remove(path)
             durable.replace(self.hidden / "order.json", _json(production.identity))
@@ -101,14 +101,14 @@ class Work:
     # -- stages -------------------------------------------------------------------------------------------
 
     def is_finished(self, stage: Stage) -> bool:
-        """Whether the stage was done, and all that it left is still there."""
+        """Whether the stage was finished, and all of its output still exists."""
         marker = _read(self._marker(stage))
         return marker is not None and marker == _listing(self.place, stage.outputs)
 
     def finish(self, stage: Stage) -> None:
-        """Write down that a stage is done, after what it left is safe on disk.
+        """Sync the output of a stage to disk, and record that it is finished.
 
-        Raises CannotSimulate where some of it is missing.
+        Raises CannotSimulate if output is missing.
         """
         missing = self._lacking(stage.outputs)
         if missing:
@@ -123,7 +123,7 @@ class Work:
         durable.replace(self._marker(stage), _json(_listing(self.place, stage.outputs)))
 
     def prepare(self, stage: Stage) -> None:
-        """Make the way free for a stage. Raises CannotSimulate where it lacks something that it reads."""
+        """Delete earlier output of a stage. Raises CannotSimulate if its input is missing."""
         missing = self._lacking(stage.inputs)
         if missing:
             raise CannotSimulate(
@@ -135,7 +135,7 @@ class Work:
                 _remove(self.place / output)
 
     def log(self, stage: Stage) -> Path:
-        """Where what the stage writes is kept."""
+        """Return the log file of a stage."""
         return self.logs / f"{stage.name}.log"
 
     def _lacking(self, paths: Sequence[str]) -> list[str]:
@@ -148,18 +148,18 @@ class Work:
 
     @property
     def finished(self) -> Mapping[str, Any] | None:
-        """What the simulation left, None while it is not done."""
+        """The result of the simulation, None if it is not finished."""
         return _read(self.hidden / "finished.json")
 
     def finish_all(self, result: Mapping[str, Any]) -> None:
-        """Write down what the simulation left; then nothing of the work is needed any more."""
+        """Record the result of the simulation, and delete the working directory."""
         durable.replace(self.hidden / "finished.json", _json(result))
         for path in (self.place, self.hidden / "stages"):
             _remove(path)
 
 
 def _files(root: Path, paths: Sequence[str]) -> Iterator[Path]:
-    """The files at or below paths; links are none: they may lead out of the directory."""
+    """Yield the files at or below paths, without links, which may lead out of the directory."""
     for start in (root / path for path in paths):
         for path in sorted(start.rglob("*")) if start.is_dir() else [start]:
             if path.is_file() and not path.is_symlink():
@@ -167,7 +167,7 @@ def _files(root: Path, paths: Sequence[str]) -> Iterator[Path]:
 
 
 def _listing(root: Path, paths: Sequence[str]) -> dict[str, int]:
-    """The files with their sizes."""
+    """Return the sizes of files by path."""
     return {path.relative_to(root).as_posix(): path.stat().st_size for path in _files(root, paths)}
 
 
@@ -184,7 +184,7 @@ def _sync(path: Path) -> None:
 
 
 def _read(path: Path) -> dict[str, Any] | None:
-    """A file that was written here; None for none, and for one that makes no sense."""
+    """Read a record; return None if it is missing or invalid."""
     try:
         value = json.loads(path.read_text("utf-8"))
     except (FileNotFoundError, ValueError, RecursionError):
@@ -197,9 +197,9 @@ def _json(value: object) -> str:
 
 
 def place(production: Production, work: Work) -> list[DatasetFile]:
-    """Check the tables and put them into the output directory; safe to repeat. Returns what they are there.
+    """Check the tables and put them into the output directory; return their files. Safe to repeat.
 
-    Raises CannotSimulate where a table does not hold exactly the events that were ordered. Blocks.
+    Raises CannotSimulate if a table does not have exactly the ordered events. Blocks.
     """
     tables = work.place / TABLES
     found = [path for path in sorted(tables.iterdir()) if path.suffix == ".parquet"]
@@ -234,10 +234,10 @@ def _place_flat(files: Sequence[tuple[Path, DatasetFile]], work: Work) -> list[D
 
 
 def _place_data(files: Sequence[tuple[Path, DatasetFile]], work: Work) -> None:
-    """All tables appear at once, as one directory."""
+    """Put all tables into place atomically, as one directory."""
     data = work.directory / _DATA
     if data.exists():
-        return  # an earlier run got as far as this, and was stopped after it
+        return  # by an earlier run, which was interrupted later
     whole = work.hidden / "whole"
     shutil.rmtree(whole, ignore_errors=True)
     for source, file in files:
@@ -257,7 +257,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def dataset_card(production: Production, files: Sequence[DatasetFile]) -> str:
-    """The ``README.md``: front matter that a hub reads, what was ordered, and by what it was made."""
+    """Return the ``README.md``: front matter for a hub, the order, and the pipeline."""
     order, pipeline = production.order, production.pipeline
     events = production.events
     facts = {

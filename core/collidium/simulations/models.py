@@ -1,4 +1,7 @@
-"""Tables of simulation requests. Only this package reads and writes them."""
+"""Tables of simulation requests. Only this package reads and writes them.
+
+Docstrings of models are comments of tables: a change needs a migration.
+"""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What runners on batch systems share: parts of a job, its script, Slurm's states, outputs."""
+"""Code shared by runners on batch systems: parts of a job, batch scripts, Slurm's states."""

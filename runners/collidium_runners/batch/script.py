@@ -1,13 +1,13 @@
-"""The batch script: an array job, each task of which simulates one part.
+"""Batch scripts: an array job, each task of which simulates one part.
 
-Slurm reads the lines that begin with ``#SBATCH``, which cannot be quoted: the settings allow plain
-characters in their values alone. Everything else is quoted for bash. The script contains no secret and no
-address of the server. ``part.sh`` has the commands of one part.
+Values in ``#SBATCH`` lines cannot be quoted, so the settings allow only plain characters in them. All else is
+quoted for bash. A script contains no secrets and no address of the server. ``part.sh`` has the commands of
+one part.
 
-Each task writes ``<directory>/<request_id>/<index>/`` at once when its part is whole, with a manifest of its
-tables (:data:`~collidium_runners.outputs.MANIFEST`), and at its end, good or bad,
-``<directory>/<request_id>/status/<job id>_<index>`` (see :mod:`collidium_runners.batch.states`). A part that
-fails is simulated again, three times in all; then parts that have not begun are cancelled.
+Each task creates ``<directory>/<request_id>/<index>/`` atomically when its part is complete, with a manifest
+of its tables (:data:`~collidium_runners.outputs.MANIFEST`), and when it ends, with or without success,
+``<directory>/<request_id>/status/<job id>_<index>`` (see :mod:`collidium_runners.batch.states`). A failed
+part is tried three times in all; then parts that have not started are cancelled.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from typing import Final
 from collidium.contracts.runner import Job, RunnerRefused, part_events
 from collidium_runners.command import PipelineCommand, job_name, quoted
 
-#: As many array tasks as Slurm allows in one job unless its operator allows more (MaxArraySize 1001).
+#: Maximum number of array tasks in a job by Slurm's default (MaxArraySize 1001).
 MAX_PARTS: Final = 1000
 
 
@@ -31,7 +31,7 @@ MAX_PARTS: Final = 1000
 class Part:
     """Events ``first_event`` to ``first_event + events - 1`` of a job.
 
-    All parts have the job's seed: an event follows from that and its number, so a cut changes no event.
+    All parts have the job's seed. An event depends on the seed and its number only, not on the split.
     """
 
     index: int
@@ -40,40 +40,40 @@ class Part:
 
 
 def parts(job: Job, events_per_part: int, max_parts: int = MAX_PARTS) -> tuple[Part, ...]:
-    """Cut the job so that exactly its events are simulated, with ids from 0 and no gap.
+    """Split a job into parts of consecutive events, with ids from 0.
 
-    Parts have at most ``events_per_part`` events (0: all of them) and differ by one at most; where that would
-    make more than ``max_parts`` of them, each has more events.
+    Parts have at most ``events_per_part`` events (0: all), and more if there were more than ``max_parts``
+    parts otherwise. Their sizes differ by at most one.
     """
     number = min(-(-job.events // (events_per_part or job.events)), max_parts)
-    cut = (part_events(job.events, index, number) for index in range(number))
-    return tuple(Part(index, events.start, len(events)) for index, events in enumerate(cut))
+    ranges = (part_events(job.events, index, number) for index in range(number))
+    return tuple(Part(index, events.start, len(events)) for index, events in enumerate(ranges))
 
 
-#: How much longer than expected a part may take, and the minutes that every part may take on top: to start
-#: the pipeline, and what a channel costs once.
+#: The time limit of a part: a multiple of the expected time, plus minutes for starting the pipeline and the
+#: overhead of a channel.
 TIME_FACTOR: Final = 2
 EXTRA_MINUTES: Final = 15
 
-#: What differs between parts: placeholders of the command, and the script's variables for them.
+#: Placeholders of the command that differ between parts, and the script's variables for them.
 _VARIABLES: Final = {name: name for name in ("events", "first_event", "output")}
 
 
 @dataclass(frozen=True, slots=True)
 class Allocation:
-    """What each part asks of the batch system; empty: its default."""
+    """What each part requests of the batch system; empty values mean its default."""
 
     partition: str = ""
     account: str = ""
     qos: str = ""
     constraint: str = ""
-    #: CPUs of a part; 0: a whole node, exclusively.
+    #: CPUs of a part; 0 for an exclusive node.
     cpus: int = 0
-    #: How many parts compute on a node at once, and so how much slower than alone.
+    #: Number of parts that share a node, and so the factor by which each is slower.
     parts_per_node: int = 1
 
     def directives(self) -> list[str]:
-        """Options of sbatch; the settings allow plain values alone."""
+        """Return the options of sbatch."""
         named = {
             "partition": self.partition,
             "account": self.account,
@@ -85,7 +85,7 @@ class Allocation:
 
 
 def minutes(job: Job, parts: Sequence[Part], parts_per_node: int = 1) -> int:
-    """The time limit of each part."""
+    """Return the time limit of each part."""
     longest = job.node_seconds * max(part.events for part in parts) / job.events * parts_per_node
     return ceil(TIME_FACTOR * longest / 60) + EXTRA_MINUTES
 
@@ -97,9 +97,9 @@ def script(
     directory: PurePath,
     allocation: Allocation = Allocation(),
 ) -> str:
-    """The script to hand to sbatch; ``directory`` is an absolute path where the job runs.
+    """Return the script for sbatch; ``directory`` is an absolute path on the compute nodes.
 
-    Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job that cannot be written down.
+    Raises :class:`~collidium.contracts.runner.RunnerRefused` for a job with a null character.
     """
     values = {
         "channel": job.channel,
@@ -114,7 +114,7 @@ def script(
         f"--time={minutes(job, parts, allocation.parts_per_node)}",
         "--nodes=1",
         "--ntasks=1",
-        # Each part has its own log, with a name that needs no quoting by Slurm's rules.
+        # The script writes the log of each part itself, as Slurm interprets characters in file names.
         "--output=/dev/null",
         *allocation.directives(),
     ]
@@ -127,10 +127,10 @@ def script(
         f"part_events=({_numbers(part.events for part in parts)})",
         f"pipeline() {{ {command.shell(values, _VARIABLES)}; }}",
     ]
-    written = "\n".join(lines) + "\n"
-    if "\0" in written:
-        raise RunnerRefused("a batch script cannot hold a null character")
-    return written + _body()
+    head = "\n".join(lines) + "\n"
+    if "\0" in head:
+        raise RunnerRefused("a batch script cannot contain a null character")
+    return head + _body()
 
 
 def _numbers(numbers: Iterable[int]) -> str:

@@ -1,9 +1,10 @@
-"""Slurm's job states, what they make of a job of many array tasks, and the base of runners of such jobs.
+"""Slurm's states, the status of a job with many array tasks, and the base of runners of such jobs.
 
 Source of the states: "JOB STATE CODES" of squeue and sacct, Slurm 20.02 to 24.11.
 
-Array tasks also write records, ``status/<job id>_<index>``, at their end (``part.sh``): the batch system
-forgets jobs that have ended, and their own records stay with the output."""
+Array tasks also write records, ``status/<job id>_<index>``, when they end (``part.sh``), as the batch system
+forgets ended jobs.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +29,8 @@ from collidium.contracts.runner import (
 )
 from collidium_runners.command import REQUEST_ID
 
-#: Slurm's word, its short form (empty: it has none), and what it is to us.
-#: What was put back into the queue, or is held there, is followed: it will run again, or is cancelled.
+#: Slurm's states, their short forms (empty if none), and ours. Jobs that were requeued or are held are still
+#: followed: they run again, or are cancelled.
 TABLE: Final = (
     ("BOOT_FAIL", "BF", JobState.FAILED),
     ("CANCELLED", "CA", JobState.CANCELLED),
@@ -64,8 +65,8 @@ TABLE: Final = (
 )
 
 _STATES: Final = {word: state for full, short, state in TABLE for word in (full, short) if word}
-#: Of several words for one task, the first of these decides: a flag such as COMPLETING says that a task which
-#: is called completed has not ended.
+#: If a task has several states, the first of these counts: with a flag such as COMPLETING, a completed task
+#: has not ended.
 _STRONGEST: Final = (
     JobState.UNKNOWN,
     JobState.QUEUED,
@@ -78,8 +79,9 @@ _HANDLE: Final = re.compile(rf"([1-9]\d{{0,17}})\.([1-9]\d{{0,5}})\.({REQUEST_ID
 
 
 def state_of(*words: str) -> JobState:
-    """What Slurm's words for one task mean: ``COMPLETED``, ``CD``, ``CANCELLED by 0``, ``CANCELLED+``, or a
-    state and its flags. A word that is not in the table gives ``JobState.UNKNOWN``, and so does none.
+    """Return the state for Slurm's words, or ``JobState.UNKNOWN``.
+
+    Words are ``COMPLETED``, ``CD``, ``CANCELLED by 0``, ``CANCELLED+``, or a state and its flags.
     """
     states = {_STATES.get(_word(text), JobState.UNKNOWN) for text in words}
     return next((state for state in _STRONGEST if state in states), JobState.UNKNOWN)
@@ -91,21 +93,21 @@ def _word(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class TaskStatus:
-    """What became of one array task, which computes one part."""
+    """The status of an array task, which simulates one part."""
 
     index: int
     state: JobState
-    #: Seconds that a node spent on it so far; None if unknown.
+    #: Node time so far; None if unknown.
     node_seconds: float | None = None
-    #: Why it is as it is, without secrets: "timeout", "exit code 3".
+    #: Reason for the state, without secrets: "timeout", "exit code 3".
     reason: str | None = None
 
 
 def job_status(tasks: Collection[TaskStatus], parts: int) -> JobStatus:
-    """What the states of all tasks make of a job of ``parts`` parts.
+    """Return the status of a job with ``parts`` parts from those of its tasks.
 
-    A job has ended when every task has: completed if all completed, else failed if any failed, else
-    cancelled. Before, it is unknown if any task is, queued if no task has begun, and running otherwise. A
+    A job has ended when all tasks have: completed if all completed, else failed if any failed, else
+    cancelled. Before, it is unknown if any task is, queued if no task has started, and running otherwise. A
     part without a task is unknown. Node-hours are summed over the tasks that report them.
     """
     reached = {task.state for task in tasks}
@@ -132,7 +134,7 @@ def _node_hours(tasks: Collection[TaskStatus]) -> Decimal | None:
 
 
 def _reason(tasks: Collection[TaskStatus], parts: int) -> str | None:
-    """The first reason of the worst state, and how many tasks share that state."""
+    """Return the first reason of the worst state, and the number of tasks in that state."""
     for state in (JobState.FAILED, JobState.CANCELLED, JobState.UNKNOWN, JobState.QUEUED):
         concerned: Sequence[TaskStatus] = sorted(
             (task for task in tasks if task.state == state), key=lambda task: task.index
@@ -153,7 +155,7 @@ _TERMINATED = 143
 
 @dataclass(frozen=True, slots=True)
 class TaskRecord:
-    """How a task ended; times in seconds since 1970, by the clock of its node."""
+    """The end of a task. Times are in seconds since 1970 by the clock of its node."""
 
     exit_code: int
     began: float
@@ -161,7 +163,7 @@ class TaskRecord:
 
     @classmethod
     def parse(cls, text: str | bytes) -> Self | None:
-        """Read a record; None for what is none, such as a file that was cut short."""
+        """Parse a record; return None for invalid input, such as an incomplete file."""
         try:
             data = json.loads(text)
             return cls(int(data["exit_code"]), float(data["began"]), float(data["ended"]))
@@ -169,10 +171,10 @@ class TaskRecord:
             return None
 
     def status(self, index: int, parts_per_node: int = 1, *, cancelled: bool = False) -> TaskStatus:
-        """The status of the task; a node shared by parts counts in fractions.
+        """Return the status of the task; the time of a shared node is divided by the parts on it.
 
-        ``cancelled``: the job was to be stopped. Then a task that SIGTERM ended was cancelled; otherwise it
-        reached its time limit, or an operator ended it.
+        If the job was to be ``cancelled``, a task that SIGTERM ended is cancelled. Otherwise the task reached
+        its time limit, or an operator ended it.
         """
         seconds = max(self.ended - self.began, 0.0) / parts_per_node
         if self.exit_code == 0:
@@ -185,7 +187,7 @@ class TaskRecord:
 
 @dataclass(frozen=True, slots=True)
 class Handle:
-    """An array job: its id in the batch system, its parts, and the request that it is for."""
+    """An array job: its id in the batch system, the number of its parts, and its request."""
 
     job_id: int
     parts: int
@@ -196,16 +198,16 @@ class Handle:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Parse a handle; raises RunnerRefused for any other text."""
+        """Parse a handle. Raises RunnerRefused."""
         match = _HANDLE.fullmatch(text)
         if match is None:
             raise RunnerRefused(f"there is no job {text[:200]!r}")
         return cls(int(match[1]), int(match[2]), match[3])
 
 
-#: Slurm's messages for a job that it will never accept; the last is for a script that is too long.
-#: Operators can fix other errors, such as an unknown partition.
-_REFUSALS: Final = (
+#: Slurm's messages for a job that it will never accept; the last is for too long a script. Operators can fix
+#: other errors, such as an unknown partition.
+_REJECTIONS: Final = (
     "Requested time limit is invalid",
     "Invalid job array specification",
     "Pathname of a file",
@@ -213,30 +215,30 @@ _REFUSALS: Final = (
 
 
 def submission_error(message: str) -> RunnerError:
-    """The error for a rejected job; other messages of Slurm are for operators."""
-    final = next((words for words in _REFUSALS if words in message), None)
+    """Return the error for a rejected job; other messages of Slurm are for operators."""
+    final = next((words for words in _REJECTIONS if words in message), None)
     if final is not None:
         return RunnerRefused(f"the batch system rejected the job: {final}")
     return RunnerUnavailable("the batch system rejected the job; the platform's operators see why")
 
 
 class BatchRunner(Runner):
-    """Its handles are those of :class:`Handle`."""
+    """Base of runners whose handles are those of :class:`Handle`."""
 
     def __init__(self) -> None:
         self._submitting: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     def submitting(self, request_id: str) -> asyncio.Lock:
-        """Held while a request is submitted: of two attempts of this process the second finds the job."""
+        """Return the lock of a request's submissions: of two in this process the second finds the job."""
         return self._submitting.setdefault(request_id, asyncio.Lock())
 
     @abstractmethod
     async def statuses(self, handles: Collection[Handle]) -> Mapping[Handle, JobStatus | RunnerError]:
-        """The status of each job, at least one; raises RunnerUnavailable where that holds for them all."""
+        """Return the status or error of each of at least one job. Raises RunnerUnavailable for all."""
 
     @abstractmethod
     async def stop(self, handle: Handle) -> None:
-        """Stop the job's compute; nothing happens when it has ended."""
+        """Cancel a job; do nothing if it has ended."""
 
     async def poll(self, handle: str) -> JobStatus:
         status = (await self.poll_many([handle]))[handle]
@@ -245,24 +247,24 @@ class BatchRunner(Runner):
         return status
 
     async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
-        answers: dict[str, JobStatus | RunnerError] = {}
+        found: dict[str, JobStatus | RunnerError] = {}
         known: dict[str, Handle] = {}
         for text in handles:
             try:
                 known[text] = Handle.parse(text)
             except RunnerRefused as error:
-                answers[text] = error
+                found[text] = error
         if known:
             try:
                 statuses = await self.statuses(frozenset(known.values()))
             except RunnerUnavailable as error:
-                return answers | dict.fromkeys(known, error)
-            answers |= {text: statuses[handle] for text, handle in known.items()}
-        return answers
+                return found | dict.fromkeys(known, error)
+            found |= {text: statuses[handle] for text, handle in known.items()}
+        return found
 
     @abstractmethod
     async def fetch(self, handle: Handle, parts: range, directory: Path, max_bytes: int) -> list[Path]:
-        """Write the output of finished parts, as :meth:`collect` does; raises RunnerRefused for others."""
+        """Write the output of finished parts as :meth:`collect` does. Raises RunnerRefused for others."""
 
     async def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
         known = Handle.parse(handle)

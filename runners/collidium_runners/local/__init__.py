@@ -1,9 +1,8 @@
-"""The runner local: the pipeline as processes of the server's own machine, with nothing to install (Linux).
+"""The runner ``local``: runs the pipeline as processes on the server's machine, without containers (Linux).
 
-For a laptop, and for a server without containers. Each job runs in a session of its own under a shepherd,
-which outlives the process that started it; what is to be known of jobs lies below ``local-jobs`` in the data
-directory, so that any process of this machine follows them. Every process that follows requests must run on
-this machine, as the same user.
+Each job runs in a session of its own under a supervising process, the shepherd, which may outlive the process
+that started it. The state of jobs is below ``local-jobs`` in the data directory, so that any process of this
+machine can follow them. All processes that follow requests must run on this machine as the same user.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
 @hookimpl
 def collidium_runners(settings: Settings) -> list[Runner]:
     """The runner local."""
-    # Each job's shepherd passes here, and needs none of it.
+    # Imported here, as each shepherd imports this package and needs none of it.
     from collidium_runners.local.engine import local_runner
 
     return [local_runner(settings)]

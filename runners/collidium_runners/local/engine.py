@@ -1,4 +1,4 @@
-"""The runner ``local``, with the operating system as the engine of its spool. The engine blocks."""
+"""The runner ``local``, and its engine, which starts processes of the operating system. The engine blocks."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
 from collidium_runners.local.records import PROC, JobSpecification, Record, boot, tail, with_variable
 from collidium_runners.local.shepherd import STOP_SECONDS
+from collidium_runners.spool.engine import JobFolders, JobLimits, Run
 from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner
-from collidium_runners.spool.spool import JobFolders, JobLimits, Run
 
 _BEGIN_SECONDS: Final = 30
-#: Seconds that a shepherd may need in addition to the stop time of its pipeline.
+#: Seconds that a shepherd may take in addition to the stop time of its pipeline.
 _PATIENCE_SECONDS: Final = 5.0
 _LOG_LINES: Final = 20
 _KILLED: Final = 128 + SIGKILL
@@ -38,34 +38,34 @@ _KILLED_OUTSIDE: Final = "its processes were killed from outside"
 
 
 class ShepherdError(Exception):
-    """Why no shepherd began: for operators."""
+    """Why no shepherd was started, for operators."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalEngine:
-    """Runs the pipeline's command as processes of this machine, and is the only engine there is."""
+    """Runs the pipeline's command as processes of this machine. It is the only engine of its runner."""
 
-    #: With a folder for each job, ``processes/<name>``.
+    #: Has a folder for each job, ``processes/<name>``.
     directory: Path
     command: PipelineCommand
     niceness: int
     memory_bytes: int
     program: str = "local"
-    missing: str = "what was known of its processes was removed before it ended"
+    missing: str = "the record of its processes was removed before it ended"
 
     # -- which engine -------------------------------------------------------------------------------------
 
     def choose(self) -> LocalEngine:
-        """Itself; raises RunnerUnavailable while it could start no job."""
+        """Return this engine. Raises RunnerUnavailable if the pipeline's program is missing."""
         self._executable()
         return self
 
     def get(self, program: str) -> LocalEngine:
-        """Itself."""
+        """Return this engine."""
         return self
 
     def check(self) -> None:
-        """Raise ConfigurationError where this machine lacks what every job needs."""
+        """Raise ConfigurationError if this machine cannot run jobs."""
         if not (PROC / "self/stat").exists():
             raise ConfigurationError("PLATFORM_RUNNER: local needs Linux with /proc")
         if self._program_path() is None:
@@ -130,7 +130,7 @@ class LocalEngine:
             return None
         if started.shepherd.is_alive and record.ended is None:
             return Run(started=started.at)
-        # It is written down before the shepherd ends.
+        # Recorded before the shepherd ends, so it is read after the shepherd was seen alive.
         if ended := record.ended:
             return Run(is_over=True, exit_code=ended.exit_code, started=started.at, finished=ended.at)
         _kill(record)
@@ -141,7 +141,7 @@ class LocalEngine:
 
     def _program_path(self) -> str | None:
         found = shutil.which(self.command.program, path=search_path(os.environ))
-        # Jobs have another working directory.
+        # Absolute, as jobs have another working directory.
         return found and str(Path(found).absolute())
 
     def _executable(self) -> str:
@@ -155,9 +155,9 @@ class LocalEngine:
 
 
 def _begin(record: Record) -> None:
-    """Start a shepherd; returns when it has begun, or another one had."""
+    """Start a shepherd; return when it, or another one for the job, has started."""
     try:
-        answer = subprocesses.run(
+        done = subprocesses.run(
             [sys.executable, "-P", "-m", "collidium_runners.local.shepherd", str(record.folder)],
             _BEGIN_SECONDS,
             directory=record.folder,
@@ -165,35 +165,35 @@ def _begin(record: Record) -> None:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise RunnerUnavailable(_NOT_BEGUN) from error
-    if answer.returncode:
-        raise RunnerUnavailable(_NOT_BEGUN) from ShepherdError(last_line(answer.stderr))
+    if done.returncode:
+        raise RunnerUnavailable(_NOT_BEGUN) from ShepherdError(last_line(done.stderr))
 
 
 def _kill(record: Record) -> None:
-    """End whatever there is of a job by force, its shepherd too; raises RunnerUnavailable when it stays."""
+    """Kill all processes of a job and its shepherd. Raises RunnerUnavailable if any survives."""
     deadline = time.monotonic() + _PATIENCE_SECONDS
     while left := with_variable(MARK, record.name):
         for process in left:
             process.signal(SIGKILL)
         if time.monotonic() > deadline:
-            raise RunnerUnavailable("the job does not stop") from ShepherdError(f"still there: {left}")
+            raise RunnerUnavailable("the job does not stop") from ShepherdError(f"still running: {left}")
         time.sleep(0.01)
 
 
-#: The variable by which a job's processes are known, wherever they went.
+#: The environment variable that marks the processes of a job, also outside of its session.
 MARK: Final = "COLLIDIUM_JOB"
 
-#: Not the proxies: an address may hold a password.
+#: Variables that jobs inherit. No proxies, whose URLs may contain passwords.
 _KEPT: Final = frozenset({"LANG", "LANGUAGE", "LD_LIBRARY_PATH", "OMP_NUM_THREADS", "PYTHONPATH", "TZ"})
 
 
 def search_path(environment: Mapping[str, str]) -> str:
-    """Where programs are looked for: first among those that were installed with this Python."""
+    """Return the search path for programs, with those installed with this Python first."""
     return os.pathsep.join([sysconfig.get_path("scripts"), environment.get("PATH", os.defpath)])
 
 
 def job_environment(environment: Mapping[str, str], name: str, scratch: Path) -> dict[str, str]:
-    """The environment of the job of that name, whose home is ``scratch``."""
+    """Return the environment of the job ``name`` with the home directory ``scratch``."""
     kept = {name: value for name, value in environment.items() if name in _KEPT or name.startswith("LC_")}
     return kept | {
         "PATH": search_path(environment),
@@ -207,7 +207,7 @@ class LocalRunner(SpooledRunner):
     """Runs each job as processes of this machine."""
 
     name = "local"
-    #: To look costs next to nothing.
+    #: Often, as a poll is cheap.
     poll_seconds = 1.0
 
     def __init__(self, engine: LocalEngine, limits: JobLimits) -> None:
@@ -219,9 +219,9 @@ class LocalRunner(SpooledRunner):
 
 
 def local_runner(settings: Settings) -> LocalRunner:
-    """The runner local.
+    """Return the runner for the settings.
 
-    Raises :class:`~collidium.errors.ConfigurationError` for a pipeline command that cannot be filled in.
+    Raises :class:`~collidium.errors.ConfigurationError` for an invalid pipeline command.
     """
     limits = JobLimits(
         jobs=settings.local_jobs,

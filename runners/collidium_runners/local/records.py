@@ -1,12 +1,12 @@
-"""Files by which engine and shepherd communicate, in a folder for each job; and the processes that they name.
+"""The files in a job's folder, through which engine and shepherd communicate; and processes found in /proc.
 
 ::
 
-    job.json       what is to run, written by the engine
-    lock           held by the shepherd as long as it lives
+    job.json       the command, written by the engine
+    lock           locked while the shepherd runs
     started.json   the shepherd's process
-    ended.json     the end of the pipeline
-    log, log.1     the end of what it wrote
+    ended.json     the exit code of the pipeline
+    log, log.1     the end of the pipeline's output
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import msgspec
 from collidium.files import durable
 
 PROC: Final = Path("/proc")
-#: States of what runs no more, though its number is still taken.
+#: States of processes that have ended but still have an entry.
 _DEAD: Final = frozenset("ZXx")
 logger = logging.getLogger(__name__)
 
@@ -34,17 +34,17 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process, distinguished from others with the same number."""
+    """A process, distinguished from others that had or will have the same id."""
 
     pid: int
-    #: When it began, in clock ticks since the machine did.
+    #: When it started, in clock ticks since the boot.
     start: int
-    #: The machine's run that it belongs to.
+    #: The id of the boot.
     boot: str
 
     @classmethod
     def of(cls, pid: int) -> Self | None:
-        """The process that has this number now, None for none."""
+        """Return the process that has this id now, None if there is none."""
         status = _status(pid)
         return cls(pid, status.start, boot()) if status else None
 
@@ -53,18 +53,18 @@ class Process:
         return self.boot == boot() and (status := _status(self.pid)) is not None and self._is(status)
 
     def signal(self, number: signal.Signals) -> None:
-        """Send it a signal; nothing happens when it has ended, also when its number was reused."""
+        """Send a signal to the process unless it has ended, even if its id was reused."""
         with suppress(ProcessLookupError):
             descriptor = os.pidfd_open(self.pid)
             try:
-                # The process of a descriptor does not change.
+                # From here on the descriptor refers to the same process.
                 if self.is_alive:
                     signal.pidfd_send_signal(descriptor, number)
             finally:
                 os.close(descriptor)
 
     def descendants(self) -> list[Process]:
-        """The children of this process, their children, and so on; none when it has ended."""
+        """Return the children of this process, their children, and so on; none if it has ended."""
         if not self.is_alive:
             return []
         found = {self.pid}
@@ -79,13 +79,13 @@ class Process:
 
 
 def with_variable(name: str, value: str) -> list[Process]:
-    """Processes with that variable in their environment, directly or inherited."""
+    """Return the processes with that variable in their initial environment."""
     wanted = f"{name}={value}".encode()
     return _matching(lambda status: wanted in _environment(status.pid).split(b"\0"))
 
 
 def boot() -> str:
-    """What this run of the machine is called."""
+    """Return the id of the current boot."""
     return (PROC / "sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -98,12 +98,12 @@ class _Status:
 
 
 def _status(pid: int) -> _Status | None:
-    """The fields of ``stat`` (proc(5)); None without such a process."""
+    """Return the fields of ``stat`` (proc(5)); None if there is no such process."""
     try:
         text = (PROC / str(pid) / "stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # After the program's name, in which anything may stand.
+    # After the program's name, which may contain anything.
     words = text.rpartition(")")[2].split()
     return _Status(pid, state=words[0], parent=int(words[1]), start=int(words[19]))
 
@@ -111,7 +111,7 @@ def _status(pid: int) -> _Status | None:
 def _environment(pid: int) -> bytes:
     try:
         return (PROC / str(pid) / "environ").read_bytes()
-    except OSError:  # it has ended, or is another user's
+    except OSError:  # it has ended, or belongs to another user
         return b""
 
 
@@ -132,19 +132,19 @@ def _all() -> Iterator[_Status]:
 
 @dataclass(frozen=True, slots=True)
 class JobSpecification:
-    """What a shepherd is to run."""
+    """The command that a shepherd runs."""
 
     words: Sequence[str]
     environment: Mapping[str, str]
     directory: str
     niceness: int
-    #: Of each process; 0: no limit.
+    #: Memory limit of each process; 0 for none.
     memory_bytes: int
 
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A shepherd at work; ``at`` in seconds since 1970."""
+    """The start of a shepherd; ``at`` in seconds since 1970."""
 
     shepherd: Process
     at: float
@@ -152,7 +152,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A pipeline's end; ``at`` in seconds since 1970."""
+    """The end of a pipeline; ``at`` in seconds since 1970."""
 
     exit_code: int
     at: float
@@ -166,7 +166,7 @@ class Record:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        #: What the job is called.
+        #: The name of the job.
         self.name = folder.name
         self.lock = folder / "lock"
 
@@ -183,11 +183,11 @@ class Record:
         return self._read(Ended)
 
     def write(self, record: JobSpecification | Started | Ended) -> None:
-        """Whole or not at all, and safe on disk afterwards."""
+        """Write a record atomically and durably."""
         durable.replace(self.folder / _FILES[type(record)], msgspec.json.encode(record).decode())
 
     def _read(self, kind: type[T]) -> T | None:
-        """None for a missing or damaged file, which must not affect other jobs."""
+        """Return a record; None if it is missing, or damaged, which must not affect other jobs."""
         file = self.folder / _FILES[kind]
         try:
             return msgspec.json.decode(file.read_bytes(), type=kind)
@@ -198,7 +198,7 @@ class Record:
             return None
 
 
-#: A file of this size is put aside for a new one, and what was put aside before is deleted.
+#: A log file of this size is renamed to ``log.1``, replacing the one before.
 LOG_BYTES: Final = 10 * 1024**2
 
 _TAIL_BYTES: Final = 65536
@@ -212,19 +212,19 @@ class Log:
         self._open: IO[bytes] | None = None
         self._room = 0
 
-    def write(self, piece: bytes) -> None:
-        """Write it if the disk has room: the pipeline goes on all the same."""
+    def write(self, data: bytes) -> None:
+        """Write to the log; errors such as a full disk are ignored."""
         with suppress(OSError):
             if self._open is None or self._room <= 0:
                 self._begin()
             if self._open is not None:
-                self._open.write(piece)
-                self._room -= len(piece)
+                self._open.write(data)
+                self._room -= len(data)
 
     def copy(self, source: IO[bytes]) -> None:
-        """Write whatever comes from a pipe, until its other end is closed."""
-        while piece := os.read(source.fileno(), 65536):
-            self.write(piece)
+        """Write the output of a pipe until its other end is closed."""
+        while data := os.read(source.fileno(), 65536):
+            self.write(data)
 
     def _begin(self) -> None:
         if self._open is not None:
@@ -236,7 +236,7 @@ class Log:
 
 
 def tail(folder: Path) -> bytes:
-    """The end of what was written."""
+    """Return the end of the log."""
     file, older = _files(folder)
     return (_end(older) + _end(file))[-_TAIL_BYTES:]
 

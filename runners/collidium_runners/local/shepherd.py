@@ -1,9 +1,8 @@
-"""Watches over the processes of one job: ``python -m collidium_runners.local.shepherd FOLDER``.
+"""The supervisor of one job: ``python -m collidium_runners.local.shepherd FOLDER``.
 
-It outlives the process that starts it, and exists because only a parent learns how a process ended. It starts
-the pipeline once, copies its output into a log of bounded size, ends all processes of the job when
-the pipeline ends or on SIGTERM, and records the exit code. The command returns as soon as the shepherd has
-started.
+It exists because only a parent gets the exit code of a process, and it must outlive the server. It starts the
+pipeline once, copies its output to a log of limited size, kills all processes of the job when the pipeline
+ends or on SIGTERM, and records the exit code. The command returns as soon as the shepherd has started.
 """
 
 from __future__ import annotations
@@ -24,11 +23,11 @@ from collidium.files.held import lock
 from collidium.runtime.subprocesses import signal_group
 from collidium_runners.local.records import Ended, JobSpecification, Log, Process, Record, Started
 
-#: Between the request to stop and the end by force.
+#: Seconds between SIGTERM and SIGKILL.
 STOP_SECONDS: Final = 2.0
-#: How long another shepherd of the job may take to start.
+#: Seconds that another shepherd of the job may take to start.
 BEGIN_SECONDS: Final = 20.0
-#: Between two attempts to record the end of the pipeline.
+#: Seconds between two attempts to record the end of the pipeline.
 RETRY_SECONDS: Final = 5.0
 
 _NOT_FOUND: Final = 127
@@ -39,7 +38,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(folder: Path) -> int:
-    """Start a shepherd unless the job had one; returns once one has begun, 1 when none does."""
+    """Start a shepherd unless the job has had one; return 0 once one has started, else 1."""
     os.umask(0o077)
     record = Record(folder)
     if not _lock(record.lock):
@@ -57,7 +56,7 @@ def main(folder: Path) -> int:
 
 
 def _lock(file: Path) -> bool:
-    """Hold the file until this process and its children have ended; False when another process does."""
+    """Lock the file until this process and its fork have ended; return False if it is locked already."""
     return lock(os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
 
 
@@ -73,11 +72,11 @@ def _wait_for_the_other(record: Record) -> int:
 def _watch(record: Record, begin: int) -> None:
     specification, itself = record.specification, Process.of(os.getpid())
     if specification is None or itself is None:
-        raise RuntimeError(f"{record.folder} holds no job")
+        raise RuntimeError(f"{record.folder} has no job")
     nothing = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
-    # Whatever the job's processes leave behind becomes a child of this one, and is ended with it.
+    # Orphans of the job become children of this process, so that it can kill them.
     _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
     processes = JobProcesses(itself)
     signal.signal(signal.SIGTERM, lambda *_: processes.stop())
@@ -85,16 +84,16 @@ def _watch(record: Record, begin: int) -> None:
     os.write(begin, b"1")
     os.close(begin)
     ended = Ended(processes.run(specification, Log(record.folder)), time.time())
-    while not _written(record, ended):
-        # No other process can record it.
+    while not _wrote(record, ended):
+        # Retry, as no other process knows the exit code.
         time.sleep(RETRY_SECONDS)
 
 
-def _written(record: Record, ended: Ended) -> bool:
+def _wrote(record: Record, ended: Ended) -> bool:
     try:
         record.write(ended)
     except FileNotFoundError:
-        return True  # the folder was removed: the record is not needed
+        return True  # the folder was removed, so the record is not needed
     except OSError:  # a full disk
         return False
     return True
@@ -109,7 +108,7 @@ class JobProcesses:
         self._pipeline: subprocess.Popen[bytes] | None = None
 
     def run(self, specification: JobSpecification, log: Log) -> int:
-        """Run the pipeline to its end; returns its exit code, above 128 that of a signal."""
+        """Run the pipeline to its end; return its exit code, or 128 plus the number of a signal."""
         if self._stopped:
             return 128 + signal.SIGTERM
         try:
@@ -132,12 +131,12 @@ class JobProcesses:
         copying = threading.Thread(target=log.copy, args=(pipeline.stdout,), daemon=True)
         copying.start()
         code = pipeline.wait()
-        self._end_what_is_left()
+        self._kill_descendants()
         copying.join(STOP_SECONDS)
         return code if code >= 0 else 128 - code
 
     def stop(self) -> None:
-        """Ask the pipeline to end; soon it is ended by force, with all that it started."""
+        """Send SIGTERM to the pipeline, and after a while SIGKILL to all descendants."""
         self._stopped = True
         if self._pipeline is not None:
             signal_group(self._pipeline.pid, signal.SIGTERM)
@@ -149,7 +148,8 @@ class JobProcesses:
         for process in self._shepherd.descendants():
             process.signal(signal.SIGKILL)
 
-    def _end_what_is_left(self) -> None:
+    def _kill_descendants(self) -> None:
+        """Kill until there is no child left: orphans become children of this process."""
         with suppress(ChildProcessError):  # none is left
             while True:
                 self._kill()
@@ -159,10 +159,10 @@ class JobProcesses:
 
 
 def _confine(specification: JobSpecification) -> None:
-    """In the pipeline's process, before it is the pipeline's."""
+    """Set limits in the pipeline's process before it executes the command."""
     os.nice(specification.niceness)
     if specification.memory_bytes:
-        # Not the address space, of which much may be reserved and never used.
+        # Not the address space, which may be much larger than the memory in use.
         resource.setrlimit(resource.RLIMIT_DATA, (specification.memory_bytes, specification.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,8 +1,8 @@
-"""The runner on NERSC's Superfacility API: array jobs on Perlmutter, driven from outside by HTTP.
+"""The runner ``sfapi``: array jobs on Perlmutter through NERSC's Superfacility API.
 
-Needs ``pip install 'collidium[sfapi]'``, a Superfacility API client (made in Iris, with its private key in
-``PLATFORM_SFAPI_KEY_FILE``) and a directory on the machine's file system. Every job is named
-``collidium-<request_id>``, by which it is found again.
+Needs ``pip install 'collidium[sfapi]'``, a Superfacility API client (created in Iris, with its private key in
+``PLATFORM_SFAPI_KEY_FILE``) and a directory on the machine's file system. Jobs are named and found by
+``collidium-<request_id>``.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The library's client on a transport of our own.
+"""The client of the library ``sfapi_client`` with replaced HTTP calls.
 
-``sfapi_client`` knows tokens, the machine's models and how a submission becomes a task and a job. Its HTTP
-calls are replaced: they send a submission again when an answer is late, so that a job is submitted twice,
-wait 65 s for a refused connection, and read responses of any size.
+The library handles tokens, the API's models, and the tasks of submissions. Its HTTP calls repeat a submission
+when the response is late, so that a job is submitted twice, wait 65 s for a refused connection, and read
+responses of any size.
 """
 
-# The library's calls are wrapped by what retries them; ours are plain methods.
+# The library wraps its methods to retry them; ours are plain methods.
 # pyright: reportIncompatibleVariableOverride=false
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from collidium.contracts.runner import RunnerUnavailable
 from collidium.runtime.http_client import HttpClient
 from collidium.runtime.network import BoundedTransport
 
-#: Largest answer that is read: a piece of a file, or the rows of a call, with a margin.
+#: Maximum size of a response: a chunk of a file, or the rows of a query, with a margin.
 LARGEST_ANSWER: Final = 8 * 1024**2
-#: Calls at one time.
+#: Maximum number of concurrent calls.
 CONNECTIONS: Final = 20
 
 
 class Tokens:
-    """Access tokens: the library signs the assertion, and knows when a token expires."""
+    """Access tokens, which the library requests and renews."""
 
     def __init__(self, make: Callable[[], AsyncClient], seconds: float) -> None:
         self._make = make
@@ -41,17 +41,17 @@ class Tokens:
         self._trouble = ""
 
     async def current(self) -> str:
-        """One that has not expired; raises RunnerUnavailable."""
+        """Return a token that has not expired. Raises RunnerUnavailable."""
         async with self._turn():
-            return await self._ask()
+            return await self._token()
 
-    async def instead_of(self, refused: str) -> str:
-        """Another than the one that the API refused; raises RunnerUnavailable."""
+    async def replacement(self, rejected: str) -> str:
+        """Return another token than the one that the API rejected. Raises RunnerUnavailable."""
         async with self._turn():
-            if (token := await self._ask()) != refused:
+            if (token := await self._token()) != rejected:
                 return token
-            await self._begin_anew()
-            return await self._ask()
+            await self._reset()
+            return await self._token()
 
     async def close(self) -> None:
         await self._client.close()
@@ -61,34 +61,34 @@ class Tokens:
         seen = self._failures
         async with self._lock:
             if self._failures != seen:
-                # Callers that waited for a failed attempt fail with it.
+                # Callers that waited during a failed attempt fail, too, instead of repeating it.
                 raise RunnerUnavailable(self._trouble)
             yield
 
-    async def _ask(self) -> str:
+    async def _token(self) -> str:
         try:
             async with asyncio.timeout(self._seconds):
                 return str(await self._client.token)
         except Exception as error:
-            # The library lets through whatever its HTTP client (httpx or httpx2), its signing and its reading
-            # raise. Their texts may quote what was sent, so only the kind is shown.
+            # The library passes on all errors of its HTTP client (httpx or httpx2), of signing and of
+            # parsing. Their messages may contain secrets, so only the type is shown.
             data = getattr(error, "error", None)
             kind = data if isinstance(data, str) and data.isidentifier() else type(error).__name__
-            # It may have kept what it could not read, and would go on trying to use it.
-            await self._begin_anew()
+            # The library may have stored an invalid response, and would use it again.
+            await self._reset()
             self._failures += 1
             self._trouble = f"the batch API gave no access token: {kind}"
             raise RunnerUnavailable(self._trouble) from None
 
-    async def _begin_anew(self) -> None:
+    async def _reset(self) -> None:
         await self.close()
         self._client = self._make()
 
 
 class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
-    """As the library's, but every call takes its turn, is sent once, and ends in time.
+    """The library's client with calls that are limited in rate, sent once, and limited in time.
 
-    Calls raise RunnerUnavailable, and nothing else. What is in an answer is for the caller to judge.
+    Calls raise only RunnerUnavailable. Callers validate the content of responses.
     """
 
     def __init__(
@@ -126,17 +126,17 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         await self._transport.aclose()
 
     async def _call(self, method: str, url: str, **content: Any) -> httpx.Response:
-        # What follows names machines, files and jobs.
+        # For messages: without the rest of the URL, which names machines, files and jobs.
         what = f"{method} {'/'.join(url.split('/')[:2])}"
         token = await self._tokens.current()
-        answer = await self._send(what, method, url, token, content)
-        if answer.status_code == UNAUTHORIZED:
-            # Refused, so without effect: it may be sent again.
-            token = await self._tokens.instead_of(token)
-            answer = await self._send(what, method, url, token, content)
-        if answer.status_code >= ERRORS:
-            raise BadAnswer(f"the batch API answered {answer.status_code} to {what}", answer.status_code)
-        return answer
+        response = await self._send(what, method, url, token, content)
+        if response.status_code == UNAUTHORIZED:
+            # It had no effect, so it may be sent again.
+            token = await self._tokens.replacement(token)
+            response = await self._send(what, method, url, token, content)
+        if response.status_code >= ERRORS:
+            raise BadAnswer(f"the batch API answered {response.status_code} to {what}", response.status_code)
+        return response
 
     async def _send(
         self, what: str, method: str, url: str, token: str, content: dict[str, Any]
@@ -144,18 +144,18 @@ class Client(AsyncClient):  # type: ignore[misc]  # the library ships no types
         await self._pace.turn()
         headers = {"Authorization": f"Bearer {token}"}
         try:
-            answer = await self._transport.request(method, url, headers=headers, **content)
+            response = await self._transport.request(method, url, headers=headers, **content)
         except httpx.TimeoutException:
             raise RunnerUnavailable(f"the batch API did not answer {what} in {self._seconds:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise RunnerUnavailable(f"the batch API did not answer {what}: {type(error).__name__}") from None
-        if len(answer.content) > LARGEST_ANSWER:
+        if len(response.content) > LARGEST_ANSWER:
             raise BadAnswer(f"the batch API's answer to {what} is too large", TOO_LARGE)
-        return answer
+        return response
 
 
 class Pace:
-    """Turns, so many per second and evenly apart; those who wait get theirs in order."""
+    """Limits calls to a number per second, evenly spaced and in order."""
 
     def __init__(
         self,
@@ -169,20 +169,20 @@ class Pace:
         self._next = 0.0
 
     async def turn(self) -> None:
-        """Return when the caller may call."""
+        """Return when the next call may be sent."""
         now = self._clock()
-        mine = max(self._next, now)
-        self._next = mine + self._apart
-        if mine > now:
-            await self._sleep(mine - now)
+        turn = max(self._next, now)
+        self._next = turn + self._apart
+        if turn > now:
+            await self._sleep(turn - now)
 
 
 UNAUTHORIZED: Final = 401
 NOT_FOUND: Final = 404
 TOO_LARGE: Final = 413
-#: The question, or its answer, was too long.
+#: Statuses for too long a request or response.
 TOO_LONG: Final = frozenset({TOO_LARGE, 414, 431})
-#: The first status that is an error.
+#: The lowest status of an error.
 ERRORS: Final = 400
 
 

@@ -1,6 +1,7 @@
-"""The one connection of a runner: operations of the library on the machine, and downloads of output.
+"""The connection of the runner: operations on the machine through the library, and downloads of output.
 
-It needs the library. The API serves small files only, so output is downloaded file by file and in pieces.
+Importing this module needs ``sfapi_client``. The API serves small files only, so large files are split on the
+machine and downloaded in chunks.
 """
 
 from __future__ import annotations
@@ -34,17 +35,17 @@ from collidium_runners.sfapi.client import NOT_FOUND, BadAnswer, Client
 from collidium_runners.sfapi.queue import Queue
 from collidium_runners.sfapi.runner import Site
 
-#: Bytes that are asked for at once, and so held in memory for each file that is fetched.
+#: Size of a chunk in bytes, which is in memory for each file that is being downloaded.
 PIECE: Final = 4 * 1024**2
-#: How many files are fetched at once.
+#: Maximum number of concurrent downloads.
 FILES_AT_ONCE: Final = 4
-#: A file of so many blocks, of 512 bytes, is no progress: jobs may write anything.
+#: Progress files with this many blocks of 512 bytes are ignored: jobs may write anything.
 _PROGRESS_BLOCKS: Final = 9
 
 T = TypeVar("T")
 U = TypeVar("U")
 
-#: What the library raises when an answer is not what it expects: it reads fields without looking.
+#: Errors of the library for unexpected responses, which it does not validate.
 _NONSENSE: Final = (ValueError, KeyError, AttributeError, TypeError, IndexError)
 _NO_SUCH: Final = "No such file or directory"
 
@@ -62,16 +63,16 @@ class Output:
         self._parts = parts
 
     async def finished(self) -> list[bool]:
-        """Whether the output of each part is whole."""
+        """Return for each part whether its output is complete."""
         folders = await self._machine.folders(self._source)
         return [str(part) in folders for part in range(self._parts)]
 
     async def fetch(self, parts: range, directory: Path, max_bytes: int) -> list[Path]:
-        """Write tables of parts below ``directory``; what is there already, and whole, is not fetched again.
+        """Download the tables of parts to ``directory``; files that are complete there are kept.
 
-        Raises RunnerRefused when something is missing, or has more than ``max_bytes`` with the others.
+        Raises RunnerRefused if a table is missing or the output has more than ``max_bytes``.
         """
-        # A link in the place of a part's folder could lead anywhere on the machine.
+        # Only real folders: a link in place of a part's folder could lead anywhere on the machine.
         folders = await self._machine.folders(self._source)
         listed = await _few_at_once(partial(self._sizes, folders), parts)
         sizes = dict(zip(parts, listed, strict=True))
@@ -99,7 +100,7 @@ class Output:
         return written
 
     async def progress(self) -> JobProgress | None:
-        """How far the job is, by what its parts wrote; raises RunnerUnavailable before any has begun."""
+        """Return the progress that the parts report. Raises RunnerUnavailable before any has started."""
         folder = str(self._source / "progress")
         small = ("-maxdepth", "1", "-name", "*.json", "-type", "f", "-size", f"-{_PROGRESS_BLOCKS}")
         lines = await self._machine.run("find", folder, *small, "-exec", "grep", "-h", ".", "{}", "+")
@@ -160,7 +161,7 @@ def _content_of(answer: httpx.Response) -> bytes:
 
 
 def _append(path: Path, content: bytes) -> None:
-    # Opened and closed in one thread: a call that is cancelled meanwhile leaves no file open.
+    # Opened and closed in one thread, so that a cancelled call leaves no file open.
     with path.open("ab") as file:
         file.write(content)
 
@@ -183,14 +184,14 @@ async def _few_at_once(work: Callable[[T], Awaitable[U]], items: Iterable[T]) ->
     try:
         return await asyncio.gather(*tasks)
     finally:
-        # If one failed, the others are cancelled; their files would collide with the next attempt.
+        # If one fails, cancel the others, whose files would collide with the next attempt.
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class Machine:
-    """One machine; ``seconds`` bound each of these, which take several calls."""
+    """Operations on one machine, each of several calls and limited to ``seconds``."""
 
     def __init__(self, client: Client, name: str, seconds: float) -> None:
         self._client = client
@@ -199,10 +200,10 @@ class Machine:
         self._compute: AsyncCompute | None = None
 
     async def submit(self, script: str) -> int:
-        """Hand a batch script over and return the job's id.
+        """Submit a batch script and return the job's id.
 
-        Raises RunnerRefused for a script that will never be taken, and RunnerUnavailable when it was not
-        taken, or that is unknown.
+        Raises RunnerRefused if the script will never be accepted, and RunnerUnavailable if it was not
+        accepted or the outcome is unknown.
         """
         async with self._understood("a submission"):
             try:
@@ -212,7 +213,7 @@ class Machine:
                 raise submission_error(str(error.message)) from error
 
     async def run(self, *words: str) -> str:
-        """Run a command on a login node, return its output; raises RunnerUnavailable when it fails."""
+        """Run a command on a login node and return its output. Raises RunnerUnavailable if it fails."""
         async with self._understood("a command"):
             try:
                 return str(await (await self._connected()).run(shlex.join(words)))
@@ -220,16 +221,16 @@ class Machine:
                 raise RunnerUnavailable(f"{words[0]} failed on the machine") from error
 
     async def files(self, directory: PurePosixPath) -> dict[str, int] | None:
-        """The sizes of the files in a directory by their names; None when there is none."""
+        """Return the sizes of the files in a directory by name; None if there is no directory."""
         listed = await self._listing(directory)
         return None if listed is None else {name: size for name, kind, size in listed if kind == "-"}
 
     async def folders(self, directory: PurePosixPath) -> set[str]:
-        """The names of the folders in a directory, without links to folders."""
+        """Return the names of the folders in a directory, without links."""
         return {name for name, kind, _ in await self._listing(directory) or () if kind == "d"}
 
     async def _listing(self, directory: PurePosixPath) -> list[tuple[str, str, int]] | None:
-        """Name, kind (as ls has it, "l" for a link) and size of what is in a directory."""
+        """Return name, type (as in ls, "l" for a link) and size of each entry of a directory."""
         async with self._understood("a listing"):
             try:
                 listed = await (await self._connected()).ls(str(directory))
@@ -252,11 +253,11 @@ class Machine:
         except TimeoutError:
             raise RunnerUnavailable(f"{what} took the batch API longer than {self._seconds:g} s") from None
         except _NONSENSE:
-            raise RunnerUnavailable(f"the batch API answered {what} with nonsense") from None
+            raise RunnerUnavailable(f"the batch API's response to {what} is invalid") from None
 
 
 class Connection:
-    """Opens nothing before it is used; ``site`` is complete."""
+    """Client, machine and queue of a complete ``site``. Connects when first used."""
 
     def __init__(self, site: Site) -> None:
         settings = site.settings
@@ -274,20 +275,20 @@ class Connection:
         self.queue = Queue(self.client, self._name)
 
     def output(self, handle: Handle) -> Output:
-        """The files of a job."""
+        """Return the output of a job."""
         source = self._directory / handle.request_id
         return Output(self.client, self.machine, self._name, source, handle.parts)
 
     async def stop(self, job_id: int) -> None:
-        """Have a job end; nothing happens when there is none."""
+        """Cancel a job; do nothing if it does not exist."""
         try:
-            answer = await self.client.delete(f"compute/jobs/{self._name}/{job_id}")
-            answer.json()
+            response = await self.client.delete(f"compute/jobs/{self._name}/{job_id}")
+            response.json()
         except BadAnswer as error:
             if error.status != NOT_FOUND:
                 raise
         except ValueError:
-            raise RunnerUnavailable("the batch API answered a cancellation with nonsense") from None
+            raise RunnerUnavailable("the batch API's response to a cancellation is invalid") from None
 
     async def close(self) -> None:
         await self.client.close()

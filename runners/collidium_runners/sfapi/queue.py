@@ -1,4 +1,4 @@
-"""Queries the batch system, many jobs in a call, and reads the rows of sacct and squeue."""
+"""Queries for many jobs in one call, and the parsing of rows of sacct and squeue."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ from collidium_runners.batch.states import TaskStatus, state_of
 from collidium_runners.command import job_name
 from collidium_runners.sfapi.client import TOO_LONG, BadAnswer, Client
 
-#: How many jobs are asked about in a call: their ids make an address of 8 kB, which servers take.
+logger = logging.getLogger(__name__)
+
+#: Maximum number of job ids in a call: they make a URL of 8 kB, which servers accept.
 IDS_PER_CALL: Final = 600
-#: How many array tasks they may have together: each is a row of up to 3 kB.
+#: Maximum number of array tasks of the jobs in a call: each is a row of up to 3 kB.
 TASKS_PER_CALL: Final = 1500
-#: How many calls are under way at once.
+#: Maximum number of concurrent calls.
 CALLS_AT_ONCE: Final = 16
-#: How far back a job is looked for by its name; longer than any request waits and runs.
+#: How far back jobs are searched by name; longer than any request waits and runs.
 LOOK_BACK: Final = timedelta(days=30)
 
+Row = Mapping[str, Any]
+#: Tasks of a job by index.
 Tasks = dict[int, TaskStatus]
 
 
@@ -35,20 +39,20 @@ class Queue:
         self._turns = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def tasks(self, jobs: Mapping[int, int]) -> dict[int, Tasks | RunnerError]:
-        """The tasks of each job, or why they are unknown; jobs that are not known are left out.
+        """Return the tasks of each job, or an error; unknown jobs are absent.
 
-        ``jobs`` are ids, each with how many tasks it has.
+        ``jobs`` has the number of tasks by job id.
         """
         found: dict[int, Tasks | RunnerError] = {}
-        for answer in await asyncio.gather(*map(self._of_chunk, _chunks(jobs))):
-            found |= answer
+        for tasks in await asyncio.gather(*map(self._of_chunk, _chunks(jobs))):
+            found |= tasks
         return found
 
     async def of_request(self, request_id: str) -> dict[int, Tasks]:
-        """The jobs that were submitted for a request, by their ids."""
+        """Return the tasks of all jobs that were submitted for a request, by job id."""
         name = job_name(request_id)
         since = (datetime.now(UTC) - LOOK_BACK).strftime("%Y-%m-%d")
-        # What has not ended is at once in the queue, but only later in the accounting.
+        # New jobs are in the queue at once, and in the accounting later.
         queued = await self._rows([f"name={name}"], accounting=False)
         ended = await self._rows([f"name={name}", f"starttime={since}"], accounting=True)
         return _together(by_job(named(queued, name)), by_job(named(ended, name)))
@@ -70,9 +74,9 @@ class Queue:
         return await self._of_chunk(job_ids[:middle]) | await self._of_chunk(job_ids[middle:])
 
     async def _known(self, job_ids: Sequence[int]) -> dict[int, Tasks]:
-        asked = set(job_ids)
-        known = await self._by_id(asked, accounting=True)
-        if missing := asked - known.keys():
+        wanted = set(job_ids)
+        known = await self._by_id(wanted, accounting=True)
+        if missing := wanted - known.keys():
             known |= await self._by_id(missing, accounting=False)
         return known
 
@@ -82,14 +86,14 @@ class Queue:
 
     async def _rows(self, kwargs: list[str], *, accounting: bool) -> list[Row]:
         params = {"sacct": accounting, "cached": False, "kwargs": kwargs}
-        answer = await self._client.get(f"compute/jobs/{self._machine}", params)
+        response = await self._client.get(f"compute/jobs/{self._machine}", params)
         try:
-            data = answer.json()
+            data = response.json()
         except ValueError:
             data = None
         rows = data.get("output") if isinstance(data, dict) and data.get("status") == "OK" else None
         if not isinstance(rows, list):
-            raise RunnerUnavailable("the batch API answered a question about jobs with nonsense")
+            raise RunnerUnavailable("the batch API's response to a query of jobs is invalid")
         return [row for row in rows if isinstance(row, dict)]
 
 
@@ -106,36 +110,32 @@ def _chunks(jobs: Mapping[int, int]) -> list[list[int]]:
 
 
 def _together(queued: dict[int, Tasks], ended: dict[int, Tasks]) -> dict[int, Tasks]:
-    """The accounting decides over the queue, although it is updated later."""
+    """Merge tasks; those of the accounting replace those of the queue."""
     return {job: queued.get(job, {}) | ended.get(job, {}) for job in queued.keys() | ended.keys()}
 
 
-logger = logging.getLogger(__name__)
-
-Row = Mapping[str, Any]
-
-#: ``123_4`` is a task, ``123_[5-9,12%3]`` all those that wait. Slurm cuts a long list short with dots.
-#: Ten times the parts that a job may have are counted: what is beyond is nonsense.
+#: ``123_4`` is a task, ``123_[5-9,12%3]`` all waiting tasks. Slurm shortens a long list with dots. Indices
+#: have up to four digits, ten times the maximum number of parts.
 _TASK: Final = re.compile(
     r"(?P<job>\d{1,18})_(?:(?P<index>\d{1,4})|\[(?P<several>[\d,-]{1,10000})\.*(?:%\d+)?\])", re.ASCII
 )
 _RANGE: Final = re.compile(r"(\d{1,4})(?:-(\d{1,4}))?", re.ASCII)
 _NO_REASON: Final = frozenset({"", "None", "Unknown"})
 
-#: States that were logged already: once is enough.
-_strange: set[str] = set()
+#: Unknown states that were logged, so that each is logged once.
+_unknown_states: set[str] = set()
 
 
 def named(rows: Iterable[Row], name: str) -> list[Row]:
-    """Those of jobs with exactly this name: a filter that the batch system may not have heeded."""
+    """Return the rows of jobs with exactly this name, as the batch system may ignore the filter."""
     return [row for row in rows if name in (row.get("jobname"), row.get("name"))]
 
 
 def by_job(rows: Iterable[Row]) -> dict[int, dict[int, TaskStatus]]:
-    """The tasks of each job by their index.
+    """Return the tasks of each job by index.
 
-    Of several rows of a task, which was put back into the queue, the latest counts.
-    Rows of a job's steps, and those that make no sense, are left out.
+    A requeued task has several rows, of which the latest counts. Rows of job steps and invalid rows are
+    ignored.
     """
     jobs: dict[int, dict[int, TaskStatus]] = {}
     for row in sorted(rows, key=_moment):
@@ -146,7 +146,7 @@ def by_job(rows: Iterable[Row]) -> dict[int, dict[int, TaskStatus]]:
 
 
 def _moment(row: Row) -> tuple[str, str]:
-    """Times of submission and start; ``Unknown`` sorts after every date, as pending tasks should."""
+    """Return the times of submission and start; ``Unknown`` sorts after all dates, as it should."""
     return _text(row, "submit"), _text(row, "start")
 
 
@@ -154,8 +154,8 @@ def _indices(match: re.Match[str]) -> set[int]:
     if match["index"] is not None:
         return {int(match["index"])}
     indices: set[int] = set()
-    for piece in match["several"].strip(",-").split(","):
-        if found := _RANGE.fullmatch(piece):
+    for item in match["several"].strip(",-").split(","):
+        if found := _RANGE.fullmatch(item):
             indices.update(range(int(found[1]), int(found[2] or found[1]) + 1))
     return indices
 
@@ -175,7 +175,7 @@ def _node_seconds(row: Row) -> float | None:
 
 def _reason(row: Row, state: JobState, data: str) -> str | None:
     if state == JobState.UNKNOWN:
-        return f"the batch system reports {_known_once(data)!r}"
+        return f"the batch system reports {_logged_once(data)!r}"
     if state == JobState.QUEUED:
         waiting = _text(row, "reason")
         return None if waiting in _NO_REASON else f"waiting: {waiting[:64]}"
@@ -186,11 +186,11 @@ def _reason(row: Row, state: JobState, data: str) -> str | None:
     return "cancelled" if state == JobState.CANCELLED else None
 
 
-def _known_once(data: str) -> str:
+def _logged_once(data: str) -> str:
     shown = data[:40]
-    if shown not in _strange and len(_strange) < 100:
-        _strange.add(shown)
-        logger.warning("a job's state is unknown to this release, and it is followed on: %r", shown)
+    if shown not in _unknown_states and len(_unknown_states) < 100:
+        _unknown_states.add(shown)
+        logger.warning("a job has a state that is unknown to this release; it is still followed: %r", shown)
     return shown
 
 

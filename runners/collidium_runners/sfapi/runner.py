@@ -1,4 +1,4 @@
-"""Jobs on the batch system behind the Superfacility API, by the validated settings of this runner."""
+"""The runner ``sfapi`` and its settings: jobs on a batch system through the Superfacility API."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ _BEGIN: Final = "-----BEGIN "
 _OTHERS: Final = 0o077
 _NOT_SET_UP: Final = "the platform is not set up for its batch system; its operators see why"
 
-#: Between two questions for the progress of watched jobs, and how long each look waits for the answer.
+#: Seconds between two queries of progress, how long a caller waits for one, and the maximum number of jobs
+#: whose progress is cached.
 _PROGRESS_SECONDS: Final = 1.0
 _PATIENCE_SECONDS: Final = 0.5
 _WATCHED: Final = 1000
@@ -45,17 +46,17 @@ _WATCHED: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A machine behind the API, and what jobs ask of it."""
+    """The settings of a machine behind the API, validated when used."""
 
     settings: Settings
 
     @property
     def directory(self) -> PurePosixPath:
-        """Where jobs write, on the machine."""
+        """The directory for jobs on the machine."""
         return PurePosixPath(self.settings.sfapi_directory)
 
     def problems(self) -> list[str]:
-        """What is missing or wrong, a line each."""
+        """Return what is missing or invalid."""
         found = []
         if find_spec("sfapi_client") is None:
             found.append("the runner sfapi needs sfapi_client: pip install 'collidium[sfapi]'")
@@ -71,14 +72,14 @@ class Site:
         return found
 
     def require(self) -> None:
-        """Raise RunnerUnavailable if anything is wrong: a retry works once it is fixed."""
+        """Raise RunnerUnavailable if anything is missing or invalid: a retry works once it is fixed."""
         if problems := self.problems():
             raise RunnerUnavailable(_NOT_SET_UP) from ConfigurationError("; ".join(problems))
 
     def key(self) -> str:
-        """The private key, as PEM; what stands before it, such as the client's id, is allowed.
+        """Return the private key in PEM; text before it, such as the client's id, is allowed.
 
-        Raises ConfigurationError, which says nothing of what is in the file.
+        Raises ConfigurationError without any content of the file.
         """
         key_file = self.settings.sfapi_key_file
         if key_file is None:
@@ -92,22 +93,22 @@ class Site:
         except UnicodeDecodeError:
             text = ""
         if "PRIVATE KEY" not in text.partition(_BEGIN)[2].partition("\n")[0]:
-            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {key_file} holds no private key as PEM")
+            raise ConfigurationError(f"PLATFORM_SFAPI_KEY_FILE: {key_file} has no private key in PEM")
         return text
 
     def split(self, job: Job) -> tuple[Part, ...]:
-        """The parts of the job."""
+        """Return the parts of a job."""
         return parts(job, self.settings.sfapi_events_per_part)
 
-    def script(self, job: Job, cut: tuple[Part, ...]) -> str:
-        """The batch script; raises RunnerRefused for a job that cannot be written down."""
+    def script(self, job: Job, job_parts: tuple[Part, ...]) -> str:
+        """Return the batch script. Raises RunnerRefused for a job that cannot be written as one."""
         allocation = Allocation(
             account=self.settings.sfapi_account,
             qos=self.settings.sfapi_qos,
             constraint=self.settings.sfapi_constraint,
         )
         try:
-            return script(job, cut, self._pipeline(), self.directory, allocation)
+            return script(job, job_parts, self._pipeline(), self.directory, allocation)
         except ConfigurationError as error:
             raise RunnerUnavailable(_NOT_SET_UP) from error
 
@@ -116,10 +117,10 @@ class Site:
 
 
 class SfapiRunner(BatchRunner):
-    """Connects when it is first used; one client for everything."""
+    """Drives jobs through one connection, which is opened when first used."""
 
     name = "sfapi"
-    #: Of a call for hundreds of jobs, which the API takes a while to answer.
+    #: A call for hundreds of jobs takes the API a while.
     watched_poll_seconds = 1
 
     def __init__(self, site: Site) -> None:
@@ -127,53 +128,53 @@ class SfapiRunner(BatchRunner):
         self._site = site
         self._connecting = asyncio.Lock()
         self._connected: Connection | None = None
-        #: Of watched jobs: what was reported not long ago, the calls for it, and what the last ones gave.
+        #: Progress of watched jobs: recent results, calls for them, and the last results.
         self._fresh = TLRUCache[str, "JobProgress | None", float](_WATCHED, self._fresh_until)
         self._asking = SharedCalls(self._fresh, finish=True)
         self._seen: LRUCache[str, JobProgress | None] = LRUCache(_WATCHED)
 
     def _fresh_until(self, key: str, progress: JobProgress | None, now: float) -> float:
-        """One question a second over all watched jobs."""
+        """Cache for longer with more watched jobs, so that there is one query a second for all."""
         return now + _PROGRESS_SECONDS * (1 + len(self._fresh))
 
     async def submit(self, job: Job) -> str:
-        cut = self._site.split(job)
-        script = self._site.script(job, cut)
+        job_parts = self._site.split(job)
+        script = self._site.script(job, job_parts)
         connection = await self._connection()
         async with self.submitting(job.request_id):
             jobs = await connection.queue.of_request(job.request_id)
             if not jobs:
-                jobs = await self._hand_over(connection, script, job.request_id, len(cut))
+                jobs = await self._submit(connection, script, job.request_id, len(job_parts))
             first, *others = sorted(jobs)
-            # What was submitted twice, by any process, runs once.
+            # If it was submitted twice, by any process, keep the first job.
             for other in others:
                 await _stop_if_active(connection, other, jobs[other])
         return _handle(first, jobs[first], job.request_id)
 
-    async def _hand_over(
+    async def _submit(
         self, connection: Connection, script: str, request_id: str, parts: int
     ) -> dict[int, Tasks]:
-        """Submit and look again; the jobs of the request by their ids."""
-        taken: int | None = None
-        trouble = RunnerUnavailable("the batch system does not know the job that it took")
+        """Submit a job, and return all jobs of the request by id."""
+        submitted: int | None = None
+        trouble = RunnerUnavailable("the batch system does not know the job that it accepted")
         try:
-            taken = await connection.machine.submit(script)
+            submitted = await connection.machine.submit(script)
         except RunnerUnavailable as error:
-            # The answer was lost, perhaps not the submission.
+            # The job may have been submitted although the response was lost.
             trouble = error
         jobs = await connection.queue.of_request(request_id)
-        if taken is not None:
-            jobs.setdefault(taken, {})
+        if submitted is not None:
+            jobs.setdefault(submitted, {})
         if not jobs:
             raise trouble
-        # Tasks that are not reported yet exist nevertheless.
+        # Add tasks that are not reported yet.
         return {job_id: _at_least(parts) | tasks for job_id, tasks in jobs.items()}
 
     async def find(self, request_id: str) -> str | None:
         try:
             jobs = await (await self._connection()).queue.of_request(request_id)
         except RunnerRefused:
-            # No job can have such a name.
+            # The request id cannot name a job.
             return None
         return _handle(min(jobs), jobs[min(jobs)], request_id) if jobs else None
 
@@ -183,7 +184,7 @@ class SfapiRunner(BatchRunner):
         return {handle: _status(handle, known.get(handle.job_id)) for handle in handles}
 
     async def progress(self, handle: str) -> JobProgress | None:
-        """What is known: asking takes several calls, which others do not wait for."""
+        """Return the last known progress if a query, which takes several calls, is slow."""
         with suppress(TimeoutError, RunnerUnavailable):
             async with asyncio.timeout(_PATIENCE_SECONDS):
                 self._seen[handle] = await self._asking.run(handle, partial(self._progress, handle))
@@ -195,7 +196,7 @@ class SfapiRunner(BatchRunner):
 
     async def stop(self, handle: Handle) -> None:
         connection = await self._connection()
-        # All of the request's jobs: a second one may have come late.
+        # All jobs of the request: a second one may have been submitted late.
         jobs = await connection.queue.of_request(handle.request_id)
         jobs.setdefault(handle.job_id, {})
         for job_id, tasks in jobs.items():
@@ -205,7 +206,7 @@ class SfapiRunner(BatchRunner):
         return await (await self._connection()).output(Handle.parse(handle)).finished()
 
     async def fetch(self, handle: Handle, parts: range, directory: Path, max_bytes: int) -> list[Path]:
-        # The folder of a part is whole, whatever its job is.
+        # The folder of a part is complete, whatever the state of its job.
         output = (await self._connection()).output(handle)
         try:
             return await output.fetch(parts, directory, max_bytes)
@@ -219,7 +220,7 @@ class SfapiRunner(BatchRunner):
             await connection.close()
 
     async def _connection(self) -> Connection:
-        """The one connection; raises RunnerUnavailable for settings that are not complete."""
+        """Return the connection. Raises RunnerUnavailable for incomplete settings."""
         async with self._connecting:
             if self._connected is None:
                 self._connected = await asyncio.to_thread(self._connect)
@@ -227,7 +228,7 @@ class SfapiRunner(BatchRunner):
 
     def _connect(self) -> Connection:
         self._site.require()
-        # The library takes a quarter of a second to import, and need not be installed.
+        # Imported here, as the library takes a quarter of a second and may not be installed.
         from collidium_runners.sfapi.connection import Connection
 
         return Connection(self._site)

@@ -1,4 +1,4 @@
-"""The runner ``slurm``: simulates events on a Slurm cluster, by its REST API or its commands."""
+"""The runner ``slurm``: array jobs on a Slurm cluster, through its REST API or its commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["SlurmRunner", "collidium_runners"]
 
 @hookimpl
 def collidium_runners(settings: Settings) -> list[Runner]:
-    """The Slurm runner; raises ConfigurationError for a command that cannot be filled in."""
+    """The Slurm runner. Raises ConfigurationError for an invalid pipeline command."""
     return [SlurmRunner(_backend(settings), settings)]
 
 

@@ -1,4 +1,4 @@
-"""The interface of the two Slurm backends, and the parsing of squeue, sacct and REST API."""
+"""The interface of the two Slurm backends, and the parsing of squeue, sacct and the REST API."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from collidium_runners.batch.states import TaskStatus, state_of
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A job to be queued."""
+    """A job to submit."""
 
     name: str
-    #: With its own ``#SBATCH`` lines, which the REST API does not read.
+    #: Includes ``#SBATCH`` lines, which the REST API ignores.
     script: str
     #: Number of array tasks.
     parts: int
-    #: Time limit of each.
+    #: Time limit of each task.
     minutes: int
     allocation: Allocation
-    #: The working directory, which exists.
+    #: The existing working directory.
     directory: Path
 
 
@@ -36,9 +36,9 @@ class ReportedTask:
 
     job_id: int
     job_name: str
-    #: None: all tasks of the job that are not reported one by one, such as waiting ones.
+    #: None for all tasks of the job that are not reported one by one, such as waiting ones.
     index: int | None
-    #: Slurm's word, and flags if it has any.
+    #: The state and its flags.
     words: tuple[str, ...]
     #: Time since its start, times nodes.
     node_seconds: float | None = None
@@ -52,7 +52,7 @@ class ReportedTask:
         return state_of(*self.words)
 
     def status(self, index: int, parts_per_node: int) -> TaskStatus:
-        """As a status of any batch system; a node shared by parts counts in fractions."""
+        """Return the status of the task; the time of a shared node is divided by the parts on it."""
         used = None if self.node_seconds is None else self.node_seconds / parts_per_node
         return TaskStatus(index, self.state, used, self._reason())
 
@@ -70,47 +70,50 @@ class ReportedTask:
 
 
 class SlurmBackend(ABC):
-    """Queues, shows and stops jobs. Methods raise RunnerUnavailable, :meth:`submit` RunnerRefused too."""
+    """Submits, queries and cancels jobs. All methods raise RunnerUnavailable."""
 
     @abstractmethod
     async def submit(self, submission: Submission) -> int:
-        """Queue the job and return its id. When it raises, the job may have been queued nevertheless."""
+        """Submit a job and return its id. If this raises, the job may have been submitted.
+
+        Raises RunnerRefused for a job that will never be accepted.
+        """
 
     @abstractmethod
     async def find_jobs(self, name: str) -> list[int]:
-        """The ids of the jobs of that name that Slurm remembers."""
+        """Return the ids of the jobs with that name in the queue."""
 
     @abstractmethod
     async def tasks(self, job_ids: Collection[int]) -> list[ReportedTask]:
-        """The tasks that the queue has of these jobs, at least one, in one call."""
+        """Return the tasks of at least one job in the queue, in one call."""
 
     @abstractmethod
     async def accounted(self, job_ids: Collection[int]) -> list[ReportedTask]:
-        """The tasks that accounting has of these jobs; none where it is off."""
+        """Return the tasks of the jobs in the accounting, none if it is disabled."""
 
     @abstractmethod
     async def cancel(self, job_id: int) -> None:
-        """Stop all tasks of the job."""
+        """Cancel all tasks of the job."""
 
     @abstractmethod
     async def close(self) -> None:
         """Close connections. Idempotent."""
 
 
-#: Fields of ``squeue --Format``, each ended by a bar. The name comes last: it alone is written by people.
+#: Fields of ``squeue --Format``, each followed by a bar. The name, which users choose, comes last.
 SQUEUE_FORMAT: Final = ",".join(
     f"{field}:|"
     for field in ("ArrayJobID", "ArrayTaskID", "State", "TimeUsed", "NumNodes", "exit_code", "Reason", "Name")
 )
 #: Fields of ``sacct --parsable2 --format``.
 SACCT_FORMAT: Final = "JobID,State,ElapsedRaw,AllocNodes,ExitCode,JobName"
-#: No id, count or time is as large.
+#: Larger than any valid id, count or time.
 _TOO_MUCH: Final = 1e15
 
 
-def squeue_tasks(printed: str) -> Iterator[ReportedTask]:
-    """Tasks from the lines of squeue; lines of another shape are left out."""
-    for line in printed.splitlines():
+def squeue_tasks(output: str) -> Iterator[ReportedTask]:
+    """Parse tasks from the output of squeue; invalid lines are ignored."""
+    for line in output.splitlines():
         fields = line.split("|")
         if len(fields) != 9 or not _number(fields[0]):
             continue
@@ -126,9 +129,9 @@ def squeue_tasks(printed: str) -> Iterator[ReportedTask]:
         )
 
 
-def sacct_tasks(printed: str) -> Iterator[ReportedTask]:
-    """Tasks from the lines of sacct: ``12_0|TIMEOUT|60|1|0:0|name``, ``12_[3-5]|CANCELLED by 0|…``."""
-    for line in printed.splitlines():
+def sacct_tasks(output: str) -> Iterator[ReportedTask]:
+    """Parse tasks from sacct: ``12_0|TIMEOUT|60|1|0:0|name``, ``12_[3-5]|CANCELLED by 0|…``."""
+    for line in output.splitlines():
         fields = line.split("|")
         job_id, _, index = fields[0].partition("_")
         if len(fields) != 6 or not _number(job_id):
@@ -146,7 +149,7 @@ def sacct_tasks(printed: str) -> Iterator[ReportedTask]:
 
 
 def seconds(value: str) -> float:
-    """``SS``, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS`` in seconds; 0 for anything else, as ``INVALID``."""
+    """Parse ``SS``, ``MM:SS``, ``HH:MM:SS`` or ``D-HH:MM:SS``; return 0 for anything else, as ``INVALID``."""
     days, _, clock = value.rpartition("-")
     try:
         parts = [int(part) for part in clock.split(":")]
@@ -157,9 +160,9 @@ def seconds(value: str) -> float:
 
 
 def rest_tasks(jobs: Sequence[object], now: float) -> Iterator[ReportedTask]:
-    """Tasks from ``jobs`` of the REST API, of which versions write numbers and states in several ways.
+    """Parse tasks from ``jobs`` of the REST API, whose versions differ in the format of numbers and states.
 
-    ``now`` is the time, in seconds since 1970, up to which running tasks have used their nodes.
+    ``now`` is the current time in seconds since 1970, for the node time of running tasks.
     """
     for job in jobs:
         if isinstance(job, Mapping) and (value := _rest_number(job.get("job_id"))) is not None:
@@ -181,7 +184,7 @@ def _words(value: object) -> tuple[str, ...]:
 
 
 def _node_seconds(job: Mapping[str, Any], now: float) -> float:
-    """Start and end are what is planned until it happens."""
+    """Return the node time so far; until they happen, start and end are planned times."""
     began = _rest_number(job.get("start_time")) or 0
     ended = _rest_number(job.get("end_time")) or 0
     if "PENDING" in _words(job.get("job_state")) or not began:
@@ -199,10 +202,10 @@ def _wait_status(value: object) -> int:
 
 
 def _rest_number(value: object) -> float | None:
-    """``5``, or ``{"set": true, "infinite": false, "number": 5}``; None where there is none."""
+    """Parse ``5`` or ``{"set": true, "infinite": false, "number": 5}``; None if there is no number."""
     if isinstance(value, Mapping):
         value = value.get("number") if value.get("set") else None
-    # What Python reads as infinity or as no number is no count and no time either.
+    # The comparison also excludes infinity and NaN.
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < _TOO_MUCH:
         return value
     return None

@@ -1,4 +1,4 @@
-"""Slurm by its commands, on a machine that has them: sbatch, squeue, sacct, scancel."""
+"""The backend that uses Slurm's commands: sbatch, squeue, sacct, scancel."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from collidium_runners.slurm.backend import (
     squeue_tasks,
 )
 
-#: Variables that sbatch passes from the server's environment to jobs: no secrets.
+#: Variables of the server's environment that sbatch passes to jobs, without secrets.
 _HANDED_ON: Final = ("PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "SLURM_CONF")
 _ALL_OF_MINE: Final = ("--me", "--states=all", "--noheader", f"--Format={SQUEUE_FORMAT}")
 _ACCOUNTED: Final = (
     *("--parsable2", "--noheader", "--allocations", "--starttime=1970-01-01"),
     f"--format={SACCT_FORMAT}",
 )
-#: As many as fit into one argument of a command.
+#: Maximum number of ids in a command's argument.
 _IDS_AT_ONCE: Final = 5000
 
 
 class CommandFailed(Exception):
-    """A command failed; the message is its error output."""
+    """A command failed. The message is its error output."""
 
 
 class CommandBackend(SlurmBackend):
-    """Runs Slurm's commands; ``configuration`` is its slurm.conf, None where the commands find it."""
+    """Runs Slurm's commands; ``configuration`` is the path of slurm.conf, None for their default."""
 
     def __init__(self, configuration: Path | None, timeout_seconds: float) -> None:
         self._timeout_seconds = timeout_seconds
@@ -50,26 +50,26 @@ class CommandBackend(SlurmBackend):
 
     async def submit(self, submission: Submission) -> int:
         try:
-            printed = await self._run(
+            output = await self._run(
                 "sbatch", "--parsable", script=submission.script, directory=submission.directory
             )
         except CommandFailed as error:
             raise submission_error(str(error)) from error
-        job_id = printed.strip().partition(";")[0]  # the cluster's name may follow
+        job_id = output.strip().partition(";")[0]  # the cluster's name may follow
         if not job_id.isdecimal():
-            raise RunnerUnavailable("sbatch printed no job id") from CommandFailed(single_line(printed))
+            raise RunnerUnavailable("sbatch printed no job id") from CommandFailed(single_line(output))
         return int(job_id)
 
     async def find_jobs(self, name: str) -> list[int]:
-        printed = await self._ask("squeue", *_ALL_OF_MINE, f"--name={name}")
-        return sorted({task.job_id for task in squeue_tasks(printed) if task.job_name == name})
+        output = await self._query("squeue", *_ALL_OF_MINE, f"--name={name}")
+        return sorted({task.job_id for task in squeue_tasks(output) if task.job_name == name})
 
     async def tasks(self, job_ids: Collection[int]) -> list[ReportedTask]:
-        # With ids it would fail for a single unknown one, and thousands do not fit into a command line.
-        printed = await self._ask("squeue", *_ALL_OF_MINE)
+        # Without ids: one unknown id makes squeue fail, and thousands do not fit into a command line.
+        output = await self._query("squeue", *_ALL_OF_MINE)
         wanted = frozenset(job_ids)
         return await asyncio.to_thread(
-            lambda: [task for task in squeue_tasks(printed) if task.job_id in wanted]
+            lambda: [task for task in squeue_tasks(output) if task.job_id in wanted]
         )
 
     async def accounted(self, job_ids: Collection[int]) -> list[ReportedTask]:
@@ -82,20 +82,20 @@ class CommandBackend(SlurmBackend):
     async def _accounted(self, job_ids: Sequence[int]) -> list[ReportedTask]:
         chosen = f"--jobs={','.join(map(str, job_ids))}"
         try:
-            printed = await self._run("sacct", *_ACCOUNTED, chosen)
+            output = await self._run("sacct", *_ACCOUNTED, chosen)
         except CommandFailed as error:
             if "accounting storage is disabled" in str(error):
                 return []
             raise RunnerUnavailable("sacct failed") from error
-        return list(sacct_tasks(printed))
+        return list(sacct_tasks(output))
 
     async def cancel(self, job_id: int) -> None:
-        await self._ask("scancel", str(job_id))
+        await self._query("scancel", str(job_id))
 
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def _ask(self, program: str, *arguments: str) -> str:
+    async def _query(self, program: str, *arguments: str) -> str:
         try:
             return await self._run(program, *arguments)
         except CommandFailed as error:
@@ -104,7 +104,7 @@ class CommandBackend(SlurmBackend):
     async def _run(
         self, program: str, *arguments: str, script: str = "", directory: Path | None = None
     ) -> str:
-        """Return the output of a command; raises CommandFailed and RunnerUnavailable."""
+        """Run a command and return its output. Raises CommandFailed and RunnerUnavailable."""
         try:
             process = await asyncio.create_subprocess_exec(
                 *(program, *arguments),
@@ -119,19 +119,19 @@ class CommandBackend(SlurmBackend):
             raise RunnerUnavailable(f"{program} cannot be started: {error.strerror}") from None
         try:
             async with asyncio.timeout(self._timeout_seconds):
-                printed, complaint = await process.communicate(script.encode())
+                output, errors = await process.communicate(script.encode())
         except TimeoutError:
             raise RunnerUnavailable(f"{program} did not answer within {self._timeout_seconds:g} s") from None
         finally:
             if process.returncode is None:
-                # With its children: asyncio waits until the pipes are closed.
+                # Kill its children, too, as asyncio waits until the pipes are closed.
                 signal_group(process.pid, SIGKILL)
                 await process.wait()
         if process.returncode != 0:
-            raise CommandFailed(single_line(complaint.decode(errors="replace")))
-        return printed.decode(errors="replace")
+            raise CommandFailed(single_line(errors.decode(errors="replace")))
+        return output.decode(errors="replace")
 
 
 def environment(variables: Mapping[str, str]) -> dict[str, str]:
-    """The part of an environment that jobs get."""
+    """Return the environment for Slurm's commands, which sbatch passes to jobs."""
     return {name: variables[name] for name in _HANDED_ON if name in variables}

@@ -3,15 +3,15 @@
 ::
 
     <directory>/<request_id>/
-        parts              into how many parts the job is cut: written before the job is handed to Slurm
-        job                the job's id: written once, by the first submission
-        cancelled          it is to be stopped
+        parts              the number of parts, written before the job is submitted
+        job                the job's id, written once by the first submission
+        cancelled          exists if the job is to be cancelled
         status/12_0        the end of array task 0 of job 12 (:mod:`collidium_runners.batch.states`)
-        log/12_0           what it printed
-        progress/0.json    how far part 0 is
-        0/                 the output of part 0, whole
+        log/12_0           its output
+        progress/0.json    the progress of part 0
+        0/                 the complete output of part 0
 
-An operator may delete the folder of a request that has ended.
+Operators may delete the folders of requests that have ended.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from collidium_runners.command import read_progress
 class FolderState:
     """The state of a job in its request's folder."""
 
-    #: Whether there is a folder at all.
+    #: Whether the folder exists.
     known: bool
     cancelled: bool = False
     records: dict[int, TaskRecord] = field(default_factory=dict)
@@ -39,19 +39,19 @@ class FolderState:
 
 @dataclass(frozen=True, slots=True)
 class RequestFolder:
-    """Methods block on the disk and raise RunnerUnavailable when it does not answer as it should."""
+    """The folder of a request. Methods block on the disk, and raise RunnerUnavailable for its errors."""
 
     path: Path
-    #: Whether the folder above must be there: if an operator named it and it is not, nothing was mounted.
+    #: Whether an operator has chosen the folder above: if it is missing, the file system is not mounted.
     above_is_given: bool = False
 
     def claim_parts(self, parts: int) -> tuple[int, bool]:
-        """Into how many parts the job is cut, and whether that was settled by this call."""
+        """Return the number of parts of the job, and whether this call has set it."""
         self._require_above()
         try:
             if not self.above_is_given:
                 self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Others of the cluster see the file system, and the request may be private.
+            # Private, as other users of the cluster see the file system.
             self.path.mkdir(mode=0o700, exist_ok=True)
             settled, new = self._settle("parts", parts)
         except OSError as error:
@@ -59,21 +59,21 @@ class RequestFolder:
         return settled, new
 
     def claim_job(self, job_id: int) -> int:
-        """The request's one job: this one, unless another was first."""
+        """Return the request's job: this one, unless another was recorded first."""
         try:
             return self._settle("job", job_id)[0]
         except OSError as error:
             raise _unusable(error) from error
 
     def parts(self) -> int | None:
-        """Into how many parts the job is cut; None if it was not submitted."""
+        """Return the number of parts of the job; None if it was not submitted."""
         self._require_above()
         return self._number("parts")
 
     def job(self) -> int | None:
-        """The id of the request's job; None when none is known to have been queued.
+        """Return the id of the request's job, None if unknown.
 
-        Records of tasks contain it too: the submitting process may have been killed before it stored it.
+        If the submitting process was killed before it wrote the id, it is in the names of task records.
         """
         written = self._number("job")
         if written is not None:
@@ -82,7 +82,7 @@ class RequestFolder:
         return min(ids, default=None)
 
     def mark_cancelled(self) -> None:
-        """Remember that the job was to be stopped; nothing happens without a folder."""
+        """Record that the job is to be cancelled; do nothing without a folder."""
         try:
             (self.path / "cancelled").touch(mode=0o600)
         except FileNotFoundError:
@@ -91,7 +91,7 @@ class RequestFolder:
             raise _unusable(error) from error
 
     def state_after(self, job_id: int) -> FolderState:
-        """The records of the job."""
+        """Return the records of the job."""
         self._require_above()
         records = {}
         for name in self._names("status"):
@@ -103,26 +103,26 @@ class RequestFolder:
         return FolderState(self.path.is_dir(), (self.path / "cancelled").exists(), records)
 
     def finished(self, parts: int) -> list[bool]:
-        """Whether the output of each of so many parts is whole."""
+        """Return for each part whether its output is complete."""
         self._require_above()
         names = frozenset(self._names("."))
         return [str(part) in names for part in range(parts)]
 
     def progress(self, parts: int) -> list[JobProgress | None]:
-        """What each of so many parts last wrote of its progress."""
+        """Return the last reported progress of each part."""
         return [read_progress(self.path / "progress" / f"{part}.json") for part in range(parts)]
 
     def _require_above(self) -> None:
         if self.above_is_given and not self.path.parent.is_dir():
-            missing = ConfigurationError(f"PLATFORM_SLURM_DIRECTORY is not there: {self.path.parent}")
-            raise RunnerUnavailable("the folder of jobs is not there") from missing
+            missing = ConfigurationError(f"PLATFORM_SLURM_DIRECTORY does not exist: {self.path.parent}")
+            raise RunnerUnavailable("the folder of jobs does not exist") from missing
 
     def _settle(self, name: str, number: int) -> tuple[int, bool]:
         if write_once(self.path / name, str(number)):
             return number, True
         settled = self._number(name)
         if settled is None:
-            damaged = ValueError(f"{self.path / name} holds no number")
+            damaged = ValueError(f"{self.path / name} has no number")
             raise RunnerUnavailable("the record of the job is damaged") from damaged
         return settled, False
 

@@ -1,7 +1,7 @@
-"""Slurm by its REST API, slurmrestd, with a JSON web token.
+"""The backend that uses Slurm's REST API, slurmrestd, with a JSON web token.
 
-Written for v0.0.38 (Slurm 22.05), which the tests run. Later versions take the environment as a list and say
-otherwise that a node is not shared; all response formats of their documentation are accepted.
+Written for v0.0.38 (Slurm 22.05), with which it is tested. Later versions have other formats for the
+environment and for exclusive nodes; all documented response formats are accepted.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from collidium.runtime.logs import single_line
 from collidium_runners.batch.states import submission_error
 from collidium_runners.slurm.backend import ReportedTask, SlurmBackend, Submission, rest_tasks
 
-#: Calls at one time.
+#: Maximum number of concurrent calls.
 CONNECTIONS: Final = 8
-#: A cluster may have hundreds of thousands of jobs, of a few kilobytes each.
+#: Maximum size of a response: hundreds of thousands of jobs, of a few kilobytes each.
 LARGEST_ANSWER: Final = 1024**3
-#: Slurm's number for a job that it does not know.
+#: Slurm's error number for an unknown job.
 _UNKNOWN_JOB: Final = 2017
 
 
 class SlurmError(Exception):
-    """Slurm answered with errors; the message is their text."""
+    """Slurm responded with errors. The message is their text."""
 
     def __init__(self, message: str, numbers: Collection[int]) -> None:
         super().__init__(single_line(message))
@@ -39,7 +39,7 @@ class SlurmError(Exception):
 
 
 class RestBackend(SlurmBackend):
-    """Calls ``<url>/slurm/<version>/…`` as ``user``; one client lives as long as this does."""
+    """Calls ``<url>/slurm/<version>/…`` as ``user``."""
 
     def __init__(self, url: str, version: str, user: str, token_file: Path, timeout_seconds: float) -> None:
         self._base = f"{url}/slurm/{version}"
@@ -51,10 +51,10 @@ class RestBackend(SlurmBackend):
     async def submit(self, submission: Submission) -> int:
         body = {"script": submission.script, "job": self._job(submission)}
         try:
-            answer = await self._call("POST", "job/submit", body)
+            document = await self._call("POST", "job/submit", body)
         except SlurmError as error:
             raise submission_error(str(error)) from error
-        job_id = answer.get("job_id")
+        job_id = document.get("job_id")
         if not isinstance(job_id, int) or job_id <= 0:
             raise RunnerUnavailable("slurmrestd gave no job id")
         return job_id
@@ -68,7 +68,7 @@ class RestBackend(SlurmBackend):
         return [task for task in await self._tasks(path) if task.job_id in wanted]
 
     async def accounted(self, job_ids: Collection[int]) -> list[ReportedTask]:
-        """Nothing: slurmrestd gives accounting through another interface, which need not be there."""
+        """Return nothing: accounting has another interface, which may not be enabled."""
         return []
 
     async def cancel(self, job_id: int) -> None:
@@ -106,19 +106,19 @@ class RestBackend(SlurmBackend):
 
     async def _tasks(self, path: str) -> list[ReportedTask]:
         try:
-            answer = await self._call("GET", path)
+            document = await self._call("GET", path)
         except SlurmError as error:
             if _UNKNOWN_JOB in error.numbers:
                 return []
             raise RunnerUnavailable("slurmrestd failed") from error
-        jobs = answer.get("jobs")
+        jobs = document.get("jobs")
         if not isinstance(jobs, list):
             raise RunnerUnavailable("slurmrestd gave no list of jobs")
-        # A cluster may have hundreds of thousands.
+        # In a thread, as there may be hundreds of thousands.
         return await asyncio.to_thread(lambda: list(rest_tasks(jobs, time.time())))
 
     async def _call(self, method: str, path: str, body: object = None) -> Mapping[str, Any]:
-        """The answer's document; raises SlurmError and RunnerUnavailable."""
+        """Return the document of the response. Raises SlurmError and RunnerUnavailable."""
         token = await asyncio.to_thread(_token, self._token_file)
         headers = {"X-SLURM-USER-NAME": self._user, "X-SLURM-USER-TOKEN": token}
         try:
@@ -138,7 +138,7 @@ def _document(status: int, content: bytes) -> Mapping[str, Any]:
     except (ValueError, RecursionError):
         document = None
     if not isinstance(document, dict):
-        raise RunnerUnavailable(f"slurmrestd answered {status} with something that is not Slurm's")
+        raise RunnerUnavailable(f"slurmrestd answered {status} with an invalid response")
     if status >= 400:
         listed = document.get("errors")
         errors = [error for error in listed if isinstance(error, dict)] if isinstance(listed, list) else []
@@ -155,17 +155,17 @@ _TOKEN: Final = re.compile(r"[A-Za-z0-9_.=-]{1,8192}", re.ASCII)
 
 
 def _token(file: Path) -> str:
-    """The token as it stands in the file now; raises RunnerUnavailable when there is none.
+    """Read the token, alone or as ``SLURM_JWT=<token>``, which ``scontrol token`` prints.
 
-    ``scontrol token`` prints ``SLURM_JWT=<token>``; both that and the token alone are taken.
+    Raises RunnerUnavailable.
     """
     try:
         token = file.read_text().strip().removeprefix("SLURM_JWT=")
         if not _TOKEN.fullmatch(token):
             raise ValueError
     except (OSError, ValueError) as error:
-        # An error of decoding would show what stands in the file.
-        why = error.strerror if isinstance(error, OSError) else "it holds no token"
+        # Not the message of a decoding error, which contains content of the file.
+        why = error.strerror if isinstance(error, OSError) else "it has no token"
         unread = ConfigurationError(f"PLATFORM_SLURM_TOKEN_FILE cannot be read: {why}")
         raise RunnerUnavailable("the platform has no token for the batch system") from unread
     return token

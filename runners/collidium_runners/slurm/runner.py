@@ -31,11 +31,11 @@ class SlurmRunner(BatchRunner):
     """Drives jobs through a :class:`~collidium_runners.slurm.backend.SlurmBackend`."""
 
     name = "slurm"
-    #: One question for all jobs that are due.
+    #: At once, as one query covers all due jobs.
     watched_poll_seconds = 0
 
     def __init__(self, backend: SlurmBackend, settings: Settings) -> None:
-        """Raises ConfigurationError for a pipeline command that cannot be filled in."""
+        """Raise ConfigurationError for an invalid pipeline command."""
         super().__init__()
         self._backend = backend
         self._settings = settings
@@ -56,32 +56,32 @@ class SlurmRunner(BatchRunner):
         name = job_name(job.request_id)
         folder = self._folder(job.request_id)
         async with self.submitting(job.request_id):
-            cut = parts(job, self._settings.slurm_events_per_part, self._settings.slurm_maximum_parts)
-            count, first = await asyncio.to_thread(folder.claim_parts, len(cut))
-            job_id = None if first else await self._known(folder, name)
+            split = parts(job, self._settings.slurm_events_per_part, self._settings.slurm_maximum_parts)
+            count, is_first = await asyncio.to_thread(folder.claim_parts, len(split))
+            job_id = None if is_first else await self._known(folder, name)
             if job_id is None:
                 job_id = await self._submit(job, count, folder)
         return str(Handle(job_id, count, job.request_id))
 
     async def _submit(self, job: Job, count: int, folder: RequestFolder) -> int:
-        # As it was cut when it was first submitted: the settings may have changed since.
-        cut = parts(job, 1, count)
+        # The number of parts of the first submission: the settings may have changed since.
+        split = parts(job, 1, count)
         submission = Submission(
             job_name(job.request_id),
-            script(job, cut, self._command, self._directory, self._allocation),
+            script(job, split, self._command, self._directory, self._allocation),
             count,
-            minutes(job, cut, self._allocation.parts_per_node),
+            minutes(job, split, self._allocation.parts_per_node),
             self._allocation,
             folder.path,
         )
         try:
             queued = await self._backend.submit(submission)
         except RunnerUnavailable:
-            # The answer may have been lost, and not the job.
-            lost = await self._named(submission.name)
-            if lost is None:
+            # The job may have been submitted although the response was lost.
+            found = await self._named(submission.name)
+            if found is None:
                 raise
-            queued = lost
+            queued = found
         job_id = await asyncio.to_thread(folder.claim_job, queued)
         if job_id != queued:
             # Another process was faster.
@@ -95,7 +95,7 @@ class SlurmRunner(BatchRunner):
             return None
 
     async def _known(self, folder: RequestFolder, name: str) -> int | None:
-        """The id of a job that was queued for the request before, by any process."""
+        """Return the id of a job that any process has submitted for the request."""
         job_id = await asyncio.to_thread(folder.job)
         if job_id is not None:
             return job_id
@@ -115,20 +115,20 @@ class SlurmRunner(BatchRunner):
         return None if job_id is None else str(Handle(job_id, count, request_id))
 
     async def statuses(self, handles: Collection[Handle]) -> dict[Handle, JobStatus | RunnerError]:
-        # In threads, because there may be thousands of jobs, with files on disk.
+        # In threads, as there may be thousands of jobs with files.
         tasks = await self._backend.tasks({handle.job_id for handle in handles})
         seen, left = await asyncio.to_thread(self._look, handles, tasks)
         lost = [handle for handle in left if is_lost(handle.parts, seen[handle], left[handle])]
         if lost:
             accounted = _by_handle(lost, await self._backend.accounted({handle.job_id for handle in lost}))
-            # The queue is newer, and so decides.
+            # The queue, which is more recent, comes last and decides.
             seen |= {handle: accounted[handle] + seen[handle] for handle in lost}
         return await asyncio.to_thread(self._combine, seen, left)
 
     def _look(
         self, handles: Collection[Handle], tasks: Collection[ReportedTask]
     ) -> tuple[ReportedTasks, dict[Handle, FolderState]]:
-        """Slurm's report of each job, and the folders of jobs of which it does not report every part."""
+        """Return Slurm's report of each job, and the folders of jobs whose report lacks parts."""
         seen = _by_handle(handles, tasks)
         doubtful = [handle for handle in handles if not reports_all_parts(handle.parts, seen[handle])]
         return seen, {
@@ -165,7 +165,7 @@ class SlurmRunner(BatchRunner):
                 raise
 
     async def _is_active(self, job_id: int, name: str) -> bool:
-        """Whether the job runs or waits; false for another job that has reused its id."""
+        """Whether the job is waiting or running; False for another job that has reused its id."""
         tasks = await self._backend.tasks([job_id])
         return any(task.job_name == name and not task.state.has_ended for task in tasks)
 
@@ -174,7 +174,7 @@ class SlurmRunner(BatchRunner):
         return await asyncio.to_thread(self._folder(known.request_id).finished, known.parts)
 
     async def fetch(self, handle: Handle, parts: range, directory: Path, max_bytes: int) -> list[Path]:
-        # The folder of a part is whole, whatever its job is.
+        # The folder of a part is complete, whatever the state of its job.
         source = self._folder(handle.request_id).path
         try:
             return await asyncio.to_thread(outputs.gather, source, parts, directory, max_bytes)
@@ -185,20 +185,19 @@ class SlurmRunner(BatchRunner):
         await self._backend.close()
 
     def _folder(self, request_id: str) -> RequestFolder:
-        # An operator who sets the directory creates it; else it is created when needed.
+        # A directory that an operator sets must exist; the default one is created.
         return RequestFolder(self._directory / request_id, self._settings.slurm_directory is not None)
 
 
 def _by_handle(handles: Collection[Handle], tasks: Collection[ReportedTask]) -> ReportedTasks:
-    """The tasks of each job. A job with that id and another name is another job, which has reused the id."""
+    """Return the tasks of each job, by id and name, as Slurm reuses ids."""
     found: dict[tuple[int, str], list[ReportedTask]] = {}
     for task in tasks:
         found.setdefault((task.job_id, task.job_name), []).append(task)
     return {handle: found.get((handle.job_id, job_name(handle.request_id)), []) for handle in handles}
 
 
-#: A controller forgets a task some minutes after its end (MinJobAge), and what was killed with its node could
-#: leave nothing.
+#: For a task that left no record, as its node failed, and that Slurm forgot some minutes later (MinJobAge).
 _LOST = "Slurm does not know it any more, and it left no result"
 
 
@@ -208,7 +207,7 @@ def reports_all_parts(parts: int, seen: Collection[ReportedTask]) -> bool:
 
 
 def is_lost(parts: int, seen: Collection[ReportedTask], left: FolderState) -> bool:
-    """Whether neither the queue nor the folder has the state of some part."""
+    """Whether the state of any part is neither in the queue nor in the folder."""
     known = {task.index for task in seen}
     return None not in known and len(known | left.records.keys()) < parts
 
@@ -216,10 +215,10 @@ def is_lost(parts: int, seen: Collection[ReportedTask], left: FolderState) -> bo
 def combined_status(
     parts: int, seen: Collection[ReportedTask], left: FolderState, parts_per_node: int
 ) -> JobStatus | RunnerRefused:
-    """The job's status; RunnerRefused for an unknown job.
+    """Return the status of a job, or RunnerRefused for an unknown job.
 
-    The first source with a state of a part decides: Slurm's report of this task; the task's own record;
-    Slurm's report of all remaining tasks. A part without a state has failed, or was cancelled if that was
+    The state of a part is taken from the first of: Slurm's report of its task, the record of the task,
+    Slurm's report of all remaining tasks. A part without a state has failed, or is cancelled if that was
     requested.
     """
     if not seen and not left.known:

@@ -1,4 +1,4 @@
-"""What runners on the server's own machine share: a queue on disk, its slots, and the final status of jobs.
+"""Code shared by runners on the server's machine: a queue on disk, slots, and the final states of jobs.
 
-What runs a job (a container engine, the operating system) is an :class:`~.engine.Engine`; the rest is here.
+An :class:`~.engine.Engine` runs the jobs: a container engine, or the operating system.
 """

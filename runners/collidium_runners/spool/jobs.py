@@ -1,9 +1,9 @@
-"""The jobs of this machine, followed by any process, and the runner of them.
+"""The jobs of this machine, and the base of runners that run them.
 
-Jobs run without the server. The next call of :meth:`SpooledJobs.look` records their ends, starts the next job
-in a free slot, and stops jobs that exceed their time limit. Each step holds the lock of the spool and is
-recorded before or after the engine acts so that it can be repeated, and so survives any kill. All of this
-blocks; the runner calls it in threads.
+Jobs run without the server. The next call of :meth:`SpooledJobs.look` records the ends of jobs, starts the
+next jobs in free slots, and stops jobs that exceed their time limit. Each step holds the lock of the spool,
+and is recorded before or after the engine acts so that it can be repeated after any kill.
+:class:`SpooledJobs` blocks; the runner calls it in threads.
 """
 
 from __future__ import annotations
@@ -28,20 +28,17 @@ from collidium.contracts.runner import (
     RunnerUnavailable,
 )
 from collidium_runners.command import job_name, read_progress
-from collidium_runners.spool.spool import (
-    CANCELLED,
-    TOO_LONG,
+from collidium_runners.spool.engine import (
     Engine,
     Engines,
     JobFolders,
     JobLimits,
     Run,
-    Spool,
-    SpooledJob,
     ending,
     node_hours,
     with_last_line,
 )
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG, Spool, SpooledJob
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +54,7 @@ T = TypeVar("T")
 class Snapshot:
     """The state of the jobs at one time."""
 
-    #: Of every job with a slot; an error where its engine does not answer.
+    #: Status of each job with a slot, or the error of its engine.
     running: dict[str, JobStatus | RunnerError] = field(default_factory=dict)
     #: Why waiting jobs are not started.
     waiting: str = ""
@@ -77,11 +74,11 @@ class SpooledJobs:
     # -- calls of the runner ---------------------------------------------------------------------------
 
     def submit(self, job: Job) -> None:
-        """Queue the job, to be started when a slot is free.
+        """Queue a job, to be started when a slot is free.
 
-        Raises RunnerUnavailable while no engine could start it.
+        Raises RunnerUnavailable if no engine could start it.
         """
-        job_name(job.request_id)  # refuses what can name no job
+        job_name(job.request_id)  # raises RunnerRefused for an invalid id
         if self.spool.find(job.request_id):
             return
         engine = self._engines.choose()
@@ -102,11 +99,11 @@ class SpooledJobs:
         return look
 
     def stop(self, entry: SpooledJob) -> None:
-        """End a job that is being stopped."""
+        """Stop a job."""
         self._engines.get(entry.engine).stop(entry.name)
 
     def status(self, handle: str, look: Snapshot) -> JobStatus:
-        """The status of a job, from ``look`` and the spool."""
+        """Return the status of a job, from ``look`` and the spool."""
         entry = self.require(handle)
         if entry.status:
             return entry.status
@@ -114,16 +111,16 @@ class SpooledJobs:
         if isinstance(seen, RunnerError):
             raise seen
         if seen is None and entry.launched:
-            # By another process, since the look.
+            # Another process has started it since the look.
             return JobStatus(JobState.RUNNING, node_hours(0))
         return seen or JobStatus(JobState.QUEUED, node_hours(0), look.waiting)
 
     def progress(self, handle: str) -> JobProgress | None:
-        """What the command of a job last wrote of its progress."""
+        """Return the last reported progress of a job."""
         return read_progress(self._folders.progress(handle))
 
     def cancel(self, handle: str) -> SpooledJob | None:
-        """Mark a job as cancelled; returns it if its engine must stop it."""
+        """Mark a job as cancelled; return it if its engine must stop it."""
         with self.spool.locked():
             entry = self.spool.find(handle)
             if entry is None or entry.status:
@@ -133,18 +130,18 @@ class SpooledJobs:
                 return None
             if not entry.stop:
                 entry = self.spool.change(entry, stop=CANCELLED)
-            # What is not launched is not going to be.
+            # A job that is not launched yet will not be.
             return entry if entry.launched else None
 
     def collect(self, handle: str, directory: Path, max_bytes: int) -> list[Path]:
-        """Put the tables of a completed job below ``directory``; raises RunnerRefused without any."""
+        """Put the tables of a completed job below ``directory``. Raises RunnerRefused if there are none."""
         status = self.require(handle).status
         if status is None or status.state != JobState.COMPLETED:
             raise RunnerRefused(f"job {handle} has not completed")
         return self._folders.collect(handle, directory, max_bytes)
 
     def require(self, handle: str) -> SpooledJob:
-        """The job of that handle; raises RunnerRefused for none."""
+        """Return the job with that handle. Raises RunnerRefused if there is none."""
         entry = self.spool.find(handle)
         if entry is None:
             raise RunnerRefused(f"there is no job {handle}")
@@ -172,7 +169,7 @@ class SpooledJobs:
         if run.is_over:
             return self._finish(engine, entry, run)
         if run.is_new:
-            # It was started, but its engine has no record of that.
+            # It was started, but the engine has lost that.
             return self._end(engine, entry, JobStatus(JobState.FAILED, None, _RESTARTED))
         passed = time.time() - run.started
         if not entry.stop and passed > self._limits.seconds(entry.job):
@@ -183,11 +180,10 @@ class SpooledJobs:
 
     def _fill(self, look: Snapshot) -> None:
         room = self._limits.jobs - len(self.spool.started())
-        # Only jobs that get a slot are read: many may wait.
         for entry in self.spool.waiting()[:room] if room > 0 else ():
             try:
                 engine = self._engines.get(entry.engine)
-                # The slot is taken before the job starts, so there is never one too many.
+                # Take the slot before the job starts, so that there are never too many.
                 started = self.spool.change(entry, has_slot=True)
                 look.running[entry.request_id] = self._launch(engine, started)
             except RunnerUnavailable as error:
@@ -196,7 +192,7 @@ class SpooledJobs:
                 return
 
     def _launch(self, engine: Engine, entry: SpooledJob) -> JobStatus:
-        """Start a job, as far as that has not happened yet."""
+        """Start a job unless the engine has started it."""
         if entry.stop:
             return self._end(engine, entry, _NEVER_BEGAN)
         try:
@@ -225,7 +221,7 @@ class SpooledJobs:
     def _end(
         self, engine: Engine, entry: SpooledJob, status: JobStatus, log: tuple[str, ...] = ()
     ) -> JobStatus:
-        # Recorded first: removing it from the engine removes all information on it.
+        # Recorded before the engine removes the job with all information on it.
         return self._clear(engine, self._ended(entry, status, log), status)
 
     def _ended(self, entry: SpooledJob, status: JobStatus, log: tuple[str, ...] = ()) -> SpooledJob:
@@ -233,18 +229,18 @@ class SpooledJobs:
         return self.spool.change(entry, status=status, log=log, ended_at=time.time())
 
     def _clear(self, engine: Engine, entry: SpooledJob, status: JobStatus) -> JobStatus:
-        """Remove what an ended job leaves but its output, and free its slot."""
+        """Remove an ended job from its engine, delete all but its output, and free its slot."""
         try:
             engine.remove(entry.name)
         except RunnerRefused as error:
-            # It does not run any more, so its slot is free; operators remove what is left.
-            logger.error("request %s: what is left of it cannot be removed: %s", entry.request_id, error)
+            # It no longer runs, so its slot is free. Operators remove the rest.
+            logger.error("request %s: the ended job cannot be removed: %s", entry.request_id, error)
         self._folders.clear(entry.request_id, keep_output=status.state == JobState.COMPLETED)
         self.spool.change(entry, has_slot=False)
         return status
 
     def _forget_old_output(self) -> None:
-        """Delete expired output; the record of the job is kept for longer."""
+        """Delete expired output. Records of jobs are kept for longer."""
         for request_id in self._folders.with_output():
             entry = self.spool.find(request_id)
             if entry is None or (entry.status and time.time() - entry.ended_at > self._limits.keep_seconds):
@@ -252,16 +248,16 @@ class SpooledJobs:
 
 
 class SpooledRunner(Runner):
-    """Runs jobs on this machine, each with an engine. Handles are request ids."""
+    """Base of runners on this machine. Handles are request ids."""
 
     is_shared = False
-    #: Often, because polling starts the next job.
+    #: Often, as polling starts the next job.
     poll_seconds = 5.0
     watched_poll_seconds = 0
 
     def __init__(self, jobs: SpooledJobs) -> None:
         self._jobs = jobs
-        # One look at a time, or all threads of this process would wait for the lock.
+        # One look at a time, or all threads of this process could wait for the lock of the spool.
         self._turn = asyncio.Lock()
 
     async def submit(self, job: Job) -> str:
@@ -273,12 +269,11 @@ class SpooledRunner(Runner):
         return request_id if await _in_thread(self._jobs.spool.find, request_id) else None
 
     async def poll(self, handle: str) -> JobStatus:
-        # First, so that an unknown handle is rejected whatever the engine returns.
+        # First, so that an unknown handle is rejected even if the engine fails.
         await _in_thread(self._jobs.require, handle)
         return await _in_thread(self._jobs.status, handle, await self._look())
 
     async def poll_many(self, handles: Sequence[str]) -> Mapping[str, JobStatus | RunnerError]:
-        """One look at the engine for all of them."""
         look = await self._look()
         return await _in_thread(self._statuses, handles, look)
 
@@ -295,7 +290,7 @@ class SpooledRunner(Runner):
         return await _in_thread(self._jobs.progress, handle)
 
     async def cancel(self, handle: str) -> None:
-        # A job that ended before this call has not been cancelled.
+        # Record jobs that ended before this call, which are not cancelled.
         await self._look()
         entry = await _in_thread(self._jobs.cancel, handle)
         if entry is not None:
@@ -318,7 +313,7 @@ class SpooledRunner(Runner):
         try:
             await _in_thread(self._jobs.stop, entry)
         except RunnerUnavailable as error:
-            # The next look tries again; other jobs are not affected.
+            # The next look retries; other jobs are not affected.
             logger.warning("request %s: it does not stop: %s", entry.request_id, error.__cause__ or error)
 
 

@@ -197,7 +197,7 @@ async def test_a_transaction_at_once_awaits_nothing_else(connected: str) -> None
         await asyncio.sleep(0)
 
     if connected.startswith("sqlite"):
-        with pytest.raises(RuntimeError, match="nothing but the database"):
+        with pytest.raises(RuntimeError, match="only the database"):
             await wait()
         assert not await Account.exists(hub_username="ghost")
 

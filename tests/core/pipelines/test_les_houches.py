@@ -12,7 +12,8 @@ from tests.core.pipelines.les_houches import HEAD, muon_pairs
 
 from collidium.contracts.pipeline import LES_HOUCHES
 from collidium.order import Order, UnknownOrder
-from collidium.pipelines.production import LesHouches, Production, check_channel
+from collidium.pipelines.les_houches import LesHouches
+from collidium.pipelines.production import Production, check_channel
 from collidium.pipelines.work import dataset_card
 
 PIPELINE = replace(stages.contained(), channels={"ttbar": ""}, refused={"dihiggs": "no such process"})

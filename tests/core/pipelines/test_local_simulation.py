@@ -19,8 +19,8 @@ from tests.waiting import eventually
 from collidium.contracts.pipeline import Stage
 from collidium.datasets.reading.dataset import Dataset
 from collidium.order import Order, UnknownOrder
-from collidium.pipelines.choice import container_name
 from collidium.pipelines.production import CannotSimulate, StageFailed
+from collidium.pipelines.runtimes import container_name
 from collidium.pipelines.stages import default_processes
 
 DATA = [
@@ -323,7 +323,7 @@ def test_a_directory_in_use_is_refused(here: Machine) -> None:
 def test_an_invalid_finished_file_is_reported(here: Machine, forged: str) -> None:
     here.simulate()
     (here.directory / ".collidium" / "finished.json").write_text(forged)
-    with pytest.raises(CannotSimulate, match="makes no sense: delete"):
+    with pytest.raises(CannotSimulate, match="is invalid: delete"):
         here.simulate()
 
 

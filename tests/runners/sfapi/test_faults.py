@@ -166,7 +166,7 @@ async def test_a_duplicate_job_is_stopped_on_a_later_attempt(
     runner = make_runner(pipeline_command="sh -c 'sleep 1000' {output}")
     api.routes.twice = 1
     api.misbehave(Answer(200), method="DELETE")
-    with pytest.raises(RunnerUnavailable, match="answered a cancellation with nonsense"):
+    with pytest.raises(RunnerUnavailable, match="response to a cancellation is invalid"):
         await runner.submit(job())
     first, second = api.batch.jobs.values()
     assert await runner.submit(job()) == handle(first.id)

@@ -159,8 +159,8 @@ async def test_a_library_that_is_missing_is_named(
 @pytest.mark.parametrize(
     ("content", "mode", "data"),
     [
-        ("no key", 0o600, "holds no private key"),
-        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", 0o600, "holds no private key"),
+        ("no key", 0o600, "has no private key"),
+        ("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", 0o600, "has no private key"),
         (None, 0o644, "others may read it"),
     ],
 )

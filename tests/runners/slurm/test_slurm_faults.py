@@ -244,7 +244,7 @@ async def test_a_shared_folder_that_is_not_mounted_is_reported(
 ) -> None:
     runner = make_runner(slurm_directory=tmp_path / "absent")
     for call in (runner.submit(order()), runner.find(order().request_id), runner.poll("999999.1.x")):
-        with unavailable("folder of jobs is not there", operators="PLATFORM_SLURM_DIRECTORY .*absent"):
+        with unavailable("folder of jobs does not exist", operators="PLATFORM_SLURM_DIRECTORY .*absent"):
             await call
     assert not (tmp_path / "absent").exists()
 

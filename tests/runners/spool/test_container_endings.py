@@ -9,7 +9,8 @@ import pytest
 from collidium.contracts.runner import JobState, RunnerUnavailable
 from collidium.runtime.containers import _containers, _is_missing, container_of
 from collidium_runners.container import run_of
-from collidium_runners.spool.spool import CANCELLED, TOO_LONG, Run, ending
+from collidium_runners.spool.engine import Run, ending
+from collidium_runners.spool.spool import CANCELLED, TOO_LONG
 
 GIBIBYTE = 1024**3
 
@@ -43,7 +44,7 @@ def ended(
         (139, "its pipeline failed: exit code 139 (SIGSEGV); last line of its log: two"),
         (
             137,
-            "its pipeline was killed, most likely for want of memory: it may use 2 GiB; "
+            "its pipeline was killed, most likely for lack of memory: it may use 2 GiB; "
             "last line of its log: two",
         ),
         (
@@ -78,7 +79,7 @@ def test_an_end_before_its_beginning_costs_nothing() -> None:
 
 @pytest.mark.parametrize("answer", ["<html>", "[1]", '[{"Name": "c"}]', '[{"Name": "c", "State": {}}]'])
 def test_invalid_engine_output_is_rejected(answer: str) -> None:
-    with pytest.raises(RunnerUnavailable, match="nonsense"):
+    with pytest.raises(RunnerUnavailable, match="response is invalid"):
         _containers(answer)
 
 

@@ -91,7 +91,7 @@ async def test_a_pipeline_that_is_killed_is_reported(
     await until(lambda: bool(shepherd.descendants()))
     shepherd.descendants()[0].signal(SIGKILL)
     status = await reaches(runner, handle)
-    assert status.reason == "its pipeline was killed, most likely for want of memory"
+    assert status.reason == "its pipeline was killed, most likely for lack of memory"
 
 
 async def test_killing_the_shepherd_ends_its_processes(
@@ -152,4 +152,4 @@ async def test_a_job_without_any_record_is_ended(
     (record(handle).folder / "started.json").unlink()
     status = await reaches(runner, handle)
     assert not shepherd.is_alive
-    assert status.reason == "what was known of its processes was removed before it ended"
+    assert status.reason == "the record of its processes was removed before it ended"
