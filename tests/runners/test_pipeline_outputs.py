@@ -107,7 +107,9 @@ def test_files_are_as_the_manifests_of_parts_list_them(tmp_path: Path) -> None:
         listed(tmp_path / "job", part, particles=f"{part}/particles.parquet")
     assert len(gather(tmp_path / "job", range(2), tmp_path / "out", 2**30)) == 2
     (tmp_path / "job" / "1" / "particles.parquet").write_text("1/particles.parque")
-    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet of part 1 differs from what the part wrote"):
+    with pytest.raises(
+        RunnerUnavailable, match=r"particles\.parquet of part 1 differs from what the part wrote"
+    ):
         gather(tmp_path / "job", range(2), tmp_path / "out", 2**30)
 
 

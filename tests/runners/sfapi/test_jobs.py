@@ -109,7 +109,9 @@ async def test_a_file_that_arrives_changed_is_fetched_again(
     (file,) = await runner.collect(submitted, tmp_path, 2**30)
     whole = file.read_bytes()
     file.write_bytes(b"x" + whole[1:])
-    with pytest.raises(RunnerUnavailable, match=r"particles\.parquet of part 0 differs from what the part wrote"):
+    with pytest.raises(
+        RunnerUnavailable, match=r"particles\.parquet of part 0 differs from what the part wrote"
+    ):
         await runner.collect(submitted, tmp_path, 2**30)
     (file,) = await runner.collect(submitted, tmp_path, 2**30)
     assert file.read_bytes() == whole
