@@ -201,19 +201,18 @@ async def test_the_next_address_is_tried_where_one_does_not_connect(post: Post, 
     assert len(receiver.received) == 1
 
 
-async def test_the_certificate_must_be_the_host_s(post: Post, trusted: object, authority: trustme.CA) -> None:
-    with receiving(authority, "someone-else.example") as receiver:
-        receiver.host = HOST
-        delivery = await post.attempt(receiver.url())
-        assert receiver.received == []
-    assert delivery.last_error == "no HTTPS answer"
-
-
-async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
-    post: Post, trusted: object, caplog: pytest.LogCaptureFixture
+@pytest.mark.parametrize(("host", "is_trusted"), [("someone-else.example", True), (HOST, False)])
+async def test_the_certificate_must_be_trusted_and_the_hosts(
+    post: Post,
+    trusted: object,
+    authority: trustme.CA,
+    host: str,
+    is_trusted: bool,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level("INFO", "collidium.outbox")
-    with receiving(trustme.CA(), HOST) as receiver:
+    with receiving(authority if is_trusted else trustme.CA(), host) as receiver:
+        receiver.host = HOST
         delivery = await post.attempt(receiver.url())
         assert receiver.received == []
     assert delivery.last_error == "no HTTPS answer"
@@ -221,14 +220,10 @@ async def test_the_certificate_must_be_of_an_authority_that_is_trusted(
     assert HOST not in caplog.text
 
 
-async def test_a_refused_connection_is_retried(post: Post) -> None:
-    delivery = await post.attempt(f"https://{HOST}:1/")
-    assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
-
-
-async def test_a_port_without_connections_is_an_ordinary_failure(post: Post, trusted: object) -> None:
-    """Such addresses were taken once, and may still be registered."""
-    delivery = await post.attempt(f"https://{HOST}:99999/")
+@pytest.mark.parametrize("port", [1, 99999])
+async def test_a_failed_connection_is_retried(post: Post, trusted: object, port: int) -> None:
+    """Also one to a port that does not exist: such URLs were accepted once, and may be registered."""
+    delivery = await post.attempt(f"https://{HOST}:{port}/")
     assert (delivery.state, delivery.last_error) == ("pending", "no HTTPS answer")
 
 
