@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from collidium.contracts.storage import MissingFile, Storage, StorageUnavailable, check_key
-from collidium.files.durable import sync_directory
+from collidium.files.durable import sync
 from collidium.files.held import HeldFile, sweep
 from collidium.hookspecs import hookimpl
 
@@ -100,7 +100,7 @@ class LocalStorage(Storage):
         except OSError:  # it exists, or is on another file system
             self._put(target, path)
         else:
-            sync_directory(target.parent)
+            sync(target.parent)
 
     def _put(self, target: Path, path: Path) -> None:
         copy = HeldFile.create(self.directory / _INCOMING)

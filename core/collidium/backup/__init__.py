@@ -45,7 +45,6 @@ from collidium.contracts.storage import StorageUnavailable
 from collidium.errors import ConfigurationError, Conflict, InvalidInput
 from collidium.files import durable
 from collidium.files.data_directory import make_private
-from collidium.files.durable import sync_directory
 from collidium.files.held import locked, scratch_directory, sweep
 from collidium.runtime.failpoints import reached
 from collidium.settings import Settings
@@ -151,7 +150,7 @@ def _files(directory: Path) -> list[Path]:
 def _finish(backup: Backup, directory: Path, target: Path) -> None:
     durable.replace(directory / MANIFEST, msgspec.json.encode(backup).decode(), 0o600)
     directory.rename(target)
-    durable.sync_directory(target.parent)
+    durable.sync(target.parent)
 
 
 async def restore(settings: Settings, source: Path, progress: Progress | None = None) -> Backup:
@@ -243,14 +242,14 @@ async def _put_in_place(settings: Settings, copy: Path, scratch: Path) -> None:
             await asyncio.to_thread(_remove, settings.data_dir / name)
             make_private((settings.data_dir / name).parent)
             (scratch / name).rename(settings.data_dir / name)
-    sync_directory(settings.data_dir)
+    durable.sync(settings.data_dir)
     reached("restore.files")
     if settings.sqlite_file is None:
         await load(settings.database, copy)
     else:
         make_private(settings.sqlite_file.parent)
         await asyncio.to_thread(shutil.move, copy, settings.sqlite_file)
-        sync_directory(settings.sqlite_file.parent)
+        durable.sync(settings.sqlite_file.parent)
 
 
 def _remove(path: Path) -> None:

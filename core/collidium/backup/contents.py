@@ -165,11 +165,7 @@ def copy_sqlite(source: Path, target: Path) -> None:
     """Copy a consistent snapshot of a database without blocking its writers."""
     with closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=rw", uri=True)) as db:
         db.execute("VACUUM INTO ?", (str(target),))
-    descriptor = os.open(target, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    durable.sync(target)
 
 
 async def snapshot(settings: Settings, target: Path) -> dict[str, str]:

@@ -7,7 +7,6 @@ from collidium.database.connections import (
     connection,
     occupancy,
     on_commit,
-    ping,
     transactional,
     transactional_at_once,
 )
@@ -27,7 +26,6 @@ __all__ = [
     "occupancy",
     "on_commit",
     "opened",
-    "ping",
     "require_known_schema",
     "rows_of",
     "stored",

@@ -65,7 +65,7 @@ def _new_file(path: Path, name: Callable[[Path], object], mode: int) -> Iterator
             name(new)
         finally:
             new.unlink(missing_ok=True)
-    sync_directory(path.parent)
+    sync(path.parent)
 
 
 def is_full(error: OSError) -> bool:
@@ -73,9 +73,9 @@ def is_full(error: OSError) -> bool:
     return error.errno in _NO_ROOM
 
 
-def sync_directory(directory: Path) -> None:
-    """Make the names in a directory survive a power cut."""
-    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+def sync(path: Path) -> None:
+    """Make the content of a file, or the names in a directory, survive a power cut."""
+    descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
     finally:

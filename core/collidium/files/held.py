@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from collidium.errors import TooLarge, Unavailable
-from collidium.files.durable import is_full, sha256_of, sync_directory
+from collidium.files.durable import is_full, sha256_of, sync
 from collidium.runtime.waiting import entered_in_thread
 
 
@@ -127,7 +127,7 @@ class HeldFile:
         os.fsync(self._descriptor)
         destination.parent.mkdir(parents=True, exist_ok=True)
         self.path.replace(destination)
-        sync_directory(destination.parent)
+        sync(destination.parent)
 
     def let_go(self) -> None:
         """Delete the file, unless it has been moved away. Idempotent."""

@@ -29,7 +29,6 @@ from collidium.datasets.cards import CARD, DatasetFile
 from collidium.datasets.output import check_output
 from collidium.errors import UnusableDataset
 from collidium.files import durable
-from collidium.files.durable import sync_directory
 from collidium.files.held import locked
 from collidium.pipelines.production import CannotSimulate, Production
 
@@ -117,9 +116,9 @@ class Work:
                 f"{self.log(stage)}"
             )
         for path in _files(self.place, stage.outputs):
-            _sync(path)
+            durable.sync(path)
         for folder in {path.parent for path in _files(self.place, stage.outputs)}:
-            durable.sync_directory(folder)
+            durable.sync(folder)
         durable.replace(self._marker(stage), _json(_listing(self.place, stage.outputs)))
 
     def prepare(self, stage: Stage) -> None:
@@ -178,11 +177,6 @@ def _remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
-def _sync(path: Path) -> None:
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
-
-
 def _read(path: Path) -> dict[str, Any] | None:
     """Read a record; return None if it is missing or invalid."""
     try:
@@ -218,7 +212,7 @@ def place(production: Production, work: Work) -> list[DatasetFile]:
     card = work.hidden / CARD
     card.write_text(dataset_card(production, described), "utf-8")
     card.replace(work.directory / CARD)
-    sync_directory(work.directory)
+    durable.sync(work.directory)
     return described
 
 
@@ -229,7 +223,7 @@ def _place_flat(files: Sequence[tuple[Path, DatasetFile]], work: Work) -> list[D
         _link(source, new)
         new.replace(work.directory / source.name)
         placed.append(DatasetFile(source.name, file.sha256, file.size_bytes, file.rows))
-    sync_directory(work.directory)
+    durable.sync(work.directory)
     return placed
 
 

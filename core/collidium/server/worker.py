@@ -104,14 +104,9 @@ async def _answer(
     served = HubPort(app, settings.hub_port) if settings.hub_port and len(listeners) > 1 else app
     async with (
         in_background(metrics.keep_sampling(database.occupancy)),
-        in_background(_look_for_executor(probes)),
+        in_background(probes.scoring.is_available()),  # logs a warning without an executor
     ):
         await serve(served, config, shutdown_trigger=until_stopped)
-
-
-async def _look_for_executor(probes: context.Probes) -> None:
-    """Log a warning if the executor does not respond: without it, everything but scoring works."""
-    await probes.scoring.is_available()
 
 
 async def _warn_without_hub(platform: Platform) -> None:
@@ -270,7 +265,7 @@ async def _score(executor: Executor, storage: Storage) -> None:
 
 
 @asynccontextmanager
-async def in_background(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+async def in_background(work: Coroutine[Any, Any, object]) -> AsyncIterator[None]:
     """Run ``work`` in the background while the context lasts."""
     task = asyncio.create_task(work)
     try:

@@ -1,17 +1,17 @@
 
-# One part of the job. Above stand: request_directory, first_events, part_events, pipeline.
+# One part of the job. Defined above: request_directory, first_events, part_events, pipeline.
 index=$SLURM_ARRAY_TASK_ID
 task=${SLURM_ARRAY_JOB_ID}_$index
 first_event=${first_events[$index]}
 events=${part_events[$index]}
 whole=$request_directory/$index
-# Its own each time: what runs on a node that Slurm has lost may go on.
+# A different one for each run: a run on a node that Slurm has lost may continue.
 run=$task.${SLURM_RESTART_COUNT:-0}
 output=$request_directory/.$index.$run
 status=$request_directory/status/$task
 began=$(date +%s)
 
-# The task always records its end: the batch system soon forgets it.
+# Always record the end of the task, as the batch system soon forgets it.
 record_end() {
     local code=$?
     trap - EXIT TERM
@@ -23,7 +23,7 @@ record_end() {
     exit "$code"
 }
 
-# Also a private request writes here, and others of the machine see the file system.
+# Private, as other users of the machine see the file system.
 umask 077
 mkdir -p -- "$request_directory/status" "$request_directory/log" "$request_directory/progress"
 export COLLIDIUM_PROGRESS_FILE=$request_directory/progress/$index.json
@@ -32,7 +32,7 @@ rm -f -- "$status"
 trap record_end EXIT
 trap 'exit 143' TERM
 
-# From the beginning, with the sha256 of each table; runs after || or &&, where bash ends for no error.
+# Simulate the part and write the sha256 of each table. Statements are joined by &&, as bash ignores errexit here.
 simulate() {
     rm -rf -- "$output" &&
         mkdir -- "$output" &&
@@ -40,9 +40,9 @@ simulate() {
         (cd -- "$output" && find . -maxdepth 1 -type f -name '*.parquet' -exec sha256sum -- {} + >SHA256SUMS)
 }
 
-# A task that was put back into the queue may have finished before.
+# A requeued task may have finished before.
 if [[ ! -d $whole ]]; then
-    # What made it fail may have passed. If not, the job has failed, and the parts that wait would be in vain.
+    # The cause may be temporary. After three failures the job has failed, so waiting parts are cancelled.
     simulate || simulate || simulate || {
         code=$?
         scancel --state=PENDING "$SLURM_ARRAY_JOB_ID" || true

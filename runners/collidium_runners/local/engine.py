@@ -20,7 +20,8 @@ from collidium.runtime import subprocesses
 from collidium.runtime.logs import last_line, single_line
 from collidium.settings import Settings
 from collidium_runners.command import PipelineCommand, job_name
-from collidium_runners.local.records import PROC, JobSpecification, Record, boot, tail, with_variable
+from collidium_runners.local.processes import PROC, boot, with_variable
+from collidium_runners.local.records import JobSpecification, Record, tail
 from collidium_runners.local.shepherd import STOP_SECONDS
 from collidium_runners.spool.engine import JobFolders, JobLimits, Run
 from collidium_runners.spool.jobs import SpooledJobs, SpooledRunner

@@ -7,7 +7,6 @@ ends or on SIGTERM, and records the exit code. The command returns as soon as th
 
 from __future__ import annotations
 
-import ctypes
 import os
 import resource
 import signal
@@ -20,8 +19,9 @@ from pathlib import Path
 from typing import Final
 
 from collidium.files.held import lock
-from collidium.runtime.subprocesses import signal_group
-from collidium_runners.local.records import Ended, JobSpecification, Log, Process, Record, Started
+from collidium.runtime.subprocesses import prctl, signal_group
+from collidium_runners.local.processes import Process
+from collidium_runners.local.records import Ended, JobSpecification, Log, Record, Started
 
 #: Seconds between SIGTERM and SIGKILL.
 STOP_SECONDS: Final = 2.0
@@ -34,7 +34,6 @@ _NOT_FOUND: Final = 127
 _NOT_EXECUTABLE: Final = 126
 _PR_SET_PDEATHSIG: Final = 1
 _PR_SET_CHILD_SUBREAPER: Final = 36
-_libc = ctypes.CDLL(None, use_errno=True)
 
 
 def main(folder: Path) -> int:
@@ -77,7 +76,7 @@ def _watch(record: Record, begin: int) -> None:
     for descriptor in (0, 1, 2):
         os.dup2(nothing, descriptor)
     # Orphans of the job become children of this process, so that it can kill them.
-    _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    prctl(_PR_SET_CHILD_SUBREAPER, 1)
     processes = JobProcesses(itself)
     signal.signal(signal.SIGTERM, lambda *_: processes.stop())
     record.write(Started(itself, time.time()))
@@ -165,7 +164,7 @@ def _confine(specification: JobSpecification) -> None:
         # Not the address space, which may be much larger than the memory in use.
         resource.setrlimit(resource.RLIMIT_DATA, (specification.memory_bytes, specification.memory_bytes))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+    prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,8 @@ from collidium import settings
 from collidium.contracts.runner import Job
 from collidium_runners.container import container_runner
 from collidium_runners.local.engine import MARK, local_runner
-from collidium_runners.local.records import Process, Record, with_variable
+from collidium_runners.local.processes import Process, with_variable
+from collidium_runners.local.records import Record
 from collidium_runners.spool.jobs import SpooledRunner
 from collidium_runners.spool.spool import Spool
 

@@ -17,7 +17,8 @@ from tests.runners.spool.conftest import MakeRunner, Order, RecordOf, family
 from tests.waiting import until
 
 from collidium.contracts.runner import JobState
-from collidium_runners.local.records import Process, Record, Started
+from collidium_runners.local.processes import Process
+from collidium_runners.local.records import Record, Started
 from collidium_runners.spool.spool import Spool, SpooledJob
 
 
