@@ -24,7 +24,7 @@ KEYS_KEPT: Final = 1000
 
 
 class IdempotencyKey(Model):
-    """The answer to the first request with a key; None while that is in progress."""
+    """The answer that a key of an owner was given, None while what was asked is being done."""
 
     id = fields.BigIntField(primary_key=True)
     # An account or an operator.

@@ -10,7 +10,7 @@ from tortoise.models import Model
 
 
 class Account(Model):
-    """An account of the hub or of single sign-on; a banned name may have a row before its first sign-in."""
+    """Someone with a hub account (the row may exist (banned) before the first sign-in)."""
 
     id = fields.BigIntField(primary_key=True)
     hub_username = fields.CharField(max_length=96, unique=True)
@@ -39,7 +39,7 @@ def name_key(hub_username: str) -> str:
 
 
 class SsoAccount(Model):
-    """The subject of an issuer to whom an account of single sign-on belongs."""
+    """Who stands behind an account of single sign-on: a subject of an issuer, and nothing else."""
 
     id = fields.BigIntField(primary_key=True)
     issuer = fields.CharField(max_length=255)
@@ -56,7 +56,7 @@ class SsoAccount(Model):
 
 
 class SsoToken(Model):
-    """A token of an account of single sign-on."""
+    """A token that acts for an account of single sign-on."""
 
     # The sha256 of the token.
     digest = fields.CharField(max_length=64, primary_key=True)
@@ -70,7 +70,7 @@ class SsoToken(Model):
 
 
 class CreditTransaction(Model):
-    """A ledger entry; a database trigger prevents changes and deletion."""
+    """A ledger entry, never changed and never deleted (the database refuses both)."""
 
     id = fields.BigIntField(primary_key=True)
     account: fields.ForeignKeyRelation[Account] = fields.ForeignKeyField(

@@ -10,7 +10,7 @@ from tortoise.models import Model
 
 
 class GlobalConfig(Model):
-    """Global state of the platform, in one row named ``platform``."""
+    """What holds for the whole platform (one row, named platform)."""
 
     name = fields.CharField(max_length=16, primary_key=True)
     submissions_frozen = fields.BooleanField(default=False)
@@ -27,7 +27,7 @@ class GlobalConfig(Model):
 
 
 class Operator(Model):
-    """An operator with its own token."""
+    """An operator with a token of its own."""
 
     name = fields.CharField(max_length=64, primary_key=True)
     # The sha256 of the token.
@@ -44,7 +44,7 @@ class Operator(Model):
 
 
 class AuditEntry(Model):
-    """An operator action: actor, action, target and time."""
+    """Who did what, when, to whom."""
 
     id = fields.BigIntField(primary_key=True)
     at = fields.DatetimeField(auto_now_add=True)

@@ -7,7 +7,7 @@ from tortoise.models import Model
 
 
 class WebSession(Model):
-    """The session of an account in one browser."""
+    """An account that is signed in, in one browser."""
 
     # The sha256 of the key in the browser's cookie.
     digest = fields.CharField(max_length=64, primary_key=True)
@@ -26,7 +26,7 @@ class WebSession(Model):
 
 
 class PendingSignIn(Model):
-    """A sign-in whose browser was redirected to the hub and has not returned."""
+    """A sign-in whose browser was sent to the hub and is not back."""
 
     # The sha256 of the key in the browser's cookie.
     digest = fields.CharField(max_length=64, primary_key=True)
@@ -40,7 +40,7 @@ class PendingSignIn(Model):
 
 
 class SignInAttempts(Model):
-    """Number of attempts of one kind from one network within a minute."""
+    """How many attempts of one kind came from one network within a minute."""
 
     key = fields.CharField(max_length=128, primary_key=True)
     # Since the epoch.
