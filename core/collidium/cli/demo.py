@@ -43,12 +43,7 @@ if TYPE_CHECKING:
     "runner, which makes no events.",
 )
 @json_option
-def demo(
-    data_dir: Path | None,
-    keep: bool,
-    port: int,
-    runner: Literal["auto", "local", "mock"],
-) -> None:
+def demo(data_dir: Path | None, keep: bool, port: int, runner: Literal["auto", "local", "mock"]) -> None:
     """Show the whole platform on five real events, isolated from other data on this machine.
 
     Starts a server with a local hub, publishes the events as a dataset, imports truth for two of them,

@@ -14,7 +14,7 @@ from collidium.cli.output import note, printable
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bars
-    from rich.progress import TaskID
+    from rich.progress import ProgressColumn, TaskID
 
     from collidium.pipelines.stages import Progress as StageProgress
     from collidium.pipelines.stages import ReportProgress
@@ -34,17 +34,13 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
         yield None
         return
     from rich import progress
-    from rich.console import Console
 
-    amounts: list[progress.ProgressColumn] = [progress.MofNCompleteColumn()]
+    amounts: list[ProgressColumn] = [progress.MofNCompleteColumn()]
     if sizes:
         amounts = [progress.DownloadColumn(), progress.TransferSpeedColumn(), progress.TimeRemainingColumn()]
     label = printable(label)
-    columns = [progress.TextColumn("{task.description}", markup=False), progress.BarColumn(), *amounts]
-    bar = progress.Progress(
-        *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    )
-    with bar:
+    text = progress.TextColumn("{task.description}", markup=False)
+    with _transient(text, progress.BarColumn(), *amounts) as bar:
         task = bar.add_task(label, total=None)
 
         def show(done: int, total: int) -> None:
@@ -52,6 +48,14 @@ def progress_bar(label: str, after: str | None = None, *, sizes: bool = False) -
             bar.update(task, completed=done, total=total, description=after if finished else label)
 
         yield show
+
+
+def _transient(*columns: ProgressColumn) -> Bars:
+    """Create bars with the elapsed time, which disappear at the end."""
+    from rich.console import Console
+    from rich.progress import Progress, TimeElapsedColumn
+
+    return Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True), transient=True)
 
 
 @contextmanager
@@ -86,13 +90,9 @@ def status_line() -> Iterator[Callable[[str], None]]:
         yield write
         return
     from rich import progress
-    from rich.console import Console
 
-    columns = [progress.SpinnerColumn(), progress.TextColumn("{task.fields[message]}", markup=False)]
-    line = progress.Progress(
-        *columns, progress.TimeElapsedColumn(), console=Console(stderr=True), transient=True
-    )
-    with line:
+    text = progress.TextColumn("{task.fields[message]}", markup=False)
+    with _transient(progress.SpinnerColumn(), text) as line:
         task = line.add_task("", total=None, message="")
         yield lambda message: line.update(task, message=printable(message))
 

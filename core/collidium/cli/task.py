@@ -171,11 +171,7 @@ def _print_package(record: dict[str, Any]) -> None:
 @json_option
 @click.pass_context
 def check(
-    ctx: click.Context,
-    name: str,
-    source: Path | None,
-    config: str | None,
-    predictions: Path | None,
+    ctx: click.Context, name: str, source: Path | None, config: str | None, predictions: Path | None
 ) -> None:
     """Check that the installed task NAME satisfies its contract; exits with 1 if it does not.
 

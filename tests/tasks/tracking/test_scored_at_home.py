@@ -190,8 +190,8 @@ def test_events_without_truth_look_like_those_to_submit(site: Site, tmp_path: Pa
     write_predictions({"event_id": [90_000], "hit_id": [0], "track_id": [0]}, file)
     done = site.server.run("score", "tracking", str(file), "--from", str(site.source), "--config", CONFIG)
     assert done.returncode == 1
-    hint = "these seem to be the evaluation events, whose truth only the server has: collidium submit tracking"
-    assert hint in " ".join(done.stderr.split())
+    hint = "these seem to be the evaluation events, whose truth only the server has: collidium submit"
+    assert f"{hint} tracking" in " ".join(done.stderr.split())
 
 
 def test_the_command_scores_and_draws(site: Site, tmp_path: Path) -> None:

@@ -121,12 +121,7 @@ def requests(state: str | None, user: str | None, channel: str | None, limit: in
 @limit_option("evaluations")
 @json_option
 def evaluations(
-    evaluation_id: str | None,
-    rerun: bool,
-    cancel: bool,
-    state: str | None,
-    user: str | None,
-    limit: int,
+    evaluation_id: str | None, rerun: bool, cancel: bool, state: str | None, user: str | None, limit: int
 ) -> None:
     """List the submitted models of all accounts, newest first; rerun or cancel EVALUATION.
 

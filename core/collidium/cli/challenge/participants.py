@@ -96,12 +96,7 @@ def roster(name: str, limit: int) -> None:
 @key_option
 @json_option
 def disqualify(
-    name: str,
-    submission_id: str,
-    reason: str,
-    take_back: bool,
-    preview: bool,
-    idempotency_key: str | None,
+    name: str, submission_id: str, reason: str, take_back: bool, preview: bool, idempotency_key: str | None
 ) -> None:
     """Remove SUBMISSION from the leaderboard of NAME; needs ADMIN_TOKEN.
 
@@ -201,11 +196,7 @@ def rescore(name: str, percent: int | None, apply: bool, watch: bool, idempotenc
 @key_option
 @json_option
 def members(
-    name: str,
-    add: str | None,
-    file: Path | None,
-    remove: str | None,
-    idempotency_key: str | None,
+    name: str, add: str | None, file: Path | None, remove: str | None, idempotency_key: str | None
 ) -> None:
     """List who may submit to NAME with --access members, or change the list; needs ADMIN_TOKEN.
 

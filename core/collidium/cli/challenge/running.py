@@ -35,13 +35,7 @@ if TYPE_CHECKING:
 @fields_options
 @key_option
 @json_option
-def new(
-    name: str,
-    task: str,
-    truth_version: str | None,
-    idempotency_key: str | None,
-    **fields: Any,
-) -> None:
+def new(name: str, task: str, truth_version: str | None, idempotency_key: str | None, **fields: Any) -> None:
     """Create challenge NAME, words of a-z and 0-9 joined by hyphens; needs ADMIN_TOKEN.
 
     \b
