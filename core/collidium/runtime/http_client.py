@@ -87,7 +87,7 @@ class HttpClient:
             request = httpx.Request(method, url, headers=headers, **content)
             return await self.send(request, maximum_bytes)
         except httpx.TimeoutException:
-            raise NoResponse(f"did not respond within {self._timeout_seconds:g} s") from None
+            raise NoResponse(f"did not answer within {self._timeout_seconds:g} s") from None
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             # Only the type of the error: its message may contain secrets of the request.
             raise NoResponse(f"cannot be reached ({type(error).__name__})") from None
