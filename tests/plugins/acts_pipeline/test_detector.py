@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 pytest.importorskip("acts")
 pytest.importorskip("pythia8mc")
@@ -25,7 +28,7 @@ from collidium_plugins.acts_pipeline.detector import digitisation, geometry, lay
 from collidium_plugins.acts_pipeline.detector.algorithms import Algorithms
 from collidium_plugins.acts_pipeline.detector.gaussian_sum import mixture
 from collidium_plugins.acts_pipeline.detector.geometry import Detector
-from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction
+from collidium_plugins.acts_pipeline.detector.reconstruction import DETECTORS, Reconstruction, majority
 from collidium_plugins.acts_pipeline.detector.simulation import MIN_MOMENTUM, Simulation, is_simulated
 from collidium_plugins.acts_pipeline.events import (
     ENDED,
@@ -149,30 +152,6 @@ def test_the_geometry_has_the_modules_of_the_layout(detector: Detector) -> None:
     ids = [detector.ids[int(module)] for module in detector.modules]
     assert sorted((one.volume, one.layer) for one in ids) == sorted(modules)
     assert {volume for volume, _ in modules} == set(DETECTORS) == set(digitisation.READOUTS)
-
-
-def test_hits_lie_where_their_volumes_are(ttbar: Run) -> None:
-    radius = gathered(ttbar, lambda event: np.hypot(event.hits.true_x, event.hits.true_y))
-    height = gathered(ttbar, lambda event: np.abs(event.hits.true_z))
-    place = {
-        (volume, layer): np.s_[
-            (gathered(ttbar, lambda event: event.hits.volume_id) == volume)
-            & (gathered(ttbar, lambda event: event.hits.layer_id) == layer)
-        ]
-        for volume, layer in ((17, 2), (17, 8), (18, 2), (24, 4), (25, 12), (29, 2), (30, 2))
-    }
-    ranges: Mapping[tuple[int, int], tuple[npt.NDArray[Any], float, float]] = {
-        (17, 2): (radius, 31.9, 34.4),
-        (17, 8): (radius, 168.5, 171.5),
-        (18, 2): (height, 615.5, 623.9),
-        (24, 4): (radius, 355.5, 364.4),
-        (25, 12): (height, 2942.4, 2957.6),
-        (29, 2): (radius, 807.0, 832.1),
-        (30, 2): (height, 1274.4, 1325.6),
-    }
-    for key, (values, least, most) in ranges.items():
-        assert len(values[place[key]]) > 0, key
-        assert least < values[place[key]].min() <= values[place[key]].max() < most, key
 
 
 def test_every_crossing_is_measured(ttbar: Run) -> None:
@@ -368,6 +347,13 @@ def test_unknown_particles_fly_by_their_charge_and_mass(ttbar: Run, pdg_id: int)
     event = gun(13, 10.0, number=10)
     unknown = replace(event.particles, pdg_id=np.full(10, pdg_id))
     assert len(ttbar.again(replace(event, particles=unknown)).hits) > 90
+
+
+@given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=9), max_size=6))
+def test_of_equal_majorities_the_smallest_id_wins(tracks: list[list[int]]) -> None:
+    expected = [min(Counter(track).items(), key=lambda item: (-item[1], item[0]))[0] for track in tracks]
+    owners = np.array([particle for track in tracks for particle in track], np.uint64)
+    assert majority(owners, np.array([len(track) for track in tracks], np.uint16)).tolist() == expected
 
 
 def test_an_event_without_anything_to_see_has_empty_rows(ttbar: Run) -> None:

@@ -165,23 +165,16 @@ def test_a_z_has_its_mass() -> None:
     assert 30 < np.sqrt(total[0] ** 2 - sum(part**2 for part in total[1:])) < 150
 
 
-def test_the_gun_shoots_one_muon() -> None:
-    shots = [particles_of(SINGLE_MUON, event_id) for event_id in range(200)]
-    assert all(len(shot) == 1 and abs(shot.pdg_id[0]) == 13 for shot in shots)
-    pt = np.array([np.hypot(shot.px[0], shot.py[0]) for shot in shots])
-    eta = np.array([np.arcsinh(shot.pz[0] / np.hypot(shot.px[0], shot.py[0])) for shot in shots])
-    assert 1 <= pt.min() < 10 < 90 < pt.max() <= 100
-    assert eta.min() < -2
-    assert eta.max() > 2
-    assert {float(shot.charge[0]) for shot in shots} == {-1.0, 1.0}
-    assert all(shot.charge[0] * shot.pdg_id[0] < 0 for shot in shots)
-
-
-def test_the_muon_gun_shoots_two() -> None:
-    shots = [particles_of(MUON_GUN, event_id) for event_id in range(100)]
-    pt = np.concatenate([np.hypot(shot.px, shot.py) for shot in shots])
-    assert len(pt) == 200
-    assert 1 <= pt.min() < 2 < 9 < pt.max() <= 10
+@pytest.mark.parametrize(("channel", "muons", "max_pt"), [(SINGLE_MUON, 1, 100), (MUON_GUN, 2, 10)])
+def test_guns_shoot_muons_of_either_charge(channel: str, muons: int, max_pt: float) -> None:
+    shots = [particles_of(channel, event_id) for event_id in range(200)]
+    assert {len(shot) for shot in shots} == {muons}
+    fired = Particles.concatenate(shots)
+    pt = np.hypot(fired.px, fired.py)
+    eta = np.arcsinh(fired.pz / pt)
+    assert 1 <= pt.min() < 0.1 * max_pt + 1 < 0.9 * max_pt < pt.max() <= max_pt
+    assert eta.min() < -2 < 2 < eta.max()
+    assert set(zip(fired.charge.tolist(), fired.pdg_id.tolist(), strict=True)) == {(1.0, -13), (-1.0, 13)}
 
 
 @pytest.mark.parametrize("channel", CHANNELS if LONG else ("ttbar", "hidden_valley", SINGLE_MUON))

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from tests.core.datasets.events import tables_of
 
 from collidium.contracts.digest import event_digests, together
@@ -64,13 +62,6 @@ def test_rates_by_hand() -> None:
     assert TASK.metrics(tally) == {"events_per_second_local": 16.0, "events_per_second_streaming": 2.0}
 
 
-@given(st.sets(st.integers(1, 7)))
-def test_blocks_change_nothing(cuts: set[int]) -> None:
-    whole, cut = (TASK.merge(tallies([ROW], edges)) for edges in ([0, 8], [0, *sorted(cuts), 8]))
-    assert cut == whole
-    assert TASK.merge(tallies([ROW], [0, *sorted(cuts), 8])[::-1]) == whole
-
-
 def test_events_without_the_row_have_no_rates() -> None:
     """As those of a part that is drawn, or held back: so no standard error is made up."""
     (_, rest) = tallies([ROW], [0, 3, 8])
@@ -112,7 +103,3 @@ def test_rows_beyond_the_one_are_refused() -> None:
         ("unknown-slice", 2),
         ("duplicate-row", 1),
     ]
-
-
-def test_what_submitters_measured_is_said_to_be_that() -> None:
-    assert all(metric.self_reported and metric.reward == 30 for metric in TASK.card.metrics)

@@ -180,7 +180,7 @@ def test_a_model_that_crashes_ends_with_its_code(server: ServerProcess, tmp_path
 def test_a_model_of_a_repository_is_submitted(server: ServerProcess, model: tuple[Path, Path]) -> None:
     server.environment["HF_TOKEN"] = token = server.add_user("fay")
     hub, command = HfApi(server.hub_url, token=token), ("submit", "jets", "--json", "--model")
-    for source, reason in (("fay tagger", "neither a file"), ("fay/tagger", "no model repository")):
+    for source, reason in (("fay tagger", "neither an existing file"), ("fay/tagger", "no model repository")):
         done = server.run(*command, source)
         assert (done.returncode, reason in " ".join(done.stderr.split())) == (3, True), done.stderr
     repo = hub.create_repo("fay/tagger").repo_id

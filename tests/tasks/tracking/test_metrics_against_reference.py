@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass
 
 import numpy as np
@@ -107,17 +106,6 @@ def test_the_cut_into_blocks_and_chunks_changes_nothing(case: Case, piece: int) 
     )
     for tallies in others:
         assert TASK.merge(tallies).tobytes() == TASK.merge(whole).tobytes()
-
-
-@settings(max_examples=200 if LONG else 40)
-@given(cases())
-def test_merging_is_associative_and_tallies_travel(case: Case) -> None:
-    parts = [TASK.score(block) for block in blocks(case.tables, case.predictions, [0, 2, 5, 10])]
-    travelled = [pickle.loads(pickle.dumps(part)) for part in parts]
-    first, second, third = travelled
-    left = TASK.merge([TASK.merge([first, second]), third])
-    right = TASK.merge([first, TASK.merge([second, third])])
-    assert left.tobytes() == right.tobytes() == TASK.merge(parts).tobytes()
 
 
 @settings(max_examples=500 if LONG else 40)

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from .blocks import TASK, dataset, one_block, predictions, problems
+from .blocks import problems
 from .reference import Hit, Row, TrueEvent
 
 TRUTH = {
     4: TrueEvent([Hit(0, 10), Hit(1, 10), Hit(2, 20)]),
     5: TrueEvent([Hit(0, 10), Hit(7, 30)]),
 }
-
-
-def test_good_rows_have_no_problems() -> None:
-    assert problems(TRUTH, [Row(4, 2, 0), Row(4, 0, -1), Row(5, 7, 2**62)]) == []
 
 
 def test_all_problems_are_reported_with_column_event_and_rows() -> None:
@@ -36,25 +32,9 @@ def test_a_few_rows_stand_for_many() -> None:
     assert len(problem.examples) == 5
 
 
-def test_repeating_one_hit_does_not_make_a_track() -> None:
-    codes = [problem.code for problem in problems(TRUTH, [Row(4, 0, 1)] * 3 + [Row(4, 2, 1)])]
-    assert codes == ["duplicate-row"]
-
-
-def test_every_row_of_an_event_without_truth_is_unknown() -> None:
-    (problem,) = problems(TRUTH, [Row(6, 0, 1), Row(6, 1, 1)])
-    assert (problem.code, problem.event_id, problem.count) == ("unknown-hit", 6, 2)
-
-
 def test_ids_with_equal_low_bits_differ() -> None:
     truth = {0: TrueEvent([Hit(2**64 - 1, 10), Hit(2**53, 10)])}
     (negative,) = problems(truth, [Row(0, -1, 1)])
     assert negative.code == "negative-id"
     (unknown,) = problems(truth, [Row(0, 2**53 + 1, 1)])
     assert unknown.code == "unknown-hit"
-
-
-def test_minus_one_is_the_only_negative_track() -> None:
-    block = one_block(dataset(TRUTH), predictions([Row(4, 0, -1), Row(4, 1, -2), Row(4, 2, -3)]))
-    (problem,) = TASK.check(block)
-    assert (problem.code, problem.count) == ("negative-track", 2)

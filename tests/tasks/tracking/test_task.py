@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 from importlib.resources import as_file, files
 
@@ -13,8 +12,6 @@ import pytest
 
 from collidium.contracts.tables import flatten
 from collidium.contracts.task import Block, EventRange, Reconstruction
-from collidium.plugins import load
-from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.baselines import EventHits, ckf, events_of, helix, naive
 
 from .blocks import TASK, dataset, one_block, predictions
@@ -40,29 +37,6 @@ def positions(start: int, stop: int, *columns: str) -> dict[str, pa.Table]:
 
 
 # -- the plugin -----------------------------------------------------------------------------------------
-
-
-def test_the_task_comes_through_the_entry_point() -> None:
-    assert isinstance(load().tasks().get("tracking"), TrackingTask)
-
-
-def test_the_card_is_that_of_the_specification() -> None:
-    card = TASK.card
-    assert (card.name, str(card.eval_events)) == ("tracking", "90000:100000")
-    assert card.column_names == ("event_id", "hit_id", "track_id")
-    assert {column.kind for column in card.columns} == {"integer"}
-    assert [(metric.name, metric.higher_is_better) for metric in card.metrics] == [
-        ("trackml_weighted_efficiency", True),
-        ("fake_rate", False),
-        ("duplicate_rate", False),
-        ("physics_eff_pt1", True),
-        ("double_majority_eff_pt1", True),
-    ]
-    assert card.metrics[-1].reward == 0
-
-
-def test_the_task_travels_to_worker_processes() -> None:
-    assert isinstance(pickle.loads(pickle.dumps(TASK)), TrackingTask)
 
 
 # -- warnings -------------------------------------------------------------------------------------------
@@ -100,12 +74,6 @@ def test_the_particles_themselves_are_the_perfect_answer() -> None:
     truth = flatten(real("tracker_hits"), ["hit_id", "particle_id"])
     oracle = truth.rename_columns(["event_id", "hit_id", "track_id"])
     assert list(real_metrics(oracle, 0, 5).values()) == [1, 0, 0, 1, 1]
-
-
-def test_unassigned_hits_alone_score_nothing() -> None:
-    hits = flatten(real("tracker_hits"), ["hit_id"])
-    nothing = hits.append_column("track_id", pa.array(np.full(hits.num_rows, -1)))
-    assert set(real_metrics(nothing, 0, 5).values()) == {0}
 
 
 def test_the_helix_finder_does_better_than_the_kalman_filter() -> None:

@@ -15,7 +15,6 @@ from tests.tasks.tracking.blocks import blocks, dataset, predictions
 from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 
 from collidium.contracts.task import Block
-from collidium.plugins import load
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking.baselines import naive
 from collidium_tasks.tracking_latency import Timed, TrackingLatencyTask
@@ -50,17 +49,6 @@ def metrics(seconds: Mapping[int, float], tracks: int = 2) -> dict[str, float]:
     (block,) = cut(seconds, tracks)
     assert TASK.check(block) == []
     return TASK.metrics(TASK.merge([TASK.score(block)]))
-
-
-def test_the_card_asks_for_the_last_thousand_events() -> None:
-    card = TASK.card
-    assert isinstance(load().tasks().get("tracking_latency"), TrackingLatencyTask)
-    assert str(card.eval_events) == "99000:100000"
-    assert [(metric.name, metric.self_reported, metric.reward) for metric in card.metrics] == [
-        ("events_per_second", True, 30),
-        ("wallclock_s", True, None),
-        ("trackml_weighted_efficiency", False, 30),
-    ]
 
 
 def test_speed_is_events_over_the_time_of_all() -> None:

@@ -8,7 +8,6 @@ from tests.tasks.tracking.blocks import blocks, dataset, one_block, predictions
 from tests.tasks.tracking.reference import Hit, Row, TrueEvent
 
 from collidium.contracts.task import Block
-from collidium.plugins import load
 from collidium_tasks.tracking import TrackingTask
 from collidium_tasks.tracking_small import TrackingSmallTask, with_parameters
 
@@ -24,23 +23,6 @@ def block(n_params: int, rows: list[Row] = ROWS, kind: pa.DataType | None = None
     submitted = predictions(rows)
     column = pa.array([n_params] * len(rows), kind or pa.int64())
     return one_block(dataset(TRUTH), submitted.append_column("n_params", column))
-
-
-def test_the_card_is_that_of_tracking_and_a_number() -> None:
-    card, tracking = TASK.card, TrackingTask.card
-    assert isinstance(load().tasks().get("tracking_small"), TrackingSmallTask)
-    assert (card.dataset, card.eval_events, card.inputs) == (
-        tracking.dataset,
-        tracking.eval_events,
-        tracking.inputs,
-    )
-    assert card.column_names == (*tracking.column_names, "n_params")
-    assert [(metric.name, metric.higher_is_better, metric.reward) for metric in card.metrics] == [
-        ("trackml_weighted_efficiency", True, 30),
-        ("n_params", False, None),
-        ("tier", False, None),
-    ]
-    assert card.pareto == ("trackml_weighted_efficiency", "n_params")
 
 
 @pytest.mark.parametrize(
