@@ -130,7 +130,7 @@ async def test_a_container_that_cannot_be_removed_takes_no_place(
     podman.run("create", "--name", "leans", "--pid", f"container:collidium-{handle}", image, "sleep", "1")
     release(handle)
     assert (await reaches(runner, handle)).state == JobState.COMPLETED
-    assert f"request {handle}: what is left of it cannot be removed" in caplog.text
+    assert f"request {handle}: the ended job cannot be removed" in caplog.text
     assert (await reaches(runner, await runner.submit(order()))).state == JobState.COMPLETED
     for name in ("leans", f"collidium-{handle}"):
         podman.run("rm", name)
