@@ -10,7 +10,7 @@ from hypercorn.config import Config
 from quart import Quart
 
 from collidium.api import bodies
-from collidium_plugins.local_hub.openid.clients import Client
+from collidium_plugins.local_hub.openid.requests import Client
 from collidium_plugins.local_hub.web import make_blueprint
 
 

@@ -31,8 +31,7 @@ from collidium.testing.server import ServerProcess
 from collidium_plugins.local_hub import store
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts, digest
 from collidium_plugins.local_hub.failures import HubError
-from collidium_plugins.local_hub.openid.clients import Client, client_of
-from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, seal, unseal
+from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, Client, client_of, seal, unseal
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
 EVERYTHING: Final = "openid profile read-repos write-repos manage-repos"

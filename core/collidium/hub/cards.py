@@ -1,12 +1,18 @@
-"""Cards of the hub's public repositories, cached for a short time."""
+"""Cards of repositories on the hub: read, cached for a short time, and rendered.
+
+They are untrusted Markdown; HTML, images and scripts in them are not rendered.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any, Final
+from urllib.parse import urljoin
 
 from cachetools import TTLCache
+from markupsafe import Markup
 
 from collidium.errors import NotFound, UpstreamError
 from collidium.hub.models import CONNECTIONS, TIMEOUT_SECONDS, ask
@@ -25,6 +31,11 @@ _CARD_SECONDS: Final = 30.0
 _KEPT_CARDS: Final = 200
 _REPO_NAME: Final = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}", re.ASCII)
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+#: YAML metadata of the hub.
+_FRONT_MATTER: Final = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
+#: Heading levels are shifted below those of the page.
+_DEEPER: Final = 2
 
 
 class RepoCards:
@@ -83,3 +94,25 @@ class RepoCards:
             files=tuple(files[:CARD_FILES]),
             more_files=max(len(files) - CARD_FILES, 0),
         )
+
+
+async def rendered(text: str, base: str) -> Markup:
+    """Render a card as HTML for a page; relative links are resolved against ``base``."""
+    # Importing the parser is slow.
+    return await asyncio.to_thread(_rendered, text, base) if text else Markup()
+
+
+def _rendered(text: str, base: str) -> Markup:
+    from markdown_it import MarkdownIt
+
+    # This preset escapes HTML and rejects URLs such as javascript:.
+    markdown = MarkdownIt("js-default", {"linkify": False}).disable(["image", "linkify"])
+    tokens = markdown.parse(_FRONT_MATTER.sub("", text.replace("\r\n", "\n"), count=1))
+    for token in tokens:
+        if token.type in {"heading_open", "heading_close"}:
+            token.tag = f"h{min(int(token.tag[1]) + _DEEPER, 6)}"
+        for inner in token.children or ():
+            if inner.type == "link_open":
+                inner.attrSet("href", urljoin(f"{base}/", str(inner.attrGet("href") or "")))
+                inner.attrSet("rel", "nofollow noopener")
+    return Markup(markdown.renderer.render(tokens, markdown.options, {}))  # noqa: S704 -- escaped above

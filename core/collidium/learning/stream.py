@@ -24,8 +24,7 @@ from collidium.datasets.loading import Columns, columns_by_table
 from collidium.datasets.reading.shards import EventTable
 from collidium.errors import InvalidInput, UnusableDataset
 from collidium.hub.sources import locate
-from collidium.learning.batch import Batch, Pool
-from collidium.learning.reading import ColumnReader, JoinedTables
+from collidium.learning.batch import Batch, ColumnReader, JoinedTables, Pool
 from collidium.physics.ragged import Integers
 
 #: Decoded bytes within which events are shuffled.

@@ -5,8 +5,16 @@ from collidium.outbox.deliverer import delivering
 from collidium.outbox.deliveries import backlog, log_of, overdue_seconds, prune
 from collidium.outbox.events import TYPES, Kind, announce
 from collidium.outbox.mail import LINK_PATH
-from collidium.outbox.registration import find, forget, register, remove, require_secret
-from collidium.outbox.urls import LONGEST_URL, canonical_url, require_reachable
+from collidium.outbox.webhooks import (
+    LONGEST_URL,
+    canonical_url,
+    find,
+    forget,
+    register,
+    remove,
+    require_reachable,
+    require_secret,
+)
 
 __all__ = [
     "LINK_PATH",

@@ -14,7 +14,7 @@ from tortoise.timezone import now
 from collidium import database
 from collidium.database import transactional
 from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
-from collidium.outbox.urls import host_of
+from collidium.outbox.webhooks import host_of
 from collidium.runtime.waiting import WakeSignal
 
 Kind = Literal["scored", "disqualified", "deadline", "closed", "results", "job"]

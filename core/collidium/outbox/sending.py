@@ -18,7 +18,7 @@ from standardwebhooks import Webhook
 
 from collidium import __version__
 from collidium.errors import TooManyRequests, Unavailable
-from collidium.outbox.urls import HTTPS_PORT, Refused, addresses_of, host_of
+from collidium.outbox.webhooks import HTTPS_PORT, Refused, addresses_of, host_of
 from collidium.runtime.look_ups import LookUps, Resolve
 
 if TYPE_CHECKING:

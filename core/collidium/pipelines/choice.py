@@ -10,8 +10,8 @@ from typing import Final
 from collidium import plugins
 from collidium.contracts.pipeline import Pipeline
 from collidium.order import Order
+from collidium.pipelines.processes import Containers, Native, Runtime
 from collidium.pipelines.production import CannotSimulate, can_simulate
-from collidium.pipelines.runtimes import Containers, Native, Runtime
 from collidium.plugins import Provided
 from collidium.runtime.containers import PROGRAMS, Engine, EngineUnavailable, reason
 

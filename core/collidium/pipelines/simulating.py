@@ -15,6 +15,7 @@ from collidium.order import Order
 from collidium.pipelines import processes
 from collidium.pipelines.choice import AUTO, BUILT_IN, Choice, Get, Note, choose
 from collidium.pipelines.les_houches import LesHouches
+from collidium.pipelines.processes import Containers
 from collidium.pipelines.production import (
     CannotSimulate,
     Production,
@@ -22,7 +23,6 @@ from collidium.pipelines.production import (
     check_channel,
     check_numbers,
 )
-from collidium.pipelines.runtimes import Containers
 from collidium.pipelines.stages import ReportProgress, Stages
 from collidium.pipelines.work import Work, place
 from collidium.runtime.logs import single_line

@@ -16,8 +16,8 @@ from collidium.contracts.pipeline import SEED, Stage
 from collidium.files.durable import is_full
 from collidium.order import Order
 from collidium.pipelines import processes
+from collidium.pipelines.processes import Runtime, end_quietly
 from collidium.pipelines.production import CannotSimulate, Production, StageFailed
-from collidium.pipelines.runtimes import Runtime, end_quietly
 from collidium.pipelines.work import Work
 from collidium.runtime.logs import single_line
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @hookspecs.hookimpl
 def collidium_blueprints(settings: Settings) -> Sequence[Blueprint]:
-    from collidium_plugins.local_hub.openid.clients import client_of
+    from collidium_plugins.local_hub.openid.requests import client_of
     from collidium_plugins.local_hub.web import make_blueprint
 
     directory, client = settings.data_dir / "hub", client_of(settings)

@@ -1,4 +1,6 @@
-"""Storage of the hub in one directory: metadata in SQLite, file contents named by their SHA-256.
+"""Storage of the hub in one directory: metadata in SQLite, contents named by their SHA-256, and its keys.
+
+The keys sign tokens that expire: upload addresses and consent tickets.
 
 Several server processes share it. Every write transaction takes the write lock first, so that none fails
 half-way with a busy database.
@@ -11,11 +13,12 @@ import queue
 import secrets
 import sqlite3
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from collidium.files.data_directory import make_private, make_private_file
 from collidium.files.held import HeldFile, sweep, use_write_ahead_log
@@ -25,6 +28,8 @@ BUSY_SECONDS: Final = 30.0
 #: Migrations, one per schema version. Released ones never change.
 VERSIONS: Final = sorted(Path(__file__).with_name("schema").glob("*.sql"))
 SCHEMA_VERSION: Final = len(VERSIONS)
+
+_ALGORITHM: Final = "HS256"
 
 
 class Database:
@@ -192,3 +197,27 @@ def shared_secret(db: sqlite3.Connection, name: str, make: Callable[[], bytes]) 
     secret = make()
     db.execute("INSERT INTO secrets VALUES (?, ?)", (name, secret))
     return secret
+
+
+def sign(key: bytes, claims: dict[str, Any], seconds: int) -> str:
+    """Return a token with these claims that is valid for ``seconds``."""
+    from joserfc import jwt
+    from joserfc.jwk import OctKey
+
+    expiring = claims | {"exp": int(time.time()) + seconds}
+    return jwt.encode({"alg": _ALGORITHM}, expiring, OctKey.import_key(key), [_ALGORITHM])
+
+
+def verify(key: bytes, token: str) -> dict[str, Any] | None:
+    """Return the claims of a token; None if it was not signed with ``key`` or has expired."""
+    from joserfc import jwt
+    from joserfc.errors import JoseError
+    from joserfc.jwk import OctKey
+
+    try:
+        claims = jwt.decode(token, OctKey.import_key(key), [_ALGORITHM]).claims
+        jwt.JWTClaimsRegistry(exp={"essential": True}).validate(claims)
+    except (JoseError, UnicodeError):
+        return None
+    del claims["exp"]
+    return claims

@@ -1,4 +1,7 @@
-"""Style sheets, scripts and pictures, read once and cached by browsers under versioned URLs."""
+"""Static files: style sheets, scripts and pictures under versioned URLs; and ``/guide``.
+
+The guide has tutorials and reference, if the package ``collidium-docs`` is installed.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Final
 
-from quart import Response, request
+from quart import Response, request, send_from_directory
 
 from collidium.errors import NotFound
 from collidium_plugins.webapps.context import Route
@@ -26,6 +31,8 @@ _TEXT: Final = {
     ".json": "application/json",
     ".svg": "image/svg+xml",
 }
+
+GUIDE: Final = "/guide/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,3 +107,21 @@ def _read(path: str, file: Traversable) -> Asset:
 
 
 ROUTES: Final[list[Route]] = [("GET", "/static/<path:path>", show)]
+
+
+@cache
+def guide_directory() -> Path | None:
+    """The directory of the site; None if it is not installed."""
+    found = find_spec("collidium_docs")
+    return Path(found.origin).parent / "html" if found and found.origin else None
+
+
+async def show_guide(name: str = "index.html") -> Response:
+    """``GET /guide/{name}``"""
+    site = guide_directory()
+    if site is None:
+        raise NotFound("The guide is not installed here: pip install collidium-docs.")
+    return await send_from_directory(site, name)
+
+
+GUIDE_ROUTES: Final[list[Route]] = [("GET", "/", show_guide), ("GET", "/<path:name>", show_guide)]

@@ -1,4 +1,7 @@
-"""``/datasets``: the list of datasets, and a page of each with its columns and ways to load it."""
+"""``/datasets``: the list of datasets, and a page of each with its columns and ways to load it; ``/events``.
+
+The pages of events are the event display.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,13 @@ from cachetools import TTLCache
 from markupsafe import Markup
 from quart import Response, current_app, request
 
-from collidium.api import cards
 from collidium.client import DatasetEntry, RepoCard
 from collidium.errors import CollidiumError, NotFound
+from collidium.hub import cards
 from collidium.runtime.shared_calls import SharedCalls
 from collidium_plugins.webapps.context import Route, backend, hub_url
 from collidium_plugins.webapps.errors import error_text
-from collidium_plugins.webapps.rendering import render, with_query
+from collidium_plugins.webapps.rendering import render, see_other, with_query
 
 #: Datasets per page, and events that are linked.
 PAGE: Final = 50
@@ -31,6 +34,9 @@ _SHOWN: Final = (0.01, 0.99)
 _EXTENSION: Final = "collidium.webapps.columns"
 #: Number of datasets whose columns are cached. They are fixed for a revision, but withholding may change.
 _KEPT, _KEPT_SECONDS = 200, 600.0
+
+#: Datasets that can be chosen by name; others are shown by their URL.
+_OFFERED: Final = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +209,41 @@ ROUTES: Final[list[Route]] = [
     ("GET", "/<repo>/<config>", show_one),
     ("GET", "/<namespace>/<name>/<config>", show_one_of_hub),
 ]
+
+
+async def show_events() -> Response:
+    """``GET /events?repo=&config=&event=``; without a config, the first event of the first dataset."""
+    wanted = request.args.get("dataset", "")
+    if wanted:  # from the form without scripts, which has one field for repository and config
+        repo, _, config = wanted.rpartition("/")
+        return see_other(with_query("/events", repo=repo, config=config, event=request.args.get("event")))
+    offered, problem = await _datasets()
+    repo, config = request.args.get("repo", ""), request.args.get("config", "")
+    if not config and offered:
+        repo, config = offered[0].repo, offered[0].config
+    return await render(
+        "events.html",
+        offered=offered,
+        problem=problem,
+        repo=repo,
+        config=config,
+        chosen=next((each for each in offered if (each.repo, each.config) == (repo, config)), None),
+        event=_number(request.args.get("event", "")),
+    )
+
+
+async def _datasets() -> tuple[list[DatasetEntry], str]:
+    """The datasets to choose from, and a warning about the list, if any."""
+    try:
+        page = await backend().datasets(limit=_OFFERED)
+        return list(page.items), page.warning
+    except CollidiumError as error:
+        return [], error_text(error)
+
+
+def _number(text: str) -> int | None:
+    """Parse an event id; None if it is invalid."""
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 11 else None
+
+
+EVENT_ROUTES: Final[list[Route]] = [("GET", "", show_events)]

@@ -8,9 +8,9 @@ from typing import Final
 
 from quart import Response, request
 
-from collidium.api import cards
 from collidium.client import AsyncClient, Place, RepoCard, TaskCard
 from collidium.errors import CollidiumError, NotFound
+from collidium.hub import cards
 from collidium_plugins.webapps.context import Route, backend, web
 from collidium_plugins.webapps.rendering import render, with_query
 

@@ -20,8 +20,7 @@ from collidium.errors import (
     Unavailable,
 )
 from collidium_plugins.webapps import context
-from collidium_plugins.webapps.assets import asset_address
-from collidium_plugins.webapps.guide import GUIDE, guide_directory
+from collidium_plugins.webapps.assets import GUIDE, asset_address, guide_directory
 from collidium_plugins.webapps.sign_in import forms
 
 #: Errors of the backend that are shown on the page of the form; others have an error page.

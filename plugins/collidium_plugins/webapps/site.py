@@ -31,9 +31,7 @@ from collidium_plugins.webapps import (
     context,
     datasets,
     errors,
-    events,
     front,
-    guide,
     leaderboard,
     models,
     simulate,
@@ -48,7 +46,7 @@ from collidium_plugins.webapps.sign_in import routes as sign_in
 #: Routes by prefix. Blueprints are named after their prefix.
 PAGES: Final[dict[str, Sequence[Route]]] = {
     "/": front.ROUTES,
-    "/events": events.ROUTES,
+    "/events": datasets.EVENT_ROUTES,
     "/datasets": datasets.ROUTES,
     "/simulate": simulate.ROUTES,
     "/leaderboard": [
@@ -59,7 +57,7 @@ PAGES: Final[dict[str, Sequence[Route]]] = {
     ],
     "/models": models.ROUTES,
     "/docs": api_reference.ROUTES,
-    "/guide": guide.ROUTES,
+    "/guide": assets.GUIDE_ROUTES,
     "/web": [*assets.ROUTES, *sign_in.ROUTES],
 }
 

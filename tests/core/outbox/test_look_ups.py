@@ -148,7 +148,7 @@ async def test_where_the_system_has_no_more_threads_it_is_a_refusal(
 async def test_an_account_looks_up_one_url_at_a_time(
     name_server: NameServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("collidium.outbox.urls.LOOK_UP_SECONDS", 0.2)
+    monkeypatch.setattr("collidium.outbox.webhooks.LOOK_UP_SECONDS", 0.2)
     resolve = LookUps(seconds=0.05).look_up
     with pytest.raises(InvalidInput, match="cannot be looked up now"):
         await require_reachable("https://h.slow.example/", DEFAULTS, account_id=1, resolve=resolve)

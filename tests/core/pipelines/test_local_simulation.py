@@ -19,8 +19,8 @@ from tests.waiting import eventually
 from collidium.contracts.pipeline import Stage
 from collidium.datasets.reading.dataset import Dataset
 from collidium.order import Order, UnknownOrder
+from collidium.pipelines.processes import container_name
 from collidium.pipelines.production import CannotSimulate, StageFailed
-from collidium.pipelines.runtimes import container_name
 from collidium.pipelines.stages import default_processes
 
 DATA = [

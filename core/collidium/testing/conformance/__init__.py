@@ -10,10 +10,9 @@ implementation, because closing is part of the contract.
 """
 
 from collidium.testing.conformance.executor import check_executor
-from collidium.testing.conformance.identity import check_identity_provider
 from collidium.testing.conformance.promise import Nonconforming
+from collidium.testing.conformance.providers import check_identity_provider, check_storage
 from collidium.testing.conformance.runner import check_runner
-from collidium.testing.conformance.storage import check_storage
 from collidium.testing.conformance.task import check_task
 
 __all__ = [

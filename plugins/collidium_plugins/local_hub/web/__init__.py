@@ -21,11 +21,10 @@ from collidium.api.mounting import HUB_PATH
 from collidium.errors import CollidiumError
 from collidium_plugins.local_hub.failures import HubError, as_hub_error
 from collidium_plugins.local_hub.names import KINDS, Kind
-from collidium_plugins.local_hub.openid.clients import Client
-from collidium_plugins.local_hub.openid.requests import AuthorizationError
+from collidium_plugins.local_hub.openid.requests import AuthorizationError, Client
 from collidium_plugins.local_hub.repositories import Target
 from collidium_plugins.local_hub.store import Store
-from collidium_plugins.local_hub.web import consent, context, files, links, pages, repos, tokens, uploads
+from collidium_plugins.local_hub.web import context, files, repos, signing_in, tokens, uploads
 from collidium_plugins.local_hub.web.context import TOKEN_PATH, authenticate, caller, failure, raw_segments
 
 _KIND: Final = "<any(models,datasets,spaces):kind>"
@@ -69,11 +68,11 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
     ("PUT", "/lfs/<token>", uploads.put_content),
     ("GET", "/.well-known/openid-configuration", tokens.configuration),
-    ("GET", consent.PATH, consent.ask),
-    ("POST", consent.PATH, consent.answer),
-    ("GET", "/oauth/pages.css", pages.style),
-    ("GET", links.PATH, links.show),
-    ("POST", links.PATH, links.join),
+    ("GET", signing_in.CONSENT, signing_in.ask_consent),
+    ("POST", signing_in.CONSENT, signing_in.answer_consent),
+    ("GET", "/oauth/pages.css", context.style),
+    ("GET", signing_in.LINK, signing_in.show_link),
+    ("POST", signing_in.LINK, signing_in.use_link),
     ("POST", TOKEN_PATH, tokens.token),
     ("GET", "/oauth/jwks", tokens.jwks),
     ("GET", "/oauth/userinfo", tokens.userinfo),
@@ -150,12 +149,12 @@ async def _unknown(**_: Any) -> Response:
 
 async def _show_error(error: Exception) -> Response:
     failed = as_hub_error(error)
-    if request.path in {HUB_PATH + consent.PATH, HUB_PATH + links.PATH}:
-        return await pages.page("refused.html", failed.status, message=failed.message)
+    if request.path in {HUB_PATH + signing_in.CONSENT, HUB_PATH + signing_in.LINK}:
+        return await context.page("refused.html", failed.status, message=failed.message)
     if browsers.wants_page():
-        return await pages.page("failure.html", failed.status, error=failed)
+        return await context.page("failure.html", failed.status, error=failed)
     return failure(failed)
 
 
 async def _return_to_application(error: AuthorizationError) -> Response:
-    return consent.redirect_to(error.address)
+    return signing_in.redirect_to(error.address)

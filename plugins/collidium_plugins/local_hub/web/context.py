@@ -1,25 +1,27 @@
-"""Shared by the hub's handlers: the store, threads, the caller, and reading of requests."""
+"""Shared by the hub's handlers: store, threads, the caller, reading of requests, rendering of pages."""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, Final, ParamSpec, TypeVar
 from urllib.parse import unquote, urlencode, urlsplit
 
-from quart import Response, current_app, g, request
+from quart import Response, current_app, g, render_template, request
 
 from collidium.api.context import caller_scheme
 from collidium.api.mounting import HUB_PATH, hub_path
 from collidium_plugins.local_hub.accounts import Attempts, Caller, owner_of
 from collidium_plugins.local_hub.failures import HubError, invalid, not_signed_in
-from collidium_plugins.local_hub.openid.clients import Client
+from collidium_plugins.local_hub.openid.requests import Client
 from collidium_plugins.local_hub.store import Store
 
 _EXTENSION: Final = "collidium_local_hub"
@@ -32,6 +34,8 @@ FORM_BYTES: Final = 32 * 1024
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+_STYLE: Final = Path(__file__).with_name("static") / "pages.css"
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,3 +235,44 @@ def failure(error: HubError) -> Response:
         response.headers["X-Error-Code"] = error.code
     response.headers.update(error.headers)
     return response
+
+
+async def page(template: str, status: int = 200, *, leads_to: str = "", **values: object) -> Response:
+    """Render a page; ``leads_to`` is another origin to which its form may redirect.
+
+    Browsers apply ``form-action`` to redirects as well.
+    """
+    # Without scheme and host: behind a proxy, the browser's differ from this server's.
+    address = f"{request.root_path}{hub_path()}"
+    text = await render_template(
+        f"local_hub/{template}", hub=address, style=_style()[1], front=pages_url(), **values
+    )
+    response = Response(text, status, content_type="text/html; charset=utf-8")
+    response.headers.update(
+        {
+            "Content-Security-Policy": "default-src 'none'; style-src 'self'; img-src data:; "
+            f"form-action 'self' {leads_to}".rstrip()
+            + "; frame-ancestors 'none'; base-uri 'none'",
+            "Cache-Control": "no-store",
+            "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+            "Referrer-Policy": "no-referrer",
+            "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY",
+        }
+    )
+    return response
+
+
+async def style() -> Response:
+    """``GET /oauth/pages.css``"""
+    response = Response(_style()[0], content_type="text/css; charset=utf-8")
+    response.headers["Cache-Control"] = "public, max-age=31536000, immutable"
+    response.headers["X-Content-Type-Options"] = "nosniff"
+    return response
+
+
+@cache
+def _style() -> tuple[bytes, str]:
+    """The style sheet, and a version for its URL."""
+    content = _STYLE.read_bytes()
+    return content, hashlib.sha256(content).hexdigest()[:16]

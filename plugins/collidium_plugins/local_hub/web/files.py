@@ -14,8 +14,8 @@ from quart import Response, request
 from quart.wrappers.response import FileBody
 from werkzeug.http import parse_range_header
 
-from collidium.api import cards
 from collidium.api.mounting import hub_path
+from collidium.hub import cards
 from collidium_plugins.local_hub import repositories
 from collidium_plugins.local_hub.documents import entry_document, lfs_file_document, repo_document
 from collidium_plugins.local_hub.failures import HubError, entry_not_found, invalid
@@ -28,12 +28,12 @@ from collidium_plugins.local_hub.web.context import (
     flag,
     hub,
     limit,
+    page,
     read_document,
     read_page,
     reading,
     revision_and_path,
 )
-from collidium_plugins.local_hub.web.pages import page
 
 PAGE: Final = 1000
 #: Pages with the last change of each file are shorter, as finding it reads the history.

@@ -31,7 +31,7 @@ from collidium_plugins.local_hub.repositories import (
     owns_object,
     writable,
 )
-from collidium_plugins.local_hub.signing import sign, verify
+from collidium_plugins.local_hub.store import sign, verify
 from collidium_plugins.local_hub.trees import Trees
 from collidium_plugins.local_hub.web.context import (
     base_url,

@@ -13,10 +13,10 @@ from msgspec import structs
 from quart import Response, request
 from werkzeug.datastructures import MultiDict
 
-from collidium.api.cards import rendered
 from collidium.client import Challenge, Metric, Place, Result, Submission, TaskCard
 from collidium.client.quantities import quota_text
 from collidium.errors import CollidiumError
+from collidium.hub.cards import rendered
 from collidium_plugins.webapps import context
 from collidium_plugins.webapps.context import Route, backend
 from collidium_plugins.webapps.leaderboard import drawings

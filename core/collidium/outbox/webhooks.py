@@ -1,23 +1,42 @@
-"""Validation of webhook URLs: their form, and that their hosts have public addresses only."""
+"""Webhooks: registration with a signing secret, and validation of URLs, whose hosts must be public."""
 
 from __future__ import annotations
 
 import asyncio
+import base64
 import re
+import secrets as randomness
 from ipaddress import IPv6Address
 from typing import TYPE_CHECKING, Final
 
 import httpx
+from tortoise.timezone import now
 
-from collidium.errors import InvalidInput
+from collidium import records
+from collidium.database import transactional
+from collidium.errors import Conflict, InvalidInput, NotFound
+from collidium.outbox import deliveries
+from collidium.outbox.models import Delivery, OutboxEvent, Recipient, Webhook
 from collidium.runtime.look_ups import LookUps, Resolve
 from collidium.runtime.public_addresses import is_public
 
 if TYPE_CHECKING:
+    from collidium.secrets import Secrets
     from collidium.settings import Settings
+
 
 #: The look-ups for registrations, whose callers wait for the response.
 look_up: Final[Resolve] = LookUps().look_up
+
+LONGEST_URL: Final = 2000
+HTTPS_PORT: Final = 443
+LAST_PORT: Final = 65_535
+#: A host's name, or an IPv4 address.
+_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
+#: Timeout of the look-up of a host while a caller waits.
+LOOK_UP_SECONDS: Final = 5.0
+#: Standard Webhooks requires 24 to 64 random bytes.
+SECRET_BYTES: Final = 32
 
 
 class Refused(Exception):
@@ -43,15 +62,6 @@ async def addresses_of(
     if not private and not all(map(is_public, addresses)):
         raise Refused("its host leads to an address that is not public")
     return addresses
-
-
-LONGEST_URL: Final = 2000
-HTTPS_PORT: Final = 443
-LAST_PORT: Final = 65_535
-#: A host's name, or an IPv4 address.
-_NAME: Final = re.compile(r"(?=.{1,253}$)[a-z0-9]([a-z0-9._-]*[a-z0-9])?")
-#: Timeout of the look-up of a host while a caller waits.
-LOOK_UP_SECONDS: Final = 5.0
 
 
 def canonical_url(url: str, *, field: str = "webhook_url") -> str:
@@ -131,3 +141,74 @@ def _parsed(url: str) -> httpx.URL:
     if len(str(parsed)) > LONGEST_URL:
         raise Refused(f"it is longer than {LONGEST_URL} characters")
     return parsed
+
+
+@transactional
+async def register(
+    account_id: int,
+    secrets: Secrets,
+    *,
+    url: str | None = None,
+    keep_url: bool = False,
+    rotate_secret: bool = False,
+) -> records.Webhook:
+    """Set an account's webhook; create a signing secret if there is none, or for ``rotate_secret``.
+
+    ``url`` must be canonical and reachable (:func:`canonical_url`, :func:`require_reachable`); ``keep_url``
+    leaves the current one.
+    """
+    secret = _new_secret()
+    sealed = secrets.encrypt(secret)
+    # Insert first: of two concurrent first calls that read and then create, one would fail.
+    row = Webhook(account_id=account_id, secret=sealed, created_at=now())
+    await Webhook.bulk_create([row], ignore_conflicts=True)
+    webhook = await Webhook.select_for_update().get_or_none(account_id=account_id)
+    if webhook is None:
+        raise Conflict("the webhook was removed at the same moment; set it again")
+    if rotate_secret:
+        webhook.secret = sealed
+    if not keep_url:
+        webhook.url = url
+    await webhook.save(update_fields=["secret", "url"])
+    return records.Webhook(webhook.url, webhook.created_at, secret if webhook.secret == sealed else None)
+
+
+async def find(account_id: int) -> records.Webhook:
+    """Return the account's webhook. Raises NotFound."""
+    webhook = await Webhook.get_or_none(account_id=account_id)
+    if webhook is None:
+        raise NotFound("there is no webhook: set one with PUT /v1/me/webhook")
+    return records.Webhook(webhook.url, webhook.created_at)
+
+
+@transactional
+async def remove(account_id: int) -> bool:
+    """Delete an account's webhook, give up its pending deliveries; return whether there was a webhook."""
+    removed = await Webhook.filter(account_id=account_id).delete()
+    await deliveries.give_up_all(account_id, "the webhook was removed", mail=False)
+    return removed > 0
+
+
+@transactional
+async def forget(account_id: int) -> None:
+    """Delete an account's webhook, e-mail address and deliveries, and the events that only it received."""
+    sent = Delivery.filter(account_id=account_id)
+    events = await sent.values_list("event_id", flat=True)
+    await sent.delete()
+    await OutboxEvent.filter(id__in=events, deliveries__id__isnull=True).delete()
+    await Recipient.filter(account_id=account_id).delete()
+    await Webhook.filter(account_id=account_id).delete()
+
+
+async def require_secret(account_id: int) -> None:
+    """Raise InvalidInput for an account without a signing secret."""
+    if not await Webhook.exists(account_id=account_id):
+        detail = (
+            "webhook_url: there is no signing secret yet; make one with PUT /v1/me/webhook (without url it "
+            "makes only the secret)"
+        )
+        raise InvalidInput(detail, errors=[{"field": "webhook_url", "detail": "no signing secret yet"}])
+
+
+def _new_secret() -> str:
+    return "whsec_" + base64.b64encode(randomness.token_bytes(SECRET_BYTES)).decode("ascii")
