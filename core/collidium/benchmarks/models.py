@@ -1,4 +1,7 @@
-"""The tables of the benchmarks, which only this package reads and writes."""
+"""The tables of the benchmarks, which only this package reads and writes.
+
+Docstrings of models are comments of tables: a change needs a migration.
+"""
 
 from __future__ import annotations
 

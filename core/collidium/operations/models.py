@@ -1,4 +1,7 @@
-"""Database tables of the global configuration, operators and the audit log; private to this package."""
+"""Database tables of the global configuration, operators and the audit log; private to this package.
+
+Docstrings of models are comments of tables: a change needs a migration.
+"""
 
 from __future__ import annotations
 

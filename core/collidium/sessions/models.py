@@ -1,4 +1,7 @@
-"""Database tables of browser sessions; private to this package."""
+"""Database tables of browser sessions; private to this package.
+
+Docstrings of models are comments of tables: a change needs a migration.
+"""
 
 from __future__ import annotations
 
