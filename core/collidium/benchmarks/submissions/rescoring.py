@@ -178,7 +178,7 @@ async def order(
 ) -> records.Rescoring:
     """Order :func:`rescore` in the background.
 
-    Raises NotFound, and Conflict if there is no truth, it cannot be split, or an order is being worked on.
+    Raises NotFound, and Conflict if there is no truth, it cannot be split, or the last order has not ended.
     """
     row = await challenges.locked(name)
     platform.tasks.find(row.task)

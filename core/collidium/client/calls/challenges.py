@@ -384,7 +384,7 @@ class ChallengeCalls:
         NotFound
             If there is no such challenge.
         Conflict
-            If it is not open.
+            If it has not opened yet.
         """
         where = f"/admin/challenges/{segment(name)}/close"
         return Call(

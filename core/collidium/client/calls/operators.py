@@ -455,7 +455,7 @@ class OperatorCalls:
         NotFound
             If there is no such evaluation.
         Conflict
-            If it did not fail, its model is deleted, or its challenge has final results.
+            If it neither failed nor was cancelled, its model is deleted, or its challenge has final results.
         """
         where = f"/admin/evaluations/{segment(evaluation_id)}/rerun"
         return Call(
