@@ -354,7 +354,7 @@ class RescoreBody(Body):
         le=99,
         description="Percentage of the events that are public from now on; null: unchanged.",
     )
-    apply: bool = Field(False, description="Store the new scores; by default only report what would change.")
+    apply: bool = Field(False, description="Apply the new scores; by default only report what would change.")
 
 
 # -- datasets, events, models --------------------------------------------------------------------------

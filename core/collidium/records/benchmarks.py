@@ -261,7 +261,7 @@ class Rescoring(Record, frozen=True):
 
     challenge: str
     applies: Annotated[
-        bool, Meta(description="Whether the new scores are stored; otherwise this is a preview.")
+        bool, Meta(description="Whether the new scores are applied; otherwise this is a preview.")
     ]
     asked_at: Time
     done: Annotated[int, Meta(description="Submissions scored so far.")]

@@ -198,7 +198,7 @@ class ChallengeCalls:
         public_percent : int, optional
             Percentage of the events that count until the challenge closes.
         apply : bool
-            Store the new scores; by default only report what would change.
+            Apply the new scores; by default only report what would change.
         idempotency_key : str, optional
 
         Returns
