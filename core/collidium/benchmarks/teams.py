@@ -107,7 +107,7 @@ async def _views(teams: Collection[Team]) -> list[records.Team]:
     return views
 
 
-# -- changes by members -------------------------------------------------------------
+# -- changes by members ------------------------------------------------------------------------------------
 
 
 @transactional

@@ -57,8 +57,7 @@ class LeaseLost(Exception):
     """The evaluation was cancelled, or another process has leased it."""
 
 
-# -- for owners and operators
-# ----------------------------------------------------------------------------------
+# -- for owners and operators --------------------------------------------------------------------------
 
 
 async def find(evaluation_id: str, account_id: int | None = None) -> Evaluation:
