@@ -139,8 +139,8 @@ class Body(QuartBody):
     def set_disconnected(self) -> None:
         """Mark the connection as closed by the client; an incomplete body is truncated.
 
-        It wakes no waiter: the connection cancels the handler, and an exception before that would move the
-        cancellation into the handler's cleanup.
+        It does not wake a handler that reads: the connection cancels the handler, and an exception before
+        that would move the cancellation into the handler's cleanup.
         """
         self._truncated = not self._ended.is_set()
         self._ended.set()
