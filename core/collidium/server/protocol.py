@@ -63,9 +63,8 @@ class Connection(TCPServer):
 
     async def _read_data(self) -> None:
         await super()._read_data()
-        await (
-            self.idle_task.stop()
-        )  # the client has disconnected: do not keep our side open until the timeout
+        # The client has disconnected: do not keep our side open until the timeout.
+        await self.idle_task.stop()
 
     async def _close(self) -> None:
         with suppress(OSError):
