@@ -135,8 +135,7 @@ def _printable(line: str) -> str:
     return "".join(character if character.isprintable() else " " for character in line)
 
 
-# -- texts
-# -----------------------------------------------------------------------------------------------------
+# -- texts -------------------------------------------------------------------------------------------------
 
 Text = tuple[str, list[str]]
 
