@@ -1,7 +1,7 @@
 """Failpoints: places at which a test kills the process, as a power cut would.
 
-The environment variable ``COLLIDIUM_FAILPOINT`` names one; without it these calls do nothing. There is one
-before each commit, and before and after each side effect outside the database.
+The environment variable ``COLLIDIUM_FAILPOINT`` names one; without it these calls do nothing. They are
+placed before commits, and before and after side effects outside the database.
 """
 
 from __future__ import annotations
