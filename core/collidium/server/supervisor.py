@@ -18,7 +18,6 @@ import socket
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
@@ -153,9 +152,10 @@ def supervise(settings: Settings, listeners: Sequence[socket.socket], announce: 
         slots: list[Slot] = []
         announced = False
         try:
+            checks = iter([True])  # the first worker checks the hub, those that replace it do not
             slots += (
-                Slot(partial(Worker, settings, listeners, checks_hub=number == 0))
-                for number in range(settings.workers)
+                Slot(lambda: Worker(settings, listeners, checks_hub=next(checks, False)))
+                for _ in range(settings.workers)
             )
             while not _wait(slots, stopped):
                 for slot in slots:
