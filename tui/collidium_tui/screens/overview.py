@@ -122,7 +122,7 @@ def _month(overview: Overview) -> list[str]:
     percent = percent_used(overview)
     if percent < MONTH_NEARLY_USED:
         return []
-    return [f"{percent:.0f} % of the month's node-hours are used; at 100 % all are rejected"]
+    return [f"{percent:.0f} % of the month's node-hours used; at 100 % orders are rejected"]
 
 
 def _failures(overview: Overview) -> list[str]:
