@@ -312,6 +312,12 @@ def test_invalid_commits_are_rejected(hub: HubServer, file_url: str, body: bytes
     assert hub.uploads == []
 
 
+def test_an_encoded_slash_separates_no_names(hub: HubServer, file_url: str) -> None:
+    with hub.http("ada") as client:
+        for path in ("ada%2Franges%2Fbranch/x", "ada%2Franges/branch/tag/x"):
+            assert client.delete(f"/api/models/{path}").status_code == 404
+
+
 # -- contents by LFS ---------------------------------------------------------------------------------------
 
 

@@ -29,7 +29,6 @@ from collidium_plugins.local_hub.web.context import (
     in_thread,
     json_response,
     limit,
-    raw_segments,
     read_document,
     read_page,
     reading,
@@ -206,9 +205,17 @@ async def add_tag(target: Target) -> Response:
     return await _change_refs(target, "tag", tag, revision_and_path("tag", 4)[0])
 
 
-async def delete_ref(target: Target) -> Response:
-    """``DELETE …/branch/{name}`` and ``DELETE …/tag/{name}``"""
-    kind = raw_segments()[4]
+async def delete_branch(target: Target) -> Response:
+    """``DELETE …/branch/{name}``"""
+    return await _delete_ref(target, "branch")
+
+
+async def delete_tag(target: Target) -> Response:
+    """``DELETE …/tag/{name}``"""
+    return await _delete_ref(target, "tag")
+
+
+async def _delete_ref(target: Target, kind: str) -> Response:
     name = revision_and_path(kind, 4)[0]
     await writing(lambda db: repositories.delete_ref(db, writable(db, target), kind, name))
     return json_response({})
