@@ -141,3 +141,14 @@ def test_a_target_of_any_form_is_the_hubs(
         line = f"GET {target.format(hub=platform.hub_url)} HTTP/1.1"
         connection.sendall(f"{line}\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         assert int(connection.makefile("rb").readline().split()[1]) == status
+
+
+@pytest.mark.parametrize("path", ["/api/models", "/oauth/authorize"])
+def test_a_page_of_an_error_has_the_headers_of_the_error(platform: ServerProcess, path: str) -> None:
+    host, port = urlsplit(platform.hub_url).netloc.split(":")
+    with socket.create_connection((host, int(port)), timeout=30) as connection:
+        lengths = "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        connection.sendall(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nAccept: text/html\r\n{lengths}".encode())
+        head = connection.recv(65536).partition(b"\r\n\r\n")[0].lower()
+    assert b"content-type: text/html" in head
+    assert b"connection: close" in head

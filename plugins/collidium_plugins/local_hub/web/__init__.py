@@ -149,11 +149,13 @@ async def _unknown(**_: Any) -> Response:
 
 async def _show_error(error: Exception) -> Response:
     failed = as_hub_error(error)
-    if request.path in {HUB_PATH + signing_in.CONSENT, HUB_PATH + signing_in.LINK}:
-        return await context.page("refused.html", failed.status, message=failed.message)
-    if browsers.wants_page():
-        return await context.page("failure.html", failed.status, error=failed)
-    return failure(failed)
+    is_sign_in = request.path in {HUB_PATH + signing_in.CONSENT, HUB_PATH + signing_in.LINK}
+    if not is_sign_in and not browsers.wants_page():
+        return failure(failed)
+    template = "refused.html" if is_sign_in else "failure.html"
+    response = await context.page(template, failed.status, error=failed)
+    response.headers.update(failed.headers)
+    return response
 
 
 async def _return_to_application(error: AuthorizationError) -> Response:
