@@ -66,7 +66,7 @@ ROUTES: Final[list[tuple[str, str, Callable[..., Awaitable[Response]]]]] = [
     ("POST", f"/{_PAGES}{_LFS}/objects/batch", uploads.lfs_batch),
     ("POST", f"{_LFS}/verify", uploads.lfs_verify),
     ("POST", f"/{_PAGES}{_LFS}/verify", uploads.lfs_verify),
-    ("PUT", "/lfs/<token>", uploads.put_content),
+    ("PUT", "/lfs/upload", uploads.put_content),
     ("GET", "/.well-known/openid-configuration", tokens.configuration),
     ("GET", signing_in.CONSENT, signing_in.ask_consent),
     ("POST", signing_in.CONSENT, signing_in.answer_consent),

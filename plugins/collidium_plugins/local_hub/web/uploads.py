@@ -153,7 +153,8 @@ async def lfs_batch(target: Target) -> Response:
 def _actions(repo: Repo, oid: str, size: int) -> dict[str, Any]:
     token = sign(hub().store.upload_key, asdict(Upload(repo.id, oid, size)), UPLOAD_SECONDS)
     verify_url = f"{base_url()}/{page_prefix(repo.kind)}{repo.full_name}.git/info/lfs/verify"
-    return {"upload": {"href": f"{base_url()}/lfs/{token}"}, "verify": {"href": verify_url}}
+    # In the query, which the access log leaves out.
+    return {"upload": {"href": f"{base_url()}/lfs/upload?token={token}"}, "verify": {"href": verify_url}}
 
 
 def _sent_objects(objects: object) -> list[tuple[str, int]]:
@@ -171,9 +172,9 @@ def _sent_object(item: object) -> tuple[str, int]:
     return oid, size
 
 
-async def put_content(token: str) -> Response:
-    """``PUT /lfs/{token}``: the URL is signed, so the client sends no credentials"""
-    claims = verify(hub().store.upload_key, token)
+async def put_content() -> Response:
+    """``PUT /lfs/upload?token=``: the URL is signed, so the client sends no credentials"""
+    claims = verify(hub().store.upload_key, request.args.get("token", ""))
     if claims is None:
         raise HubError(403, "The upload URL has expired or was not signed by this hub")
     upload = Upload(**claims)
