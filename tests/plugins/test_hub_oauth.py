@@ -140,6 +140,13 @@ def test_discovery_document_names_the_endpoints(hub: HubServer, application: App
     assert document["token_endpoint_auth_methods_supported"] == ["none"]
 
 
+def test_keys_are_read_while_another_process_writes(hub: HubServer, application: Application) -> None:
+    keys = application.http.get("/oauth/jwks").json()
+    with closing(sqlite3.connect(hub.directory / "hub.sqlite3", timeout=30)) as db:
+        db.execute("BEGIN IMMEDIATE")
+        assert application.http.get("/oauth/jwks", timeout=5).json() == keys
+
+
 def test_a_user_signs_in(hub: HubServer, application: Application, token: str) -> None:
     page = application.ask()
     assert page.status_code == 200

@@ -14,7 +14,7 @@ import secrets
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -161,8 +161,8 @@ class Store:
         self.database = Database(directory / "hub.sqlite3")
         self.blobs = Blobs(directory / "blobs", directory / "uploads")
         with self.database.writing() as db:
-            self.upload_key = shared_secret(db, "uploads", lambda: secrets.token_bytes(32))
-            self.ticket_key = shared_secret(db, "tickets", lambda: secrets.token_bytes(32))
+            self.upload_key = shared_secret(db, "uploads", secrets.token_bytes(32))
+            self.ticket_key = shared_secret(db, "tickets", secrets.token_bytes(32))
 
     def tidy(self) -> None:
         """Remove what killed processes left behind."""
@@ -189,14 +189,16 @@ class Store:
         self.database.close()
 
 
-def shared_secret(db: sqlite3.Connection, name: str, make: Callable[[], bytes]) -> bytes:
-    """Return a secret that all processes share, made on first use. ``db`` holds the write lock."""
+def find_secret(db: sqlite3.Connection, name: str) -> bytes | None:
+    """Return a secret that all processes share; None before its first use."""
     row = db.execute("SELECT value FROM secrets WHERE name = ?", (name,)).fetchone()
-    if row is not None:
-        return bytes(row[0])
-    secret = make()
-    db.execute("INSERT INTO secrets VALUES (?, ?)", (name, secret))
-    return secret
+    return bytes(row[0]) if row else None
+
+
+def shared_secret(db: sqlite3.Connection, name: str, made: bytes) -> bytes:
+    """Return a secret that all processes share, ``made`` on first use. ``db`` holds the write lock."""
+    db.execute("INSERT OR IGNORE INTO secrets VALUES (?, ?)", (name, made))
+    return find_secret(db, name) or made
 
 
 def sign(key: bytes, claims: dict[str, Any], seconds: int) -> str:

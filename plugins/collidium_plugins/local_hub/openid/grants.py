@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from collidium_plugins.local_hub.accounts import COLUMNS, Account, Scopes, digest, read_scopes, write_scopes
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest
-from collidium_plugins.local_hub.store import Database, later, now, shared_secret
+from collidium_plugins.local_hub.store import Database, find_secret, later, now, shared_secret
 
 if TYPE_CHECKING:
     from joserfc.jwk import RSAKey
@@ -34,6 +34,7 @@ _SECRET_BYTES: Final = 32
 ALGORITHM: Final = "RS256"
 ID_TOKEN_SECONDS: Final = 3600
 
+_KEY_NAME: Final = "id-tokens"
 _BITS: Final = 2048
 
 
@@ -171,16 +172,14 @@ def signing_key(database: Database) -> RSAKey:
     """Return the RSA key that signs id tokens, made on first use and shared by all processes."""
     from joserfc.jwk import RSAKey
 
-    with database.writing() as db:
-        document = shared_secret(db, "id-tokens", _make_signing_key)
+    with database.reading() as db:
+        document = find_secret(db, _KEY_NAME)
+    if document is None:
+        # Before the transaction, as it takes long and other writers would wait.
+        made = RSAKey.generate_key(_BITS, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
+        with database.writing() as db:
+            document = shared_secret(db, _KEY_NAME, json.dumps(made.as_dict(private=True)).encode())
     return RSAKey.import_key(json.loads(document))
-
-
-def _make_signing_key() -> bytes:
-    from joserfc.jwk import RSAKey
-
-    key = RSAKey.generate_key(_BITS, {"use": "sig", "alg": ALGORITHM}, auto_kid=True)
-    return json.dumps(key.as_dict(private=True)).encode()
 
 
 def public_keys(database: Database) -> dict[str, Any]:
