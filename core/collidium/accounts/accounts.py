@@ -125,7 +125,7 @@ async def set_banned(hub_username: str, banned: bool) -> AccountView:
 
 @transactional
 async def forget(account_id: int, becomes: str, *, banned: bool) -> None:
-    """Rename an account that is erased, and delete its idempotency keys and sign-on identity."""
+    """Rename an account that is erased; delete its sign-on identity, and idempotency keys that name it."""
     account = await Account.select_for_update().get(id=account_id)
     await idempotency.forget(f"account:{account_id}", account.hub_username)
     await sso.forget(account.hub_username)

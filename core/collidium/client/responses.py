@@ -129,7 +129,7 @@ def raise_problem(response: Response) -> NoReturn:
     items = problem.get("errors")
     error = _error(response, str(detail))
     if isinstance(items, list):
-        error.errors = [item for item in items if isinstance(item, dict)]
+        error.errors = list[Mapping[str, Any]](item for item in items if isinstance(item, dict))
     if request_id := problem.get("request_id"):
         error.request_id = str(request_id)
     raise error

@@ -19,7 +19,7 @@ ATTACKS = {
     ],
     "repeating one hit twelve times, with a column that looks like truth": [
         "test_every_bad_file_is_refused_and_leaves_nothing",
-        "test_repeating_one_hit_does_not_make_a_track",
+        "test_a_few_rows_stand_for_many",
     ],
     "having -1 and noise count as a track and as a particle": [
         "test_unassigned_hits_are_no_track",

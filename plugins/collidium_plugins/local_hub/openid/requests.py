@@ -9,7 +9,7 @@ import hmac
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode
 
 from collidium.errors import ConfigurationError
@@ -218,4 +218,5 @@ def unseal(key: bytes, ticket: str) -> AuthorizationRequest:
             "This page was open for too long, or was not made by this hub. "
             "Go back to the application and sign in again."
         )
-    return AuthorizationRequest(**claims | {"scopes": read_scopes(claims["scopes"])})
+    fields: dict[str, Any] = {**claims, "scopes": read_scopes(claims["scopes"])}
+    return AuthorizationRequest(**fields)
