@@ -32,6 +32,7 @@ from collidium_plugins.local_hub import store
 from collidium_plugins.local_hub.accounts import OF_ALL, OF_ONE, WINDOW_SECONDS, Attempts, digest
 from collidium_plugins.local_hub.failures import HubError
 from collidium_plugins.local_hub.openid.requests import AuthorizationRequest, Client, client_of, seal, unseal
+from collidium_plugins.local_hub.store import sign
 
 ELSEWHERE: Final = "http://pages.test:8443/web/callback"
 EVERYTHING: Final = "openid profile read-repos write-repos manage-repos"
@@ -397,7 +398,9 @@ def test_forged_and_expired_tickets_are_rejected(monkeypatch: pytest.MonkeyPatch
     assert unseal(key, ticket) == REQUEST
     head, claims, signature = ticket.split(".")
     none = base64.urlsafe_b64encode(b'{"alg":"none"}').rstrip(b"=").decode()
-    for bad in ("", "x", f"{none}.{claims}.", f"{head}.{claims[:-4]}AAAA.{signature}", "\ud800", ticket[:-9]):
+    other_release = sign(key, {"client_id": "c", "scope": "openid"}, 60)
+    forged = ("", "x", f"{none}.{claims}.", f"{head}.{claims[:-4]}AAAA.{signature}", "\ud800", ticket[:-9])
+    for bad in (*forged, other_release):
         with pytest.raises(HubError):
             unseal(key, bad)
     with pytest.raises(HubError):
@@ -467,6 +470,11 @@ def test_invalid_token_requests_are_rejected(
     assert ("WWW-Authenticate" in answer.headers) == (status == 401)
     if error == "invalid_grant" and "code" not in changes:
         refused(application.exchange(code), error)  # a wrong attempt revokes the code
+
+
+def test_a_challenge_is_no_verifier(application: Application, token: str) -> None:
+    challenge = application.query["code_challenge"]
+    refused(application.exchange(application.code(token), code_verifier=challenge), "invalid_grant")
 
 
 def test_second_use_of_a_code_revokes_its_tokens(application: Application, token: str) -> None:

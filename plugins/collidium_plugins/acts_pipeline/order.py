@@ -16,7 +16,7 @@ from collidium_plugins.acts_pipeline import VERSION, files
 from collidium_plugins.acts_pipeline.files import writing
 
 _ORDER: Final = "order.json"
-#: A run has at least this many chunks, so that all processes stay busy.
+#: Roughly the minimum number of chunks of a run, so that all processes stay busy.
 _MIN_CHUNKS: Final = 16
 _MAX_EVENTS_PER_CHUNK: Final = 50
 
