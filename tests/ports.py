@@ -7,12 +7,12 @@ import socket
 from contextlib import ExitStack, suppress
 from typing import Final
 
-#: Below those that Linux gives to whoever asks for any: a port of these stays free until it is listened on.
+#: Below the range of ephemeral ports: a port of these stays free until a server listens on it.
 NOT_GIVEN_AWAY: Final = range(10_000, 32_000)
 
 
 def free_ports(number: int) -> list[int]:
-    """That many different ports of loopback that nobody listens on."""
+    """Return that many different ports of loopback without a listener."""
     with ExitStack() as held:
         ports: set[int] = set()
         while len(ports) < number:

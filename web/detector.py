@@ -100,4 +100,4 @@ def _up(values: Array) -> float:
 
 if __name__ == "__main__":
     json.dump(detector(Path(sys.argv[1])), sys.stdout, indent=1)
-    print()  # noqa: T201  a text file ends with one
+    print()  # noqa: T201 -- a text file ends with one

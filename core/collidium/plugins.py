@@ -175,7 +175,7 @@ class Plugins:
         """
         try:
             yield
-        except BaseException as error:
+        except BaseException as error:  # a plugin may raise anything
             if _is_interrupt(error):
                 raise
             logger.exception("plugin %s failed%s", name, what and f" in {what}")

@@ -224,7 +224,7 @@ class Processes(EncodedCalls):
             worker = self._idle.pop() if reused else await self._start()
             try:
                 await worker.begin(call)
-            except BaseException as error:
+            except BaseException as error:  # raised again, unless a reused worker had died
                 await self._end(worker)
                 if reused and isinstance(error, WorkerDied):
                     continue
@@ -236,7 +236,7 @@ class Processes(EncodedCalls):
         self._all.add(worker)
         try:
             await worker.greet()
-        except BaseException:
+        except BaseException:  # raised again
             await self._end(worker)
             raise
         return worker
@@ -277,7 +277,7 @@ class _Worker:
                     env=_environment(),
                 )
             return cls(process, *await asyncio.open_unix_connection(sock=ours))
-        except BaseException:
+        except BaseException:  # raised again
             ours.close()
             raise
 

@@ -34,7 +34,7 @@ def make(name: str, repo_type: str = "model", **options: bool) -> str:
 def error_of(call: Callable[[], object]) -> str:
     try:
         call()
-    except Exception as error:
+    except Exception as error:  # each client has its own classes
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -168,7 +168,7 @@ if __name__ == "__main__":
     for name in sys.argv[3:]:
         try:
             globals()[f"do_{name}"]()
-        except BaseException:
+        except BaseException:  # reported to the test
             results[name] = traceback.format_exc()
         else:
             results[name] = None

@@ -257,7 +257,7 @@ class Console(App[None]):
             await handler()
         except CollidiumError as error:
             self.show_rejection(error)
-        except Exception as error:
+        except Exception as error:  # a fault of the console must not end it
             self._show_internal_error(error)
         else:
             if self.session.status.last_error_at == before:

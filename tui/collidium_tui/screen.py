@@ -195,7 +195,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
     def _content(self) -> ComposeResult:
         try:
             yield from self.content()
-        except Exception as error:
+        except Exception as error:  # a fault of one screen must not end the console
             yield Static(plain(f"This screen cannot be shown: {self.console.report(error)}"))
 
     def _refresh_wanted(self) -> None:
@@ -231,7 +231,7 @@ class ConsoleScreen(Screen[None], Generic[Data]):
         if self.data is not None and self.is_mounted:
             try:
                 self.show(self.data)
-            except Exception as error:
+            except Exception as error:  # a fault of one screen must not end the console
                 self.trouble = self.console.report(error)
         self._update_freshness()
 

@@ -223,7 +223,7 @@ def _convert_models_only(app: Quart, plain: Callable[[Any], Awaitable[Any]]) -> 
         make = plain if isinstance(value, Response) else converting
         return cast(Response, await make(value))
 
-    app.make_response = make_response  # type: ignore[method-assign,assignment]
+    app.make_response = make_response  # type: ignore[method-assign,assignment]  # Quart has no hook for it
 
 
 def redirect_front_page(app: Quart) -> None:

@@ -65,7 +65,7 @@ class LeasedLoop(ABC, Generic[Work]):
                     if await self.take():
                         self._waiter.wake()
                     failures, pause = 0, self._idle_seconds
-                except Exception as error:
+                except Exception as error:  # the loop must go on
                     failures += 1
                     pause = RECOVERY.pause(failures).total_seconds()
                     logger.warning(

@@ -87,7 +87,7 @@ async def _reachable(url: str) -> AsyncIterator[None]:
 async def _require_response() -> None:
     try:
         await ping()
-    except Exception as error:
+    except Exception as error:  # of any database driver
         if not is_away(error) and not isinstance(error, BaseORMException):
             raise
         raise ConfigurationError(f"the database cannot be reached: {error}") from error

@@ -97,7 +97,7 @@ class ImmediateSqliteClient(SqliteClient):
 
         async with self._lock:  # no other transaction is open
             # aiosqlite can run any function in its thread, but has no public method for it.
-            cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001
+            cast(Connection, self._connection)._tx.put_nowait((ended, run))  # noqa: SLF001 -- see above
         return await ended
 
     async def close(self) -> None:

@@ -123,7 +123,7 @@ class _Download:
         try:
             for thread in threads:
                 thread.join()
-        except BaseException:
+        except BaseException:  # raised again; also Ctrl-C
             self._hub.stopped.set()
             latest = monotonic() + _JOIN_SECONDS
             for thread in threads:

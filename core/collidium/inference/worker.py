@@ -142,7 +142,7 @@ class _Model:
                 outputs.append(self._tracks(self._load.edges, *made[-2:], rows))
         except ModelRefused:
             raise
-        except Exception as error:
+        except Exception as error:  # onnxruntime has its own classes
             raise _refusal(Code.RUN_FAILED, error) from None
         return outputs
 

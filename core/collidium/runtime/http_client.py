@@ -148,7 +148,7 @@ class HttpClient:
                     content = await _body(response, maximum_bytes)
                 finally:
                     await response.aclose()
-        except BaseException as error:
+        except BaseException as error:  # raised again
             await pool.aclose()
             if isinstance(error, TimeoutError):
                 raise httpx.ReadTimeout("no whole response", request=request) from None

@@ -27,7 +27,7 @@ class _Complete(logging.Filter):
         record.account, record.simulation = account.get(), simulation.get()
         try:
             record.getMessage()
-        except BaseException:
+        except BaseException:  # a third-party class may raise anything
             record.msg, record.args = f"{record.msg} (its arguments cannot be formatted)", None
         return True
 
@@ -97,7 +97,7 @@ def message_of(error: BaseException) -> str:
     """Return the message of an error, also if a plugin's class fails to make one."""
     try:
         return str(error)
-    except BaseException:
+    except BaseException:  # a third-party class may raise anything
         return "(it has no readable message)"
 
 

@@ -43,7 +43,7 @@ def run(
     ) as process:
         try:
             output, errors = process.communicate(timeout=seconds)
-        except BaseException:
+        except BaseException:  # raised again; also Ctrl-C
             signal_group(process.pid, signal.SIGKILL)
             raise
     return subprocess.CompletedProcess(words, process.returncode, output, errors)

@@ -254,7 +254,7 @@ class _Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class _Workers:
-    """An executor as one evaluation uses it; tells faults of the file from faults of the task."""
+    """An executor as one evaluation uses it; separates faults of the file from faults of the task."""
 
     task: Task
     executor: Executor

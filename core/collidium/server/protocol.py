@@ -134,5 +134,5 @@ _DETAILS: Final = {
 
 def install() -> None:
     """Make Hypercorn use these classes in this process. Idempotent."""
-    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined,assignment]
+    hypercorn.asyncio.run.TCPServer = Connection  # type: ignore[attr-defined,assignment]  # as below
     hypercorn.protocol.H11Protocol = Protocol  # type: ignore[attr-defined]  # Hypercorn takes no protocol of ours

@@ -82,7 +82,7 @@ async def _serve(
 async def _answer(
     platform: Platform, app: Quart, listeners: Sequence[socket.socket], announce: Callable[[], None]
 ) -> None:
-    """Serve HTTP requests until the process is told to stop."""
+    """Serve HTTP requests until the process receives a signal to stop."""
     numbers = [listener.fileno() for listener in listeners]
     settings = platform.settings
     config = hypercorn_config(listeners, settings.log_level)

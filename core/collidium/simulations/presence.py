@@ -103,7 +103,7 @@ class Presence:
         """Remove the record."""
         try:
             await Follower.filter(process=self._process).delete()
-        except Exception as error:
+        except Exception as error:  # the record expires by itself
             logger.warning("following: the end of this process is not recorded: %s", error)
 
     async def _write(self, moment: datetime) -> None:

@@ -233,7 +233,7 @@ def _run(asked: Mapping[str, Any], files: Sequence[int]) -> NoReturn:
         code = 0
     except SystemExit as ended:
         code = ended.code
-    except BaseException as error:
+    except BaseException as error:  # shown, as an interpreter does
         sys.excepthook(type(error), error, error.__traceback__)
     _end(code)
 

@@ -83,7 +83,7 @@ def main(
             workers.serve(_with_garbage_collection(phase.do))
         else:
             _run(stage, order, sys.argv[1:], processes)
-    except Exception as error:
+    except Exception as error:  # raised again, unless it is of the pipeline
         message = failure_text(error)
         if message is None:  # a bug: the log shows where
             raise

@@ -168,7 +168,7 @@ def _fork(evaluation_id: str, failpoint: str, chosen: Mapping[str, Any]) -> int:
         os.environ[VARIABLE] = failpoint
         try:
             asyncio.run(_live(evaluation_id, chosen))
-        except BaseException:
+        except BaseException:  # shown: the forked process ends without pytest
             traceback.print_exc()
         finally:
             os._exit(0)

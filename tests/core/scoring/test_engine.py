@@ -1,4 +1,4 @@
-"""Scores depend only on the predictions; faults of tasks are told apart from bad files."""
+"""Scores depend only on the predictions; faults of tasks are not reported as bad files."""
 
 from __future__ import annotations
 

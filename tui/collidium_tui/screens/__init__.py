@@ -44,7 +44,7 @@ def create_or_explain(label: str, create: CreateScreen) -> Screen[Any]:
     """Create a screen, or one that shows why it cannot be created."""
     try:
         return create()
-    except Exception as error:
+    except Exception as error:  # a plugin may raise anything
         return BrokenScreen(label, error)
 
 

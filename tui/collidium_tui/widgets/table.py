@@ -267,7 +267,7 @@ def write_csv(directory: Path, stem: str, titles: Sequence[str], rows: Iterable[
             writer = csv.writer(file)
             writer.writerow([_exported(title) for title in titles])
             writer.writerows([_exported(value) for value in row] for row in rows)
-    except BaseException:
+    except BaseException:  # raised again
         path.unlink(missing_ok=True)
         raise
     return path

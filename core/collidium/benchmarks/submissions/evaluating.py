@@ -2,7 +2,7 @@
 
 Any number of processes do so; when one is killed, another continues its evaluation after the lease ends.
 Models run in sandboxes (:mod:`collidium.inference`) on inputs that are never published. Their predictions are
-scored and stored, and shown to nobody.
+scored and stored, and never shown.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ async def evaluate(platform: Platform, row: Evaluation) -> None:
     except Unconfined as error:
         logger.error("evaluation %s waits: %s (PLATFORM_MODEL_UNCONFINED)", row.id, error)
         await evaluations.give_back(row, BUSY, tried=False)
-    except Exception as error:
+    except Exception as error:  # of the model, the task, the storage or the executor
         if (code := _code_of(error)) is not None:
             await evaluations.mark_failed(row, code)
             return

@@ -90,7 +90,7 @@ async def receive(
     reached("receive.stored")
     try:
         return await _receive_once(platform, admission, row, file)
-    except BaseException:
+    except BaseException:  # raised again
         await Arrival.filter(id=admission.arrival).update(sha256=None)
         await model_files.discard(platform.storage, file.sha256)
         raise

@@ -285,7 +285,7 @@ async def _work(platform: Platform, row: Rescoring) -> None:
         with suppress(Exception):
             await _change(row, lease="", leased_until=now())
         raise
-    except Exception as error:
+    except Exception as error:  # whatever scoring raises is kept with the order
         if is_away(error) or scorings.is_passing(error):
             raise  # it is taken again when the lease ends
         if isinstance(error, CollidiumError):

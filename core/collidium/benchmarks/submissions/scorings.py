@@ -242,7 +242,7 @@ async def score(
     with metrics.SCORING_NOW.track_inprogress(), metrics.SCORING.labels(name).time():
         try:
             evaluation = await _score(platform, task, truth_version, path, sha256, extra_columns)
-        except Exception as error:
+        except Exception as error:  # counted, and raised again
             metrics.SCORING_FAILURES.labels(name, _cause(error)).inc()
             raise
     metrics.SCORED_ROWS.labels(name).inc(evaluation.rows)

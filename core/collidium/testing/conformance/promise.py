@@ -59,5 +59,5 @@ async def quietly(call: Awaitable[None], what: str) -> None:
     """Await ``call``, which must not raise; ``what`` is the promise."""
     try:
         await call
-    except Exception as error:
+    except Exception as error:  # third-party code may raise anything
         raise Nonconforming(f"{what}, but raises {error!r}") from error

@@ -117,7 +117,7 @@ async def _check_keys(storage: Storage, tmp_path: Path) -> None:
 async def check_identity_provider(
     provider: IdentityProvider, token: str, username: str, *, unreachable: IdentityProvider | None = None
 ) -> None:
-    """Check that a valid token identifies its owner, and others nobody.
+    """Check that a valid token identifies its owner, and that others are rejected.
 
     Parameters
     ----------

@@ -221,7 +221,7 @@ def _outcome(check: Check, subject: Subject) -> Outcome:
         check.run(subject)
     except Nonconforming as error:
         return Outcome(check, "broken", str(error), error)
-    except Exception as error:
+    except Exception as error:  # third-party code may raise anything
         return Outcome(check, "broken", f"it raises {described(error)}", error)
     return Outcome(check, "kept")
 
